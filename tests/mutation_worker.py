@@ -1,6 +1,6 @@
-"""Predicts by mutated models, or of mutated tables, and says of each what happened.
+"""Predicts by mutated models, and says of each what happened.
 
-Usage: mutation_worker.py FOLDER {models,tables} SEED...
+Usage: mutation_worker.py FOLDER SEED...
 
 The folder holds the models and tables that `test_mutations.py` writes. Each seed has a line on
 stdout before it is tried and one after it, so that a process that ends or stalls tells at which.
@@ -17,13 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from command_cases import call, pd, read_table
+from command_cases import call
 from joblib import cpu_count
-from mutations import mutated_model, mutated_table
-from pyarrow import parquet
-
-from mercer_command.columns import recognize_columns
+from mutations import mutated_model
 
 MAX_MEMORY = 2 * 2**30
 MAX_SECONDS = 20
@@ -34,8 +30,6 @@ FORBIDDEN = (
     *("shutil.rmtree", "os.symlink", "os.link", "webbrowser.open", "urllib.Request"),
 )
 """Audit events of what neither a model nor a table may cause."""
-
-SUFFIXES = (".csv", ".csv", ".gz", ".parquet")
 
 
 class TooLong(BaseException):
@@ -86,51 +80,9 @@ def predict_by_mutated_model(seed: int) -> str:
     return f"{kind}: {found}"
 
 
-def predict_of_mutated_table(seed: int) -> str:
-    """Tables are refused, or each row that was not changed is predicted as before."""
-    name = ("classes", "responses2")[seed // 5 % 2]
-    frame, expected = read_table(Path(f"{name}.csv")), pd.read_csv(f"{name}-p.csv")
-    path = Path(f"mutated{SUFFIXES[seed // 10 % 4]}")
-    path = path.with_suffix(".csv.gz") if path.suffix == ".gz" else path
-    kind = mutated_table(frame, path, seed)
-    found = outcome(call("predict", f"{name}.skops", path, "--out", "p.csv"))
-    if found == "answered":
-        check_predictions(frame, expected, features_of(path, frame), pd.read_csv("p.csv"))
-    if seed // 5 % 5 == 0:
-        target = frame.columns[-1]
-        learned = outcome(call("fit", path, "--target", target, "--learner", "uniform"))
-        found = f"{found}, fit {learned}"
-    return f"{path.suffix[1:]}, {kind}: {found}"
-
-
-def features_of(path: Path, before: Any) -> Any:
-    """Read the columns that a prediction reads: a file may be damaged where the target was."""
-    names = list(before.columns[:-1])
-    if path.suffix != ".parquet":
-        return read_table(path).reindex(columns=names)
-    table = parquet.read_table(path, columns=names).replace_schema_metadata(None)
-    return recognize_columns(table.to_pandas())[0]
-
-
-def check_predictions(before: Any, expected: Any, after: Any, found: Any) -> None:
-    """Check that every row has a prediction, and equal rows have equal ones."""
-    assert len(found) == len(after), "rows are missing"
-    rows = before[after.columns].astype(str).itertuples(index=False, name=None)
-    known = {row: n for n, row in enumerate(rows)}
-    # Rounding errors of a row's sum are relative to its terms, not to what is left of them.
-    unit = np.abs(expected.select_dtypes("number").to_numpy()).max()
-    for n, row in enumerate(after.astype(str).itertuples(index=False, name=None)):
-        if row in known:
-            pair = found.iloc[[n]], expected.iloc[[known[row]]]
-            numbers = [values.select_dtypes("number").to_numpy() for values in pair]
-            np.testing.assert_allclose(*numbers, rtol=1e-9, atol=1e-9 * unit)
-            assert pair[0].iat[0, 0] == pair[1].iat[0, 0] or numbers[0].size, "another class"
-
-
-def main(folder: str, kind: str, *seeds: str) -> None:
+def main(folder: str, *seeds: str) -> None:
     os.chdir(folder)
     sys.path.insert(0, folder)
-    check = {"models": predict_by_mutated_model, "tables": predict_of_mutated_table}[kind]
     signal.signal(signal.SIGALRM, stop)
     call("predict", "classes.skops", "classes.csv", "--out", "p.csv")  # It imports what it needs.
     cpu_count(only_physical_cores=True)  # It runs `lscpu`, once in a process.
@@ -142,7 +94,7 @@ def main(folder: str, kind: str, *seeds: str) -> None:
         print(json.dumps([seed]), flush=True)  # noqa: T201
         try:
             signal.alarm(MAX_SECONDS)
-            found = check(seed)
+            found = predict_by_mutated_model(seed)
             signal.alarm(0)
             problem = ", ".join(events) or None
         except (Exception, TooLong) as error:

@@ -1,11 +1,8 @@
-"""Mutations of model files and tables, each determined by a seed."""
+"""Mutations of model files, and of any bytes, each determined by a seed."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,51 +133,3 @@ def _other_call(schema: Any, random: Random) -> None:
         command = {**text, "content": json.dumps("touch canary-sang"), "is_json": True}
         arguments = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
         node["content"] = {**arguments, "content": [command]}
-
-
-CELLS = (
-    *("", "nan", "text", "-inf", "1e400", "=1+1", '"', "2024-02-30", "1,5", "0x10", "\u0661", "\t"),
-    *("True", "-", "1_000", "a" * 5000, "\uff19", "\ufeff", "NULL", "1e-320", "9" * 30),
-)
-"""Cells that take the place of others."""
-
-
-def mutated_table(frame: Any, out: Path, seed: int) -> str:
-    """Write a mutation of a table in the format that the suffix names, and return its name."""
-    random = np.random.default_rng(seed)
-    kind = seed % 5
-    if kind == len(BYTES):
-        frame = _other_cells(frame, random)
-        if out.suffix == ".parquet" and frame.columns.has_duplicates:
-            frame = frame.iloc[:, 1:]  # Parquet has no equal names.
-    data = _written(frame, out.suffix)
-    if kind < len(BYTES):
-        data = BYTES[kind](data, random)
-    out.write_bytes(data)
-    return BYTES[kind].__name__ if kind < len(BYTES) else "other cells"
-
-
-def _written(frame: Any, suffix: str) -> bytes:
-    file = io.BytesIO()
-    if suffix == ".parquet":
-        frame.to_parquet(file, index=False)
-        return file.getvalue()
-    data = frame.to_csv(index=False).encode()
-    return gzip.compress(data, mtime=0) if suffix == ".gz" else data
-
-
-def _other_cells(frame: Any, random: Random) -> Any:
-    """Replace cells, names of columns, or a whole column."""
-    frame = frame.astype(str)
-    changes: list[Callable[[], Any]] = [
-        lambda: frame.rename(columns={frame.columns[0]: CELLS[random.integers(len(CELLS))]}),
-        lambda: frame.rename(columns={frame.columns[0]: frame.columns[1]}),
-        lambda: frame.assign(**{frame.columns[0]: CELLS[random.integers(len(CELLS))]}),
-        lambda: frame.iloc[:, random.permutation(frame.shape[1])],
-    ]
-    if random.random() < 0.3:
-        return changes[random.integers(len(changes))]()
-    for _ in range(random.integers(1, 6)):
-        row, column = random.integers(frame.shape[0]), random.integers(frame.shape[1])
-        frame.iat[row, column] = CELLS[random.integers(len(CELLS))]
-    return frame

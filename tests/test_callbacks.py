@@ -103,9 +103,3 @@ def assert_a_line_for_each(n_steps: int, name: str, printed: str) -> None:
     for number, line in enumerate(steps, 1):
         assert line.startswith(f"[{name}] step {number}")
     assert all("of memory" in line for line in lines[:-n_steps])
-
-
-@pytest.mark.parametrize("model", STEPS.values(), ids=STEPS)
-def test_verbose_is_true_or_false(model: BaseEstimator) -> None:
-    with pytest.raises((TypeError, ValueError), match="verbose"):
-        clone(model).set_params(verbose="yes").fit(*problem("binary"))

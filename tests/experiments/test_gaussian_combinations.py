@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -106,26 +106,6 @@ def test_differences_within_the_noise_are_negative_but_not_significant() -> None
     claim = study.improvement(results, RAW, STANDARDIZED, "unif")
     assert claim.verdict is Verdict.HOLDS
     assert "of 2 differences 2 are negative, 1 of them significantly" in claim.result
-
-
-@pytest.mark.parametrize(
-    ("errors", "correlation", "verdict"),
-    [
-        ((0.5, 0.4, 0.3, 0.2), "1.00", Verdict.HOLDS),
-        ((0.4, 0.5, 0.2, 0.3), "0.60", Verdict.HOLDS),
-        ((0.5, 0.2, 0.4, 0.3), "0.40", Verdict.FAILS),
-        ((0.3, 0.2, 0.5, 0.4), "-0.60", Verdict.FAILS),
-        ((0.2, 0.3, 0.4, 0.5), "-1.00", Verdict.FAILS),
-    ],
-)
-def test_performance_and_alignment_correlate_where_errors_fall_with_alignment(
-    errors: Sequence[float], correlation: str, verdict: Verdict
-) -> None:
-    measures = zip(study.METHODS, (0.1, 0.2, 0.3, 0.4), errors, strict=True)
-    results = by_fold({m: {"alignment": a, "error": e} for m, a, e in measures})
-    claim = study.correlated(results, RAW, STANDARDIZED)
-    assert claim.verdict is verdict
-    assert claim.result == f"kinematics {correlation}"
 
 
 def test_the_section_makes_five_claims() -> None:

@@ -96,23 +96,3 @@ def test_one_row_of_weights_is_one_value() -> None:
     expected = along_the_path("gaussian")[3]
     assert_allclose(found.weights, expected.weights)
     assert_allclose([found.map, found.mkl], [expected.map, expected.mkl], rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"weights": [1.0]}, "weights must hold 2 numbers"),
-        ({"weights": [1.0, -1.0]}, "weights must be finite and not negative"),
-        ({"weights": [1.0, np.nan]}, "weights contains NaN"),
-        ({"tangent_at": [1.0, 2.0, 3.0]}, "weights must hold 2 numbers"),
-        ({"jitter": 0.0}, "jitter must be positive"),
-        ({"weight_penalty": -1.0}, "weight_penalty must be"),
-        ({"norm": 0.5}, "norm must be at least 1"),
-        ({"likelihood": LogisticLikelihood()}, "labels of this likelihood must be -1 and 1"),
-    ],
-)
-def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
-    X, y = data("gaussian")
-    options = {"weights": PATH, "likelihood": LIKELIHOODS["gaussian"], **changes}
-    with pytest.raises(ValueError, match=message):
-        compare_objectives(X, y, KERNELS, **options)

@@ -12,7 +12,6 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Verdict
 from experiments.reporting.shared_claims import (
     alignment_indicates,
-    continuous_over_finite,
     dictionary_over_weights,
     over_uniform,
     relative_reduction,
@@ -30,21 +29,6 @@ def errors(levels: Mapping[str, float]) -> Results:
     """Errors near a level for each method, further from it on each task."""
     spread = 1.0 + 0.01 * np.arange(N_TASKS)
     return errors_of_tasks({name: list(level * spread) for name, level in levels.items()})
-
-
-@pytest.mark.parametrize(
-    ("finite", "verdict"),
-    [
-        ({"DA": 0.2, "DU": 0.3}, Verdict.HOLDS),
-        ({"DA": 0.2, "DU": 0.05}, Verdict.IN_PART),
-        ({"DA": 0.05, "DU": 0.05}, Verdict.FAILS),
-    ],
-)
-def test_continuous_dictionaries_beat_finite_ones(
-    finite: Mapping[str, float], verdict: Verdict
-) -> None:
-    claim = continuous_over_finite(errors({"CA-1D": 0.1, **finite}), ["CA-1D"], "sets", "why")
-    assert claim.verdict is verdict
 
 
 @pytest.mark.parametrize(

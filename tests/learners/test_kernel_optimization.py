@@ -49,20 +49,6 @@ def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, uni
     assert_allclose(other.objective_, plain.objective_, rtol=tol**0.5)
 
 
-@every_relative
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_the_unit_of_the_criterion_does_not_matter(form: str, unit: float) -> None:
-    X, y = table(5)
-    plain = ard_learner(
-        "hsic", width_penalty=0.1, width_penalty_on=form, output_kernel=np.eye(2)
-    ).fit(X, y)
-    other = ard_learner(
-        "hsic", width_penalty=0.1, width_penalty_on=form, output_kernel=unit * np.eye(2)
-    )
-    assert_allclose(other.fit(X, y).kernel_.theta, plain.kernel_.theta, atol=1e-6)
-    assert_allclose(other.objective_, unit * plain.objective_, rtol=1e-9)
-
-
 # --- other kernels -----------------------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from stacking_cases import ESTIMATORS, outputs, problem, target_for
 
 from mercer import ContinuousAlignment, GradientOuterProduct, KernelStackingRegressor
@@ -154,16 +153,6 @@ def test_units_of_features_do_not_matter(estimator: Any, unit: float) -> None:
     assert_allclose(other, found, atol=1e-3 * np.ptp(found))
 
 
-@both
-def test_the_order_of_kernels_does_not_matter(estimator: Any) -> None:
-    X, y = problem(40)
-    y, new = target_for(estimator, y), problem(9, seed=1)[0]
-    kernels = [Gaussian(1.0), Gaussian(4.0), Laplacian(2.0)]
-    found = outputs(estimator(kernels).fit(X, y), new)
-    other = outputs(estimator(kernels[::-1]).fit(X, y), new)
-    assert_allclose(other, found, atol=1e-3 * np.ptp(found))
-
-
 def test_the_order_of_rows_does_not_matter_without_learned_relevance() -> None:
     X, y = problem(30)
     new = problem(9, seed=1)[0]
@@ -172,18 +161,6 @@ def test_the_order_of_rows_does_not_matter_without_learned_relevance() -> None:
     other = KernelStackingRegressor().fit(X[order], y[order])
     assert_allclose(other.predict(new), found.predict(new), rtol=1e-5)
     assert_allclose(other.weights_, found.weights_, rtol=1e-5)
-
-
-@both
-def test_results_repeat(estimator: Any) -> None:
-    X, y = problem(50)
-    y = target_for(estimator, y)
-    model = estimator(random_state=3, max_samples=45)
-    found = outputs(model.fit(X, y), X)
-    assert_array_equal(outputs(clone(model).fit(X, y), X), found)
-    seeded = [estimator(QUICK, random_state=np.random.RandomState(3)) for _ in range(2)]
-    one, other = (outputs(made.fit(X, y), X) for made in seeded)
-    assert_array_equal(one, other)
 
 
 # --- many samples -----------------------------------------------------------------------------

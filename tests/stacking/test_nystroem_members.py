@@ -174,20 +174,6 @@ def test_rescaled_widths_are_reported(
     assert [member.model.columns.kernel for member in found._members] == found.kernels_
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"approximation": "exactly"}, "approximation must be one of"),
-        ({"n_components": 0}, "n_components must be"),
-        ({"n_components": "many"}, "n_components must be"),
-        ({"verbose": 2}, "verbose must be True or False"),
-    ],
-)
-def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        KernelStackingRegressor(**settings).fit(*problem(30))
-
-
 def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer._gram.tiles.available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match=r"100 rows need .* use approximation='nystroem'"):

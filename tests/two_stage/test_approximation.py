@@ -266,17 +266,3 @@ def test_weights_of_a_file(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
         model.fit(source, sample_weight=np.ones(200))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (-np.ones(60), "Negative values"),
-        (np.zeros(60), "at least one non-zero"),
-        (np.ones(59), "sample_weight.shape"),
-        (np.full(60, np.nan), "NaN"),
-    ],
-)
-def test_weights_are_checked(weights: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        approximate(TwoStageRegressor).fit(*problem(TwoStageRegressor, 60), sample_weight=weights)

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import scipy.sparse as sp
 from ard_cases import table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -209,25 +206,6 @@ def test_probabilities_and_predictors(form: Any, choosing: Callable[[Any], None]
     same_fit(svc, by_its_own(svc, X, y), X)
     svr = TwoStageRegressor("auto", predictor=SVR(kernel="precomputed")).fit(*regression())
     same_fit(svr, by_its_own(svr, *regression()), X)
-
-
-@pytest.mark.parametrize("form", [ARD, PROJECTION], ids=repr)
-@pytest.mark.parametrize("container", [sp.csr_array, sp.coo_array, pd.DataFrame, pl.DataFrame])
-def test_tables_of_every_kind(form: Any, container: Any, choosing: Callable[[Any], None]) -> None:
-    choosing(form)
-    X, y = table(4)
-    X = X * (X > 0.0)
-    frame = container in (pd.DataFrame, pl.DataFrame)
-    given = container(dict(zip("abc", X.T, strict=True))) if frame else container(X)
-    model = TwoStageClassifier("auto").fit(given, y)
-    plain = TwoStageClassifier("auto").fit(X, y)
-    assert_array_equal(model.predict(given), plain.predict(X))
-    assert model.n_features_in_ == 3
-    assert frame == hasattr(model, "feature_names_in_")
-    if frame:
-        assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
-        with pytest.warns(UserWarning, match="X does not have valid feature names"):
-            model.predict(X)
 
 
 class Uneven(StratifiedKFold):

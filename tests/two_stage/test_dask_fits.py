@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 
 from mercer import (
     KernelStackingClassifier,
-    TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer.kernels import Polynomial
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -88,18 +85,3 @@ def test_a_fit_ends_with_the_same_coefficients_if_a_worker_dies(tmp_path: Path) 
     coefficients = in_memory.predictor_.choice.fit.coefficients
     size = np.abs(coefficients).max()
     assert_allclose(found.predictor_.choice.fit.coefficients, coefficients, atol=1e-8 * size)
-
-
-def test_classes_of_arrays_have_weights() -> None:
-    X, y = problem()
-    labels = np.where(y > 2.0, "rare", "usual")
-    model = TwoStageClassifier(
-        UniformCombination([Polynomial(2)]),
-        class_weight="balanced",
-        approximation="nystroem",
-        n_components=50,
-        max_samples=100,
-    )
-    in_memory = clone(model).fit(X, labels).predict_proba(X)
-    found = model.fit(da.from_array(X, chunks=(140, 3)), da.from_array(labels, chunks=140))
-    assert_allclose(found.predict_proba(X), in_memory, rtol=1e-5, atol=1e-7)

@@ -174,18 +174,6 @@ def test_a_given_learner_or_stack_has_its_alpha_chosen_in_folds(weights: str | N
     assert len(table.cv_residuals_) == (60 if counts is None else counts.sum())
 
 
-def test_kernels_are_learned_inside_given_folds_where_nested_says_so() -> None:
-    X, y, groups = grouped(12, 5, 0)
-    splits = group_folds(X, y, groups)
-    grid = [0.1, 1.0]
-    nested, once = (
-        TwoStageRegressor(ContinuousAlignment(), cv=splits, nested=nested, alpha=grid).fit(X, y)
-        for nested in (True, False)
-    )
-    assert set(nested.cv_results_) == set(once.cv_results_)
-    assert np.all(nested.cv_results_["mean_test_score"] != once.cv_results_["mean_test_score"])
-
-
 def test_splitters_are_given_the_responses() -> None:
     class Halves:
         def split(self, X: Any, y: Any = None, groups: Any = None) -> list[Any]:
