@@ -28,6 +28,7 @@ from mercer.kernels import Gaussian
 
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 STEPS: dict[str, BaseEstimator] = {
     "mkl": MKLClassifier(),
     "mkl-r": MKLRegressor(),

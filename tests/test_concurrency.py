@@ -26,6 +26,7 @@ from mercer import (
 )
 from mercer.kernels import Gaussian
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 MODELS: dict[str, BaseEstimator] = {
     "uniform": LEARNERS["uniform"],
     "ca": LEARNERS["ca"],

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from number_cases import ESTIMATORS, Case, cases, check
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 TOLERANCE = 1e-5
 """Rounding errors of features that are far from the origin are magnified to this at most."""
 

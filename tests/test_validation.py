@@ -22,6 +22,7 @@ from mercer._validation import check_bool, check_choice, check_number, check_pos
 from mercer.kernels import Gaussian
 from mercer.metrics import alignment
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 ESTIMATORS = {
     name: getattr(mercer, name)
     for name in mercer.__all__

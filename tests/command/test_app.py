@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, class_table, error_line, pd, response_table
+from command_cases import Run, class_table, error_line, pd
 
 from mercer_command import main
 from mercer_command.files import load_model
@@ -18,11 +18,6 @@ from mercer_command.files import load_model
 @pytest.fixture
 def classes() -> Any:
     return class_table()
-
-
-@pytest.fixture
-def responses() -> Any:
-    return response_table()
 
 
 class TestFit:
@@ -157,95 +152,88 @@ class TestInvalidInput:
 
     def fit(self, run: Run, frame: Any, *arguments: object) -> str:
         frame.to_csv("table.csv", index=False)
-        return error_line(run("fit", "table.csv", *arguments))
+        return error_line(run("fit", "table.csv", "--target", *arguments))
 
-    def test_unreadable_files(self, run: Run) -> None:
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("table.xlsx", b"", "must end in .csv"),
+            ("empty.csv", b"", "cannot read empty.csv"),
+            ("header.csv", b"a,y\n", "has no rows"),
+            ("ragged.csv", b"a,y\n1,2\n1,2,3,4\n", "cannot read ragged.csv"),
+            ("noise.parquet", b"no parquet", "cannot read noise.parquet"),
+            ("noise.csv", bytes(range(256)), "cannot read noise.csv"),
+        ],
+    )
+    def test_unreadable_files(self, run: Run, name: str, content: bytes, message: str) -> None:
+        Path(name).write_bytes(content)
+        assert message in error_line(run("fit", name, "--target", "y"))
+
+    def test_absent_files_and_folders(self, run: Run) -> None:
         assert "there is no file none.csv" in error_line(run("fit", "none.csv", "--target", "y"))
         Path("folder.csv").mkdir()
         line = error_line(run("fit", "folder.csv", "--target", "y"))
         assert "There is no Parquet file in the folder folder.csv" in line
         assert "is a folder" in error_line(run("compare", "folder.csv", "--target", "y"))
-        Path("table.xlsx").touch()
-        assert "must end in .csv" in error_line(run("fit", "table.xlsx", "--target", "y"))
-        Path("empty.csv").touch()
-        assert "cannot read empty.csv" in error_line(run("fit", "empty.csv", "--target", "y"))
-        Path("header.csv").write_text("a,y\n")
-        assert "has no rows" in error_line(run("fit", "header.csv", "--target", "y"))
-        Path("ragged.csv").write_text("a,y\n1,2\n1,2,3,4\n")
-        assert "cannot read ragged.csv" in error_line(run("fit", "ragged.csv", "--target", "y"))
-        Path("noise.parquet").write_bytes(b"no parquet")
-        assert "cannot read noise.parquet" in error_line(
-            run("fit", "noise.parquet", "--target", "y")
-        )
-        Path("noise.csv").write_bytes(bytes(range(256)))
-        assert "cannot read noise.csv" in error_line(run("fit", "noise.csv", "--target", "y"))
 
-    def test_too_few_rows(self, run: Run, classes: Any) -> None:
-        line = self.fit(run, classes[:1], "--target", "kind")
-        assert "the table has 1 row; at least 10 are needed" in line
-        classes.loc[5:, "kind"] = None
-        assert "'kind' is known in 5 rows; 10 are needed" in self.fit(
-            run, classes, "--target", "kind"
-        )
+    @pytest.mark.parametrize(
+        ("kind", "message"),
+        [
+            ("cat", "the same value in every row"),
+            ([f"row {i}" for i in range(80)], "a different value in every row, as an identifier"),
+            (range(80), "numbers the rows, as an identifier does"),
+            (["cat"] * 79 + ["dog"], "'kind' has one class only that has two rows or more"),
+            ([0.5] * 79 + [np.inf], "infinite"),
+            (["cat"] * 5 + [None] * 75, "'kind' is known in 5 rows; 10 are needed"),
+        ],
+    )
+    def test_unsuitable_targets(self, run: Run, classes: Any, kind: Any, message: str) -> None:
+        assert message in self.fit(run, classes.assign(kind=kind), "kind")
 
-    def test_unsuitable_targets(self, run: Run, classes: Any) -> None:
-        line = self.fit(run, classes, "--target", "sort")
-        assert "no column 'sort'; it has 'height', 'width of it', 'color', 'flag', 'kind'" in line
-        assert "the same value in every row" in self.fit(
-            run, classes.assign(kind="cat"), "--target", "kind"
-        )
-        names = [f"row {i}" for i in range(80)]
-        line = self.fit(run, classes.assign(kind=names), "--target", "kind")
-        assert "a different value in every row, as an identifier" in line
-        line = self.fit(run, classes.assign(kind=range(80)), "--target", "kind")
-        assert "numbers the rows, as an identifier does" in line
-        line = self.fit(run, classes.assign(kind=["cat"] * 79 + ["dog"]), "--target", "kind")
-        assert "'kind' has one class only that has two rows or more" in line
-        line = self.fit(run, classes.assign(kind=[0.5] * 79 + [np.inf]), "--target", "kind")
-        assert "infinite" in line
-
-    def test_unsuitable_tasks(self, run: Run, classes: Any) -> None:
-        line = self.fit(run, classes, "--target", "kind", "--task", "regression")
-        assert "holds no numbers: it cannot be the target of regression" in line
-        arguments = ("--target", "width of it", "--task", "classification")
-        assert "it cannot be the target of classification" in self.fit(run, classes, *arguments)
-        line = self.fit(run, classes, "--target", "kind", "--task", "ranking")
-        assert "choose from auto, classification, regression" in line
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("sort",), "no column 'sort'; it has 'height', 'width of it', 'color', 'flag', 'kind"),
+            (("kind", "--task", "regression"), "no numbers: it cannot be the target of regression"),
+            (
+                ("width of it", "--task", "classification"),
+                "it cannot be the target of classification",
+            ),
+            (("kind", "--task", "ranking"), "choose from auto, classification, regression"),
+            (("kind", "--learner", "alinf"), "no learner 'alinf' (did you mean 'alignf'?); choose"),
+            (("kind", "--test-size", 2), "test-size"),
+            (("kind", "--test-size", 0.01), "too few for 2 classes"),
+            (("kind", "--out", "none/m.skops"), "the folder none for m.skops does not exist"),
+            (("kind", "--report", "there"), "there is a folder"),
+            (("kind", "--report", "a", "--out", "a"), "would overwrite another file"),
+        ],
+    )
+    def test_unsuitable_options(
+        self, run: Run, classes: Any, arguments: tuple[object, ...], message: str
+    ) -> None:
+        Path("there").mkdir()
+        assert message in self.fit(run, classes, *arguments)
 
     def test_unsuitable_features(self, run: Run, classes: Any) -> None:
+        assert "the table has 1 row; at least 10 are needed" in self.fit(run, classes[:1], "kind")
         classes["dull"] = 1
-        line = self.fit(run, classes[["dull", "kind"]], "--target", "kind")
+        line = self.fit(run, classes[["dull", "kind"]], "kind")
         assert "no column is left to learn from" in line
         assert "the same in every row: 'dull'" in line
         classes.loc[2, "height"] = np.inf
-        assert "infinite numbers: height" in self.fit(run, classes, "--target", "kind")
+        assert "infinite numbers: height" in self.fit(run, classes, "kind")
 
-    def test_unknown_options(self, run: Run, classes: Any) -> None:
-        line = self.fit(run, classes, "--target", "kind", "--learner", "alinf")
-        assert "there is no learner 'alinf' (did you mean 'alignf'?); choose from stacking" in line
+    def test_commands_that_are_not_complete(self, run: Run) -> None:
         assert "Missing option '--target'" in error_line(run("fit", "table.csv"))
-        assert "test-size" in self.fit(run, classes, "--target", "kind", "--test-size", 2)
-        assert "too few for 2 classes" in self.fit(
-            run, classes, "--target", "kind", "--test-size", 0.01
-        )
         assert "No such command" in error_line(run("fti"))
-
-    def test_outputs_that_cannot_be_written(self, run: Run, classes: Any) -> None:
-        line = self.fit(run, classes, "--target", "kind", "--out", "none/m.skops")
-        assert "the folder none for m.skops does not exist" in line
-        Path("there").mkdir()
-        line = self.fit(run, classes, "--target", "kind", "--report", "there")
-        assert "there is a folder" in line
-        line = self.fit(run, classes, "--target", "kind", "--report", "a", "--out", "a")
-        assert "would overwrite another file" in line
 
     @pytest.mark.parametrize(("package", "extra"), [("matplotlib", "plot"), ("skops", "cli")])
     def test_missing_packages(
         self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
     ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
-        arguments = ("--target", "kind", "--learner", "uniform")
-        line = self.fit(run, classes, *arguments, "--out", "m.skops", "--report", "r.html")
+        files = ("--out", "m.skops", "--report", "r.html")
+        line = self.fit(run, classes, "kind", "--learner", "uniform", *files)
         assert f"the package '{package}' is missing" in line
         assert f'pip install "mercer[{extra}]"' in line
         assert not list(Path().glob("*.skops"))

@@ -17,6 +17,7 @@ from mercer import ContinuousAlignment, GradientOuterProduct, KernelStackingRegr
 from mercer._stacking.kernel_stacking import largest_gap
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, OnColumns, Polynomial
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 both = pytest.mark.parametrize("estimator", ESTIMATORS)
 QUICK = ["gaussian", Laplacian(2.0, norm=1.0)]
 
