@@ -9,6 +9,15 @@ from typing import Any
 import pytest
 
 
+def in_campaign(*cases: Any) -> list[Any]:
+    """Return cases that only the campaign has."""
+    marked = pytest.mark.campaign
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marked)
+        for case in cases
+    ]
+
+
 def rotating(first: Iterable[Any], *others: Sequence[Any]) -> list[Any]:
     """Return all combinations, marked for the campaign but for one with each value of the first.
 

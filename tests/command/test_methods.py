@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from command_cases import Run, call, class_table, error_line, pd, read_table, response_table
 from sklearn.exceptions import FitFailedWarning
 
@@ -67,7 +68,7 @@ class TestFit:
     @pytest.mark.parametrize("learner", learners("regression"))
     def test_responses_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "y", "--learner", learner, "--out", "m.skops")
-        report = ("--report", "r.html") if learner in ONE_STAGE else ()
+        report = ("--report", "r.html") if learner in SEARCHED else ()
         result = run("fit", "responses.csv", *arguments, *report)
         assert result.exit_code == 0, result.output
         if report:
@@ -109,7 +110,8 @@ class TestFit:
         np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
 
     @pytest.mark.parametrize(
-        "kind", [ContinuousAlignment, EvidenceMaximization, GradientOuterProduct]
+        "kind",
+        [GradientOuterProduct, *in_campaign(ContinuousAlignment, EvidenceMaximization)],
     )
     def test_every_automatic_choice_is_saved_and_reported(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
@@ -145,7 +147,9 @@ class TestFit:
 
 
 class TestCompare:
-    @pytest.mark.parametrize(("table", "target"), [("classes", "kind"), ("responses", "y")])
+    @pytest.mark.parametrize(
+        ("table", "target"), [("classes", "kind"), *in_campaign(("responses", "y"))]
+    )
     def test_suitable_methods_are_compared_by_default(
         self, run: Run, table: str, target: str
     ) -> None:

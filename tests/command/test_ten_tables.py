@@ -37,6 +37,9 @@ ROLES: dict[str, dict[str, str]] = {
 }
 """The roles of columns that the tables were made for."""
 
+REPORTED = {"thousands.csv", "odd_names.csv"}
+"""Tables of which a report is written, one of each task."""
+
 MOST_ERROR = 0.5
 """The error relative to that of the constant; each table's columns explain most of its target."""
 
@@ -103,29 +106,27 @@ def test_they_are_learned_from_and_predicted(
     monkeypatch.chdir(tmp_path)
     table = make()
     problem = problem_of(table, tmp_path)
-    arguments = ("--target", table.target, "--learner", "uniform", "--out", "m.skops")
-    result = call("fit", table.name, *arguments, "--report", "r.html")
+    report = ("--report", "r.html") if table.name in REPORTED else ()
+    arguments = ("--target", table.target, "--learner", "uniform", "--out", "m.skops", *report)
+    result = call("fit", table.name, *arguments)
     assert result.exit_code == 0, result.output
     result = call("predict", "m.skops", table.name, "--out", "p.csv")
     assert result.exit_code == 0, result.output
     found = pd.read_csv("p.csv")["prediction"]
     assert len(found) == N_ROWS
-    if table.name == "odd_names.csv":
+    if problem.task == "classification":
         # Labels that begin like formulas are written as text.
-        assert set(found) == {"$x_1^$", "'=1+1", "<b>&"}
-    loaded = predictions_in_python(Path("r.html"))
-    if problem.unit != "days":
-        np.testing.assert_array_equal(
-            loaded if problem.task == "regression" else loaded.astype(str),
-            found if problem.task == "regression" else found.str.removeprefix("'"),
-        )
+        assert ("'=1+1" in set(found)) == (table.name == "odd_names.csv")
+        found = found.str.removeprefix("'")
+    if report:
+        loaded = predictions_in_python(Path("r.html")).astype(object)
+        np.testing.assert_array_equal(loaded, found.astype(object))
     if problem.task == "classification":
         truth = pd.Series(problem.target.astype(str))
-        labels = found.str.removeprefix("'")
         if len(truth) < N_ROWS:
-            labels = labels.drop(17).reset_index(drop=True)
+            found = found.drop(17).reset_index(drop=True)
         constant = 1.0 - truth.value_counts(normalize=True).iloc[0]
-        assert (labels != truth).mean() < MOST_ERROR * constant
+        assert (found != truth).mean() < MOST_ERROR * constant
     else:
         if problem.unit == "days":
             assert found.str.fullmatch(r"202[45]-\d\d-\d\d").all()
