@@ -10,14 +10,12 @@ from sklearn.utils import check_random_state
 
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.classes import ClassCounts, class_counts
+from mercer._data.folds import N_FOLDS
 from mercer._typing import Array
 from mercer._validation import check_number
 
 _SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """The increment and the two factors of SplitMix64."""
-
-_FEWEST_PER_CLASS = 5
-"""Least number of rows of a class in a stratified sample: one for each of five folds."""
 
 
 def row_keys(seed: int, start: int, n_rows: int) -> Array:
@@ -175,7 +173,8 @@ def class_quotas(found: ClassCounts, max_samples: int) -> Array:
         raise ValueError(
             f"max_samples must be at least the number of classes, {counts.size}; got {max_samples}."
         )
-    lowest = np.minimum(counts, min(_FEWEST_PER_CLASS, max_samples // counts.size))
+    # Every fold should have a row of each class.
+    lowest = np.minimum(counts, min(N_FOLDS, max_samples // counts.size))
     raised = np.zeros(counts.size, dtype=bool)
     while True:
         rest = max_samples - lowest[raised].sum()

@@ -34,12 +34,9 @@ EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
 
-_COMPONENTS, _FEWER_COMPONENTS = 1500, 1000
-"""Default numbers of centers of smaller and of larger tables; the time of a fit is quadratic in it
+_COMPONENTS = ((50_000, 1500), (np.inf, 1000))
+"""Numbers of rows, and default numbers of centers up to them; the time of a fit is quadratic in it
 (benchmarks/large.py, estimators)."""
-
-_MANY_ROWS = 50_000
-"""Tables of more rows than this are the larger ones."""
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
@@ -112,7 +109,7 @@ def number_of_components(n_components: int | str, n_rows: int) -> int:
     n_rows : int
     """
     if isinstance(n_components, str):
-        n_components = _COMPONENTS if n_rows <= _MANY_ROWS else _FEWER_COMPONENTS
+        n_components = next(number for most, number in _COMPONENTS if n_rows <= most)
     return min(int(n_components), n_rows)
 
 

@@ -23,10 +23,6 @@ Splits: TypeAlias = Sequence[Split]
 N_FOLDS = 5
 """The number of folds where `cv` is None, unless samples are too few."""
 
-_SEED = 0
-"""Seed by which rows are shuffled into the folds of a number `cv`: in the order of a table that is
-sorted by its target, folds would train on other values than they hold out."""
-
 
 # --- folds of a fit's own choices ----------------------------------------------------------------
 
@@ -182,7 +178,9 @@ def folds_of(
     with catch_warnings():
         # The class is named by a warning of this package.
         simplefilter("ignore", UserWarning)
-        return list(kind(n_folds, shuffle=True, random_state=_SEED).split(np.zeros(n), codes))
+        # In the order of a table that is sorted by its target, folds would train on other values
+        # than they hold out.
+        return list(kind(n_folds, shuffle=True, random_state=0).split(np.zeros(n), codes))
 
 
 def folds_of_classes(

@@ -23,6 +23,10 @@ C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 FIRST_TRIED: Array = C_GRID[2:7]
 """Those tried first, which suit most tables at unit scale."""
 
+WIDER = 2.0
+"""The best Gaussian bandwidth for support vector machines is about this many times that for ridge
+regression on class indicators."""
+
 _EXPENSIVE = 100
 """A fit is expensive if LIBSVM takes more iterations per training sample than this, to its rougher
 tolerance."""

@@ -42,9 +42,6 @@ _FEWEST_SAMPLES = 40
 _LARGEST_QUANTILE = 3.0
 """Values beyond the training range are mapped to normal quantiles of at most this size."""
 
-_MAX_QUANTILES = 1000
-"""Empirical distributions are interpolated between at most this many quantiles."""
-
 
 # --- views of a table ----------------------------------------------------------------------------
 
@@ -72,10 +69,8 @@ class TableViews:
         self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
         self._quantiles: QuantileTransformer | None = None
         if self._many.size:
-            n_quantiles = min(_MAX_QUANTILES, X.shape[0])
-            transformer = QuantileTransformer(
-                n_quantiles=n_quantiles, output_distribution="normal", subsample=None
-            )
+            transformer = QuantileTransformer(output_distribution="normal", subsample=None)
+            transformer.set_params(n_quantiles=min(transformer.n_quantiles, X.shape[0]))
             self._quantiles = _of_arrays(transformer).fit(scaled[:, self._many])
             normal = self._clipped_quantiles(scaled)
             self._quantile_means = normal.mean(axis=0)

@@ -11,20 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.tables import (
-    DrawnSample,
-    TableSample,
-    as_source,
-    check_approximation,
-    drawn_rows,
-    fits_exactly,
-    number_of_components,
-    predict_rows,
-    validated_rows,
-)
+from mercer._blocks import tables
+from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
+from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
@@ -43,9 +35,6 @@ from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
-
-_BLOCK_VALUES = 2**24
-"""New samples are predicted in blocks of at most this many values of a kernel."""
 
 _ROUNDING = 1e-12
 """Samples whose squared distance is a smaller fraction of the largest one are equal."""
@@ -109,7 +98,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
-        check_approximation(self.approximation, self.n_components)
+        tables.check_approximation(self.approximation, self.n_components)
         check_bool("verbose", self.verbose)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TableSample:
@@ -125,13 +114,13 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
-        X, y = as_source(X, y)
+        X, y = tables.as_source(X, y)
         data: TableSample
-        if fits_exactly(self, X, sample_weight, self.approximation):
-            data = validated_rows(self, X, y, sample_weight, **checks)
+        if tables.fits_exactly(self, X, sample_weight, self.approximation):
+            data = tables.validated_rows(self, X, y, sample_weight, **checks)
         else:
             checks["random_state"] = self.random_state
-            data = drawn_rows(self, X, y, sample_weight, **checks)
+            data = tables.drawn_rows(self, X, y, sample_weight, **checks)
         return replace(data, weights=data.weights.relative())
 
     def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
@@ -189,7 +178,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             target=target,
             drawn=data,
             views=self._views,
-            n_components=number_of_components(self.n_components, data.source.count_rows()),
+            n_components=tables.number_of_components(self.n_components, data.source.count_rows()),
             random_state=self.random_state,
         )
 
@@ -245,7 +234,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
         """Apply a function of the views of new samples, block by block to a source."""
         check_is_fitted(self)
-        return predict_rows(self, X, lambda rows: function(self._views_of(rows)))
+        return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
 
     def _views_of(self, X: Features) -> dict[ViewName, Features]:
         """Validated samples in each view."""
@@ -282,7 +271,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         """Blocks of new rows whose kernel values, or as many others for each row, fit in memory."""
         name = next(iter(self._training))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
-        size = max(_BLOCK_VALUES // max(n_samples, n_values), 1)
+        size = _fitting_rows(max(n_samples, n_values))
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
@@ -331,6 +320,11 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         return np.asarray(self._for_rows(X, combined))
 
 
+def _fitting_rows(n_values: int) -> int:
+    """Number of rows of `n_values` each that take an eighth of the working memory; at least one."""
+    return max(int(working_memory()) // (64 * n_values), 1)
+
+
 def largest_gap(X: Features) -> float:
     """Largest distance of a sample to the nearest one that differs; one if all samples are equal.
 
@@ -338,7 +332,7 @@ def largest_gap(X: Features) -> float:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     """
-    size = max(_BLOCK_VALUES // X.shape[0], 1)
+    size = _fitting_rows(X.shape[0])
     largest = 0.0
     for start in range(0, X.shape[0], size):
         part = X[start : start + size]

@@ -13,16 +13,13 @@ from mercer._data.folds import N_FOLDS, Splits, shuffled_folds
 from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.grids import ROUNDING
-from mercer._solvers.svm import class_decisions, fit_svm
+from mercer._solvers.svm import WIDER, class_decisions, fit_svm
 from mercer._stacking.evaluation import Evaluation, ViewedSample
 from mercer._typing import Array, RandomState
 from mercer.kernels import Kernel
 
 _C_GRID = (1.0, 10.0, 100.0, 1000.0)
 """Values of C that are compared, for kernels of unit scale."""
-
-_STEPS = np.log([1.0, 2.0])
-"""Logarithms of the widths of machines, relative to the best one for ridge regression."""
 
 _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
@@ -106,8 +103,8 @@ def _best_machine(
 ) -> Evaluation:
     target, weights = table.target, table.weights
     best: tuple[float, Kernel, float, Array] | None = None
-    for step in _STEPS[:1] if found.candidate.uses_labels else _STEPS:
-        kernel = found.kernel.with_theta(found.kernel.theta + step)
+    for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
+        kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
         gram, _ = table.gram(kernel, found.candidate.view)
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)

@@ -32,6 +32,7 @@ from mercer._model_selection.held_out import (
 )
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
+from mercer._solvers.svm import WIDER
 from mercer._targets import Target, Task
 from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
@@ -43,10 +44,6 @@ of them take an eighth of the time, and are lowest at nearly the same width."""
 
 FAMILY_ROWS = 500
 """Families are compared by their left-out errors on at most this many rows."""
-
-_SVM_OCTAVE = 1.0
-"""The best Gaussian bandwidth for support vector machines is about two to this power times that for
-ridge regression on class indicators."""
 
 _OCTAVES = (-4, 5)
 """Widths are searched between these powers of two, in units of the median distance."""
@@ -161,7 +158,7 @@ def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits |
 def _families(X: Features) -> Iterator[tuple[_Family, float]]:
     """The families that are compared, and the octave that support vector machines add to each."""
     gaussian, product = Gaussian, partial(Laplacian, norm=1.0)
-    yield _of_octaves(gaussian, median_distance(X)), _SVM_OCTAVE
+    yield _of_octaves(gaussian, median_distance(X)), float(np.log2(WIDER))
     if product().accepts_sparse or not hasattr(X, "toarray"):
         yield _of_octaves(product, median_distance(X, 1.0)), 0.0
 
@@ -172,19 +169,21 @@ def _of_octaves(make: Callable[[float], Kernel], unit: float) -> _Family:
 
 # --- forms of kernels, in folds ------------------------------------------------------------------
 
-FORMS: list[KernelLearner] = [
+_ISOTROPIC: list[KernelLearner] = [
     ContinuousAlignment(),
     GradientOuterProduct(Gaussian(), n_iter=0),
     GradientOuterProduct(ExponentialPower(), n_iter=0),
+]
+"""Learners of kernels that do not tell features apart."""
+
+FORMS: list[KernelLearner] = [
+    *_ISOTROPIC,
     EvidenceMaximization(Gaussian(ard=True)),
     EvidenceMaximization(Laplacian(ard=True)),
     GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
 ]
 """Learners that are compared: of a sum of isotropic Gaussians, which is chosen unless another is
 clearly better; of one kernel of one width; of one width per feature; and of projections."""
-
-_N_ISOTROPIC = 3
-"""The first of them do not tell features apart."""
 
 
 @serial_algebra()
@@ -224,7 +223,7 @@ def choose_form(
     Kernels of all forms but the isotropic ones are learned from the labels of their samples, so
     that their leave-one-out errors would be too low.
     """
-    n_forms = len(FORMS) if samples.X.shape[1] > 1 else _N_ISOTROPIC
+    n_forms = len(FORMS if samples.X.shape[1] > 1 else _ISOTROPIC)
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         return list(islice(_kernels(inside, known, growth), n_forms))

@@ -13,16 +13,8 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
-from mercer._blocks.tables import (
-    DrawnSample,
-    as_source,
-    check_approximation,
-    drawn_rows,
-    fits_exactly,
-    in_memory,
-    number_of_components,
-    predict_rows,
-)
+from mercer._blocks import tables
+from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
@@ -128,7 +120,7 @@ class FeatureRows:
             learner.kernel_,
             self.drawn,
             self.target.encoding,
-            n_components=number_of_components(model.n_components, n_rows),
+            n_components=tables.number_of_components(model.n_components, n_rows),
             alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
             random_state=model.random_state,
         )
@@ -219,7 +211,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _for_rows(self, X: Any, function: Callable[[Any], Any]) -> Array:
         """Apply a function to what the second stage is given: kernel values, or blocks of rows."""
         if self._is_approximate():
-            found: Array = predict_rows(self, X, function)
+            found: Array = tables.predict_rows(self, X, function)
             return found
         return np.asarray(function(self._kernel_rows(X)))
 
@@ -252,7 +244,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         check_folds(self.cv)
-        check_approximation(self.approximation, self.n_components)
+        tables.check_approximation(self.approximation, self.n_components)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_bool("verbose", self.verbose)
         if self.predictor is not None:
@@ -261,7 +253,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _fit_stages(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit both stages with the learner, or with each that is compared, and keep the best."""
         self._check_settings()
-        X, y = as_source(X, y)
+        X, y = tables.as_source(X, y)
         rows = self._rows(X, y, sample_weight)
         with reported_steps(self, 2) as report:
             learners, learned = self._learners(rows), report
@@ -292,10 +284,10 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
                 "precomputed kernels."
             )
         approximation = "exact" if exact_only else self.approximation
-        exact = fits_exactly(self, X, sample_weight, approximation)
+        exact = tables.fits_exactly(self, X, sample_weight, approximation)
         check_in_use(self, self._penalty, exact=exact)
         if exact:
-            return self._exact_rows(*in_memory(X, y), sample_weight)
+            return self._exact_rows(*tables.in_memory(X, y), sample_weight)
         return self._feature_rows(X, y, sample_weight)
 
     def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
@@ -305,7 +297,9 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _feature_rows(self, X: Any, y: Any, sample_weight: Any) -> FeatureRows:
         """Rows that are drawn from a large table."""
         state = self.random_state
-        drawn = drawn_rows(self, X, y, sample_weight, random_state=state, **self._target_checks)
+        drawn = tables.drawn_rows(
+            self, X, y, sample_weight, random_state=state, **self._target_checks
+        )
         classes = self._task == "classification"
         target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
         if target.classes is not None:
