@@ -67,7 +67,7 @@ def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     That takes a fifth of the time.
     """
-    for module in ("evaluation", "machines"):
+    for module in ("combination", "machines"):
         monkeypatch.setattr(f"mercer._stacking.{module}.N_FOLDS", 2)
 
 
