@@ -191,7 +191,7 @@ class TrainingData(Sample):
             features = self.samples().repeated
             low, high = distance_range(features.astype(np.float64, copy=False))
             widths = np.geomspace(0.5 * low, 2.0 * high, 20)
-            sources = [Gaussian(float(width)) for width in widths]
+            return [Gaussian(float(width)) for width in widths]
         return self.families(sources)
 
     def families(self, sources: Any) -> list[Kernel]:

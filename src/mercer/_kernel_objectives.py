@@ -14,7 +14,7 @@ from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
     linear_binning,
-    squared_range,
+    width_mesh,
 )
 from mercer._gram.samples import KernelTile, Samples, check_finite, kernel_tiles
 from mercer._gram.tiles import Tile, kept, map_tiles
@@ -22,7 +22,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._radial import Distance, Radial, RadialFunction
+from mercer.kernels._radial import Distance, RadialFunction
 
 
 class Objective(ABC):
@@ -266,36 +266,6 @@ class Dependence(Objective):
             if tile.count == 2.0:
                 row_sums[tile.columns] += by_column
         return a, q, row_sums
-
-
-def width_mesh(
-    samples: Samples,
-    distance: Distance,
-    radial: Radial,
-    log_bounds: Array,
-    *,
-    near_zero: float = 1e-3,
-    negligible: float = 0.032,
-) -> LogarithmicMesh:
-    """The mesh of squared distances that serves every width of an interval.
-
-    Parameters
-    ----------
-    samples : Samples
-    distance : Distance
-    radial : Radial
-    log_bounds : ndarray of shape (2,)
-        Logarithms of the smallest and the largest width.
-    near_zero, negligible : float, default=1e-3 and 0.032
-        Squared distances below some fraction of the smallest squared width count as zero: the
-        largest one, of at most `near_zero`, up to which the kernel changes by no more than
-        `negligible`.
-    """
-    low, high = squared_range(samples, distance)
-    fractions = np.geomspace(near_zero, 1e-18, 16)
-    small = np.abs(radial.at_theta(fractions, 0.0)) <= negligible
-    least = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
-    return LogarithmicMesh(max(low, min(least, high)), high)
 
 
 @dataclass(frozen=True)

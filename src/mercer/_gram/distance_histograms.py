@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,27 +17,7 @@ FINE_BITS = 11
 error of the mesh is small."""
 
 
-class Mesh:
-    """Nodes along the squared distance, between which a radial kernel is approximated as linear.
-
-    Attributes
-    ----------
-    nodes : ndarray of shape (n_nodes,)
-        Squared distances, increasing from zero.
-    """
-
-    nodes: Array
-
-    @abstractmethod
-    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Largest deviation of a kernel from its chords, over an interval of its parameter."""
-
-    @abstractmethod
-    def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Cell of each squared distance and its position in the cell, from 0 to 1; both flat."""
-
-
-class LogarithmicMesh(Mesh):
+class LogarithmicMesh:
     """Nodes in geometric progression of octaves, evenly spaced within each.
 
     The leading bits of a number's binary representation are its cell, and the trailing bits its
@@ -53,6 +33,11 @@ class LogarithmicMesh(Mesh):
     coarse_bits : int, default=3
         Cells that a coarse cell joins, as a power of two, so that counts in each row of a Gram
         matrix fit in memory.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n_nodes,)
+        Squared distances, increasing from zero.
 
     Notes
     -----
@@ -70,6 +55,7 @@ class LogarithmicMesh(Mesh):
         self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
+        """Cell of each squared distance and its position in the cell, from 0 to 1; both flat."""
         flat = np.ascontiguousarray(squared).ravel()
         bits = flat.view(np.int64)
         shift = self._shift
@@ -113,14 +99,14 @@ class LogarithmicMesh(Mesh):
             return np.asarray(np.bincount(coarse, sums, self.n_coarse) / total)
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Largest deviation from a chord, equal at every width; see :meth:`Mesh.chord_error`."""
+        """Largest deviation of a kernel from its chords, which is the same at every width."""
         left = np.geomspace(1e-9, 1e40, 2**15)
         right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
         return 1.1 * float(np.max(np.abs(ends - radial.at_theta(0.5 * (left + right), 0.0))))
 
 
-class UniformMesh(Mesh):
+class UniformMesh:
     """Nodes evenly spaced in the distance itself, for kernels that oscillate in it.
 
     Parameters
@@ -148,15 +134,20 @@ class UniformMesh(Mesh):
         self.nodes = (self.step * np.arange(n_cells + 1)) ** 2
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """(s h)^2 / 4 for the largest frequency s, nodes h apart; see :meth:`Mesh.chord_error`."""
+        """Largest deviation from chords: (s h)^2 / 4 for the largest frequency s, nodes h apart."""
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
+        """See :meth:`LogarithmicMesh.locate`."""
         positions = np.sqrt(squared).ravel()
         positions /= self.step
         cells = positions.astype(np.int64)
         positions -= cells
         return cells, positions
+
+
+Mesh: TypeAlias = LogarithmicMesh | UniformMesh
+"""Nodes along the squared distance, between which a radial kernel is taken as linear."""
 
 
 def linear_binning(
@@ -233,6 +224,36 @@ def squared_range(
     return max(min(smallest for smallest, _ in found), rounding * high), high
 
 
+def width_mesh(
+    samples: Samples,
+    distance: Distance,
+    radial: Radial,
+    log_bounds: Array,
+    *,
+    near_zero: float = 1e-3,
+    negligible: float = 0.032,
+) -> LogarithmicMesh:
+    """The mesh of squared distances that serves every width of an interval.
+
+    Parameters
+    ----------
+    samples : Samples
+    distance : Distance
+    radial : Radial
+    log_bounds : ndarray of shape (2,)
+        Logarithms of the smallest and the largest width.
+    near_zero, negligible : float, default=1e-3 and 0.032
+        Squared distances below some fraction of the smallest squared width count as zero: the
+        largest one, of at most `near_zero`, up to which the kernel changes by no more than
+        `negligible`.
+    """
+    low, high = squared_range(samples, distance)
+    fractions = np.geomspace(near_zero, 1e-18, 16)
+    small = np.abs(radial.at_theta(fractions, 0.0)) <= negligible
+    least = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
+    return LogarithmicMesh(max(low, min(least, high)), high)
+
+
 class DistanceHistogram:
     """Centered inner products of radial kernels of any width, from histograms of the distances.
 
@@ -296,17 +317,7 @@ class DistanceHistogram:
         self._row_gram, self._totals = _gram_of_columns(rows), samples.constant @ rows
 
     def target_products(self, values: Array) -> Array:
-        """<K, L_c> of kernels that are given by their values at the nodes.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_kernels, n_nodes)
-            Kernels less their offsets.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-        """
+        """<K, L_c> of kernels less their offsets, given by values of shape (n_kernels, n_nodes)."""
         return values[:, : self._n_fine] @ self._target
 
     def products(self, values: Array) -> tuple[Array, Array]:
@@ -361,13 +372,7 @@ def _gram_of_columns(V: Array, n_parts: int = 8) -> Array:
 
 
 def _between_nodes(totals: Array, positions: Array) -> Array:
-    """Weights of the nodes from weights in the cells, deposited linearly on both ends of each cell.
-
-    Parameters
-    ----------
-    totals, positions : ndarray of shape (n_nodes,)
-        Sums over each cell of the weights, and of the weights times the positions in the cell.
-    """
+    """Weights of the nodes, from sums over each cell of weights, and of weights times positions."""
     nodes = totals - positions
     nodes[1:] += positions[:-1]
     return nodes

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer._gram.distance_histograms import DistanceHistogram
+from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Sensitivity, width_mesh
+from mercer._kernel_objectives import Sensitivity
 from mercer._search.kernel_search import N_WIDTHS, highest_peak, local_maxima
 from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, maximize
 from mercer._typing import Array
