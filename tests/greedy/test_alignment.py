@@ -204,7 +204,7 @@ def test_stagewise_step_maximizes_the_alignment(
     y[0] = -y[1]
     L = target_kernel(y)
     weights = rng.exponential(size=count)
-    found = StagewiseStep(eta_max, eps).update(weights, moments_of(grams, L))
+    found = StagewiseStep(eps, eta_max).update(weights, moments_of(grams, L))
     assert_allclose(found[:-1], weights)
     start = eps * np.eye(12) + sum(w * K for w, K in zip(weights, grams, strict=False))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -119,6 +120,7 @@ def isotropic_starts(
     return starts
 
 
+@dataclass
 class StepRule(ABC):
     """A rule that updates the weights when a kernel joins the dictionary.
 
@@ -128,11 +130,10 @@ class StepRule(ABC):
         The gradient of the first step is that at eps I.
     """
 
-    moves_kernels: bool = False
+    moves_kernels: ClassVar[bool] = False
     """Whether a step may also move the parameters of kernels found earlier."""
 
-    def __init__(self, eps: float = 1e-10) -> None:
-        self.eps = eps
+    eps: float = 1e-10
 
     @property
     def identity(self) -> float:
@@ -168,24 +169,23 @@ class CorrectiveStep(StepRule):
         return nonnegative_weights(moments)
 
 
+@dataclass
 class StagewiseStep(StepRule):
     """Steps of forward stagewise additive modeling: earlier weights stay.
 
     Parameters
     ----------
-    eta_max : float, default=1.0
-        Largest weight of a new kernel.
     eps : float, default=1e-10
         The learned Gram matrix is eps I before the first step, and keeps this part.
+    eta_max : float, default=1.0
+        Largest weight of a new kernel.
 
     References
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1 and Proposition 2.
     """
 
-    def __init__(self, eta_max: float = 1.0, eps: float = 1e-10) -> None:
-        super().__init__(eps)
-        self.eta_max = eta_max
+    eta_max: float = 1.0
 
     @property
     def identity(self) -> float:

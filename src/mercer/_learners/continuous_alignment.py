@@ -215,7 +215,7 @@ class ContinuousAlignment(KernelLearner):
     def _growth(self) -> Growth:
         """Return how the dictionary grows."""
         corrective = self.step == "corrective"
-        rule = CorrectiveStep(self.eps) if corrective else StagewiseStep(self.eta_max, self.eps)
+        rule = CorrectiveStep(self.eps) if corrective else StagewiseStep(self.eps, self.eta_max)
         normalize = corrective if self.normalize_families is None else self.normalize_families
         return Growth(
             rule,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.optimize import brentq
@@ -28,6 +29,7 @@ STEP_TOLERANCE = 2e-2
 corrective steps optimize all weights again, so that a new kernel need not be exact."""
 
 
+@dataclass
 class FixedSearch(FamilySearch):
     """A kernel without parameters, which is the only candidate.
 
@@ -37,14 +39,15 @@ class FixedSearch(FamilySearch):
     samples : Samples
     """
 
-    def __init__(self, family: Kernel, samples: Samples) -> None:
-        self.family, self.samples = family, samples
+    family: Kernel
+    samples: Samples
 
     def best(self, P: Sensitivity) -> Candidate:
         """The kernel itself; see :meth:`FamilySearch.best`."""
         return Candidate(self.family, InnerProduct(P, self.samples).value(self.family), 0.0)
 
 
+@dataclass
 class GradientSearch(FamilySearch):
     """Several parameters: L-BFGS-B from one start, or from the best of a few.
 
@@ -63,22 +66,14 @@ class GradientSearch(FamilySearch):
     max_iter : int, default=1000
     """
 
-    def __init__(
-        self,
-        family: Kernel,
-        samples: Samples,
-        *,
-        start: Array | None = None,
-        width_penalty: WidthPenalty = UNPENALIZED,
-        isotropic: FamilySearch | None = None,
-        tol: float = STEP_TOLERANCE,
-        max_iter: int = 1000,
-    ) -> None:
-        self.family, self.samples = family, samples
-        self.start = start
-        self.width_penalty = width_penalty
-        self.isotropic = isotropic
-        self.tol, self.max_iter = tol, max_iter
+    family: Kernel
+    samples: Samples
+    _: KW_ONLY
+    start: Array | None = None
+    width_penalty: WidthPenalty = UNPENALIZED
+    isotropic: FamilySearch | None = None
+    tol: float = STEP_TOLERANCE
+    max_iter: int = 1000
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.

@@ -259,36 +259,53 @@ def maximize(
     depends. The search also stops where the scaled gradient is below a hundredth of `tol`.
     """
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
-    path, iterates = list[float](), list[Array]()
 
     def penalized(theta: Array) -> tuple[float, Array]:
         value, gradient = objective(theta)
         cost, slope = width_penalty(theta)
         return value - cost, gradient - slope
 
-    first = penalized(start)[0]
-    scale = abs(first) or 1.0
+    def has_ended(path: Sequence[float], scale: float) -> bool:
+        return have_slowed(path, tol * max(abs(path[-1]), scale), last)
+
+    options = {"ftol": 0.0, "gtol": 0.01 * tol, "maxiter": max_iter}
+    settings = {"method": "L-BFGS-B", "bounds": log_bounds, "options": options}
+    found, path, iterates = _ascended(penalized, start, has_ended, settings)
+    # A line search that fails at the level of rounding errors may end below the last iterate.
+    theta, value = (iterates[-1], path[-1]) if len(path) > 1 else (found.x, path[0])
+    # SciPy reports the status 1 where it ends at its limit of iterations.
+    cost, converged = width_penalty(theta)[0], found.get("status") != 1
+    # SciPy's result has no count of iterations where all bounds are equal.
+    n_iter = int(found.get("nit", 0))
+    return Maximum(theta, value, cost, n_iter, converged, path[1:], iterates)
+
+
+def _ascended(
+    objective: Function,
+    start: Array,
+    has_ended: Callable[[Sequence[float], float], bool],
+    settings: dict[str, Any],
+) -> tuple[Any, tuple[float, ...], tuple[Array, ...]]:
+    """Return SciPy's result, the objective at the start and at each iterate, and the iterates.
+
+    The search ends where `has_ended` of the objective's values and of their scale, its absolute
+    value at the start, by which SciPy's function is divided.
+    """
+    path, iterates = [objective(start)[0]], list[Array]()
+    scale = abs(path[0]) or 1.0
 
     def negative(theta: Array) -> tuple[float, Array]:
-        value, gradient = penalized(theta)
+        value, gradient = objective(theta)
         return -value / scale, -gradient / scale
 
     def record(intermediate_result: Any) -> None:
         path.append(-scale * float(intermediate_result.fun))
         iterates.append(np.array(intermediate_result.x))
-        if have_slowed((first, *path), tol * max(abs(path[-1]), scale), last):
+        if has_ended(path, scale):
             raise StopIteration
 
-    settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": log_bounds}
-    settings["options"] = {"ftol": 0.0, "gtol": 0.01 * tol, "maxiter": max_iter}
-    found: Any = minimize(negative, start, callback=record, **settings)
-    # A line search that fails at the level of rounding errors may end below the last iterate.
-    theta, value = (iterates[-1], path[-1]) if path else (found.x, -scale * float(found.fun))
-    # SciPy reports the status 1 where it ends at its limit of iterations.
-    cost, converged = width_penalty(theta)[0], found.get("status") != 1
-    # SciPy's result has no count of iterations where all bounds are equal.
-    n_iter = int(found.get("nit", 0))
-    return Maximum(theta, value, cost, n_iter, converged, tuple(path), tuple(iterates))
+    found = minimize(negative, start, jac=True, callback=record, **settings)
+    return found, tuple(path), tuple(iterates)
 
 
 def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
@@ -355,27 +372,15 @@ def maximize_unbounded(
     -----
     The objective is divided by its absolute value at the start, on which BFGS's first step depends.
     """
-    path: list[float] = []
-    iterates: list[Array] = []
-    first = objective(start)[0]
-    scale = abs(first) or 1.0
 
-    def negative(theta: Array) -> tuple[float, Array]:
-        value, gradient = objective(np.clip(theta, -limit, limit))
-        return -value / scale, -gradient / scale
+    def clipped(theta: Array) -> tuple[float, Array]:
+        return objective(np.clip(theta, -limit, limit))
 
-    def record(intermediate_result: Any) -> None:
-        before = path[-1] if path else first
-        path.append(-scale * float(intermediate_result.fun))
-        iterates.append(np.clip(intermediate_result.x, -limit, limit))
-        if path[-1] - before <= tol * abs(before):
-            raise StopIteration
+    def has_ended(path: Sequence[float], scale: float) -> bool:
+        return path[-1] - path[-2] <= tol * abs(path[-2])
 
-    options = {"gtol": 0.0, "maxiter": max_iter}
-    minimize(  # type: ignore[call-overload]
-        negative, start, jac=True, method="BFGS", callback=record, options=options
-    )
+    settings = {"method": "BFGS", "options": {"gtol": 0.0, "maxiter": max_iter}}
+    _, path, iterates = _ascended(clipped, start, has_ended, settings)
+    n_iter, iterates = len(iterates), tuple(np.clip(theta, -limit, limit) for theta in iterates)
     theta = iterates[-1] if iterates else start
-    value = path[-1] if path else first
-    converged = len(path) < max_iter
-    return Maximum(theta, value, 0.0, len(path), converged, tuple(path), tuple(iterates))
+    return Maximum(theta, path[-1], 0.0, n_iter, n_iter < max_iter, path[1:], iterates)
