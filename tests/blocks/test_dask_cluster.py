@@ -15,10 +15,7 @@ from block_cases import NormalSums, Starts, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
-from mercer._blocks import (
-    Block,
-    block_source,
-)
+from mercer._blocks import Block, block_source
 from mercer._blocks.dask_source import DaskSource, running_client
 
 dask = pytest.importorskip("dask")

@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._blocks import (
-    block_source,
-    class_counts,
-)
+from mercer._blocks import block_source, class_counts
 from mercer.preprocessing import table_encoder
 
 dask = pytest.importorskip("dask")

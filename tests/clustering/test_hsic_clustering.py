@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clustering_cases import (
-    CHAIN,
-    HSIC_MODELS,
-    blobs,
-    every_hsic_model,
-)
+from clustering_cases import CHAIN, HSIC_MODELS, blobs, every_hsic_model
 from clustering_reference import dependence, indicators
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment
@@ -57,19 +52,6 @@ def test_clusters_follow_a_chain(similarity: Any) -> None:
         labels = HSICClustering(4, similarity=similarity, random_state=seed).fit(X).labels_
         centers = [X[labels == cluster, 0].mean() for cluster in range(4)]
         assert centers in (sorted(centers), sorted(centers, reverse=True))
-
-
-def test_clusters_follow_a_ring() -> None:
-    rng = np.random.default_rng(0)
-    angles = rng.uniform(0.0, 2.0 * np.pi, 300)
-    X = np.column_stack([np.cos(angles), np.sin(angles)]) + 0.05 * rng.normal(size=(300, 2))
-    positions = 2.0 * np.pi * np.arange(8) / 8.0
-    ring = 1.0 + np.cos(positions[:, None] - positions)
-    for normalize in (True, False):
-        model = HSICClustering(8, similarity=ring, normalize=normalize, random_state=0).fit(X)
-        centers = [np.exp(1j * angles[model.labels_ == cluster]).mean() for cluster in range(8)]
-        turns = np.angle(np.roll(centers, -1) / centers)
-        assert (turns > 0.0).all() or (turns < 0.0).all()
 
 
 def test_inertia_is_that_of_k_means_or_less() -> None:

@@ -10,20 +10,9 @@ import pytest
 from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, samples, score
-from reference import (
-    backward_elimination,
-    hsic,
-    median_gaussian,
-    output_kernel,
-)
+from reference import backward_elimination, hsic, median_gaussian, output_kernel
 from scipy.spatial.distance import cdist, pdist
-from selection_cases import (
-    KINDS,
-    default_kernel,
-    exclusive_or,
-    problem,
-    standardized,
-)
+from selection_cases import KINDS, default_kernel, exclusive_or, problem, standardized
 
 from mercer import BAHSIC
 from mercer._data.weights import UnitWeights

@@ -16,13 +16,7 @@ from reference import (
     standardized_gaussian,
     target_kernel,
 )
-from selection_cases import (
-    KINDS,
-    assert_optimal,
-    default_kernel,
-    dense_problem,
-    problem,
-)
+from selection_cases import KINDS, assert_optimal, default_kernel, dense_problem, problem
 from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 

@@ -12,12 +12,9 @@ import scipy.sparse as sp
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import outputs, samples, score
-from selection_cases import KINDS, RELEVANT, problem
+from selection_cases import RELEVANT, problem
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from mercer import BAHSIC, HSICLasso
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
@@ -39,16 +36,6 @@ def test_selected_columns_and_their_names(selector: BaseEstimator) -> None:
     back = clone(selector).fit(X, y).inverse_transform(X[:, RELEVANT])
     assert_array_equal(back[:, RELEVANT], X[:, RELEVANT])
     assert_array_equal(np.delete(back, RELEVANT, axis=1), 0.0)
-
-
-@every_selector
-def test_number_of_features_is_searched_in_a_pipeline(selector: BaseEstimator) -> None:
-    X, y = problem("three classes", n=120)
-    step = type(selector).__name__.lower()
-    grid = {f"{step}__n_features_to_select": [1, 2]}
-    search = GridSearchCV(make_pipeline(clone(selector), SVC()), grid, cv=3).fit(X, y)
-    assert search.best_params_ == {f"{step}__n_features_to_select": 2}
-    assert search.best_estimator_[:-1].transform(X).shape == (120, 2)
 
 
 @every_selector
@@ -156,33 +143,11 @@ def test_constant_targets_and_other_tables(selector: BaseEstimator) -> None:
 
 
 @every_selector
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_default_output_kernel_by_its_name(selector: BaseEstimator, kind: str) -> None:
-    X, y = problem(kind)
-    name = "gaussian" if kind in ("regression", "two outputs") else "balanced"
-    named = clone(selector).set_params(output_kernel=name).fit(X, y)
-    assert_array_equal(named.scores_, clone(selector).fit(X, y).scores_)
-
-
-@every_selector
 def test_a_sparse_indicator_matrix(selector: BaseEstimator) -> None:
     y, kernel, _ = outputs("multilabel", score())
     here = clone(selector).set_params(output_kernel=kernel).fit(samples(), y)
     there = clone(here).fit(samples(), sp.csr_array(y))
     assert_array_equal(there.scores_, here.scores_)
-
-
-@every_selector
-def test_similarities_are_cloned_saved_and_left_alone(selector: BaseEstimator) -> None:
-    y, kernel, _ = outputs("similarities", score())
-    given = kernel.copy()
-    fitted = clone(selector).set_params(output_kernel=given).fit(samples(), y)
-    assert fitted.output_kernel is given
-    assert_array_equal(given, kernel)
-    stored = skops.io.dumps(fitted)
-    again = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
-    assert_array_equal(again.output_kernel, given)
-    assert_array_equal(clone(again).fit(samples(), y).scores_, fitted.scores_)
 
 
 @every_selector

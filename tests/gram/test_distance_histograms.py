@@ -12,8 +12,7 @@ from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import center, centered_alignment
-from scipy.optimize import nnls
+from reference import center
 from scipy.spatial.distance import cdist
 
 from mercer._gram.distance_histograms import (
@@ -26,8 +25,6 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._kernel_objectives import Sensitivity
-from mercer._search.histogram_search import HistogramSearch
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -258,41 +255,3 @@ def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
     _, slopes = histogram.at(family, THETAS)
     above, below = (histogram.at(family, THETAS + s)[0] for s in (step, -step))
     assert_allclose(slopes, (above - below) / (2 * step), atol=1e-8, rtol=1e-4)
-
-
-def test_some_columns_and_little_memory_change_nothing() -> None:
-    X, Y = problem(400)
-    whole = histogram_of(X[:, [2, 0]], Y)
-    part = histogram_of(X, Y, Distance((2, 0)))
-    with sklearn.config_context(working_memory=0.5):
-        recomputed = histogram_of(X, Y, Distance((2, 0)))
-    for other in (part, recomputed):
-        values, _ = other.at(Gaussian(), THETAS)
-        expected, _ = whole.at(Gaussian(), THETAS)
-        for product in ("target_products", "centered_weights"):
-            found = getattr(other, product)(values)
-            assert_allclose(found.sum(axis=-1), getattr(whole, product)(expected).sum(axis=-1))
-
-
-@every_family
-def test_polished_widths_align_at_least_as_well(family: Any) -> None:
-    """Widths also start at their bounds, and several from the same value."""
-    X, Y = problem(80)
-    L = Y @ Y.T
-    search = HistogramSearch(family, Samples(X), Y)
-    low, high = search.log_bounds
-    P = Sensitivity(Y, np.ones(2), 1.0 / float(np.linalg.norm(L)), norm=1.0)
-
-    def best(kernels: list[Any]) -> float:
-        A = np.stack([center(k(X) - k.offset).ravel() for k in kernels], axis=1)
-        scale = np.linalg.norm(A, axis=0)
-        w = nnls(A / scale, L.ravel())[0]
-        return centered_alignment((A / scale @ w).reshape(L.shape), L)
-
-    for start in ([low], [high], [low, low], [low, 0.0, high], [0.0, 0.1, 0.2, 0.3]):
-        kernels = [family.with_theta(np.array([t])) for t in start]
-        polished = search.polish(kernels, P)
-        assert 1 <= len(polished) <= len(kernels)
-        assert best(polished) >= best(kernels) - 2e-5
-        for kernel in polished:
-            assert low - 1e-9 <= kernel.theta[0] <= high + 1e-9

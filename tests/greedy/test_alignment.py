@@ -24,9 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.samples import Samples
-from mercer._greedy.alignment import Growth, grow_dictionary, learn_families
+from mercer._greedy.alignment import Growth, learn_families
 from mercer._greedy.loop import CorrectiveStep, StagewiseStep
-from mercer._search.family_search import family_search
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -256,19 +255,6 @@ def test_a_limit_that_is_reached_warns(step: Any) -> None:
     assert len(learner.weights_) <= 2
 
 
-def test_the_loop_reports_its_steps_and_its_status() -> None:
-    X, y, _ = SETS["iris"]()
-    Y, samples, reported = as_target(y).centered, Samples(X), []
-    for most, converged in ((50, True), (1, False)):
-        reported.clear()
-        search = family_search(Gaussian(), samples)
-        found = grow_dictionary(
-            [search], samples, Y, Growth(CorrectiveStep(), max_kernels=most), reported.append
-        )
-        assert reported == found.history
-        assert found.converged is converged
-
-
 # --- families ---------------------------------------------------------------------------------
 
 FAMILIES: list[Kernel] = [
@@ -292,17 +278,6 @@ def test_several_families_do_better_than_each_in_any_order() -> None:
     backward = ContinuousAlignment(FAMILIES[::-1]).fit(X, y)
     assert_allclose(backward.alignment_, both.alignment_, rtol=1e-9)
     assert_allclose(backward.kernel_(X), both.kernel_(X), atol=1e-6)
-
-
-def test_a_kernel_of_larger_values_is_not_preferred() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 2))
-    y = np.sin(3 * X[:, 0])
-    X[:, 1] *= 1e6
-    families = [OnColumns(Linear(), [1]), OnColumns(Gaussian(), [0])]
-    learner = ContinuousAlignment(families).fit(X, y)
-    assert learner.history_[0].kernel.columns == [0]
-    assert learner.alignment_ > 0.5
 
 
 # --- penalties -----------------------------------------------------------------------------------

@@ -26,11 +26,7 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer.inspection import (
-    AlignmentPathDisplay,
-    FeatureRelevanceDisplay,
-    KernelWeightsDisplay,
-)
+from mercer.inspection import AlignmentPathDisplay, FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.kernels import Gaussian, Linear, OnColumns, OnProjection, Product
 
 plt = pytest.importorskip("matplotlib.pyplot")

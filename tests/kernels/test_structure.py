@@ -34,10 +34,9 @@ from mercer.kernels._kernel import (
     InnerProduct,
     PrecomputedGram,
     Structure,
-    inner_product_columns,
     stack_values,
 )
-from mercer.kernels._radial import Distance, RadialFunction, radial_groups
+from mercer.kernels._radial import RadialFunction
 
 X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
 
@@ -94,23 +93,6 @@ def test_kernels_on_columns_become_isotropic_on_these_columns(kernel: Any) -> No
     bound = OnColumns(kernel, [0, 2]).bind(X)
     assert bound.structure.n_widths == 2
     assert bound.structure.isotropic() == OnColumns(type(kernel)(), [0, 2])
-
-
-def test_kernels_of_one_distance_form_a_group() -> None:
-    kernels = [Gaussian(1.0), Linear(), OnColumns(Gaussian(2.0), [1]), Laplacian(3.0)]
-    groups = radial_groups([*kernels, OnColumns(Laplacian(), [1]), Gaussian([1.0, 2.0, 3.0])])
-    assert groups == {
-        Distance(): [(0, Gaussian(1.0)), (3, Laplacian(3.0))],
-        Distance((1,)): [(2, Gaussian(2.0)), (4, Laplacian())],
-    }
-
-
-def test_columns_of_inner_products() -> None:
-    columns = inner_product_columns([Linear(), OnColumns(Linear(), [2, 0])], 3)
-    assert columns is not None
-    assert_array_equal(columns[0], [0, 1, 2])
-    assert_array_equal(columns[1], [2, 0])
-    assert inner_product_columns([Linear(), Gaussian()], 3) is None
 
 
 def test_kernels_from_a_stack_of_gram_matrices() -> None:

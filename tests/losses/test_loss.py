@@ -1,4 +1,4 @@
-"""Every loss against its definition, and every machine against its duality gap."""
+"""Losses against their definitions, machines against their duality gaps and scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import pytest
 from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
-from loss_cases import GRAMS, Case, N, X, assert_optimal, either_way, every_loss, predictions
+from loss_cases import (
+    GRAMS,
+    LOSSES,
+    Case,
+    N,
+    X,
+    assert_optimal,
+    decision,
+    either_way,
+    every_loss,
+    predictions,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_reference import (
     Ball,
@@ -23,8 +34,15 @@ from one_stage_reference import (
     primal_objective,
 )
 from reference import center, gaussian
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, SVR
 
-from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Machine, Squared
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.samples import Samples
+from mercer._weights.interior_point import interior_point_weights
+from mercer.kernels import Linear
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Machine, Squared
 
 
 def feasible(case: Case, seed: int = 4) -> Matrix:
@@ -145,3 +163,172 @@ def test_any_problem(intercept: bool, values: dict[str, Any]) -> None:
         dual = dual_objective(K[None], y[:, None], naive, Ball(1.0), C_)
         assert primal - dual <= 1e-7 * abs(primal) + 1e-13 * np.abs(y * machine.c).sum()
         assert abs(machine.intercept * machine.c.sum()) <= 1e-7 * abs(primal)
+
+
+@pytest.mark.parametrize("name", ["squared", "squared-labels", "logistic", "logistic-1e3"])
+def test_conjugate_curvature_is_one_over_the_curvature_of_the_loss(name: str) -> None:
+    case, f, h = LOSSES[name], predictions(), 1e-3
+    values = [case.naive.losses(case.y, f + d) for d in (-h, 0.0, h)]
+    curvature = (values[2] - 2.0 * values[1] + values[0]) / h**2
+    found = case.loss.conjugate_curvature(case.y, f, 0.1)
+    assert_allclose(1.0 / found, curvature, rtol=1e-3, atol=1e-9 * values[1].max() / h**2)
+
+
+@pytest.mark.parametrize("name", ["squared", "squared-labels", "logistic", "logistic-1e3"])
+def test_quadratic_models_are_the_expansion_of_the_loss(name: str) -> None:
+    case, f, h = LOSSES[name], predictions(), 1e-4
+    model = case.loss.quadratic_model(case.y, f, 0.1)
+    assert_allclose(model.value, case.naive.losses(case.y, f), rtol=1e-12, atol=1e-300)
+    ahead, behind = (case.loss.quadratic_model(case.y, f + d, 0.1) for d in (h, -h))
+    size = np.abs(model.slope).max()
+    assert_allclose(model.slope, (ahead.value - behind.value) / (2.0 * h), atol=1e-5 * size)
+    assert_allclose(model.curvature, (ahead.slope - behind.slope) / (2.0 * h), atol=1e-5 * size)
+
+
+def test_dual_variables_of_saturated_samples_do_not_move() -> None:
+    conjugate_curvature = Logistic(1.0).conjugate_curvature(np.ones(2), np.array([1e4, -1e4]), 0.1)
+    assert_array_equal(conjugate_curvature, [np.inf, np.inf])
+
+
+def test_squared_is_kernel_ridge() -> None:
+    case, K = LOSSES["squared"], GRAMS["gaussian"]
+    ridge = KernelRidge(alpha=0.3, kernel="precomputed")
+    machine = case.loss.fit(K, case.y, intercept=False, accuracy=1e-3)
+    assert_allclose(machine.c, ridge.fit(K, case.y).dual_coef_, rtol=1e-9)
+    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-3)
+    ridge.fit(center(K), case.y - case.y.mean())
+    assert_allclose(machine.c, ridge.dual_coef_, rtol=1e-9)
+
+
+@either_way
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_logistic_is_logistic_regression(intercept: bool, C: float) -> None:
+    y = LOSSES["logistic"].y
+    machine = Logistic(C).fit(X @ X.T, y, intercept=intercept, accuracy=1e-12)
+    linear = LogisticRegression(
+        C=C, fit_intercept=intercept, solver="newton-cholesky", tol=1e-12
+    ).fit(X, y)
+    assert_allclose(X.T @ machine.c, linear.coef_[0], rtol=1e-5)
+    assert_allclose(machine.intercept, linear.intercept_[0] if intercept else 0.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["hinge", "epsilon", "epsilon-0"])
+def test_dual_variables_move_near_a_kink_only(name: str) -> None:
+    case, width = LOSSES[name], 0.25
+    f = predictions()
+    found = case.loss.conjugate_curvature(case.y, f, width)
+    slopes = [case.naive.losses(case.y, f + d) for d in (-width, 0.0, width)]
+    jump = np.abs(slopes[2] - 2.0 * slopes[1] + slopes[0]) > 1e-12
+    assert_array_equal(np.isfinite(found), jump)
+    assert jump.any()
+    assert not jump.all()
+    assert_allclose(found[jump], 2.0 * width / case.loss.C)
+
+
+def test_hinge_is_svc() -> None:
+    case, K = LOSSES["hinge"], GRAMS["gaussian"]
+    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
+    svc = SVC(kernel="precomputed", C=1.0, tol=1e-10).fit(K, case.y)
+    assert_allclose(decision(K, machine), svc.decision_function(K), atol=1e-6)
+
+
+def test_epsilon_insensitive_is_svr() -> None:
+    case, K = LOSSES["epsilon"], GRAMS["gaussian"]
+    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
+    svr = SVR(kernel="precomputed", C=1.0, epsilon=0.1, tol=1e-10).fit(K, case.y)
+    assert_allclose(decision(K, machine), svr.predict(K), atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("log_scale", [-6.0, -5.0, -4.0, -3.0])
+def test_the_active_set_does_not_cycle_on_small_kernels_of_low_rank(
+    log_scale: float, intercept: bool
+) -> None:
+    """Released variables may all return to their bounds; the most violating ones then move."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, rank = int(rng.integers(3, 25)), 1 + seed % 3
+        factor = rng.normal(size=(n, rank))
+        K = 10.0**log_scale * factor @ factor.T / rank
+        labels = np.where(rng.permutation(n) < max(1, n // 3), 1.0, -1.0)
+        for loss, y in ((Hinge(1.0), labels), (EpsilonInsensitive(1.0, 0.1), rng.normal(size=n))):
+            machine = loss.fit(K, y, intercept=intercept, accuracy=1e-7)
+            primal, dual = loss.objective(K, y, machine)
+            assert primal - dual <= 1e-7 * primal
+
+
+def counts(n: int) -> np.ndarray:
+    return np.random.default_rng(5).integers(1, 4, size=n)
+
+
+def weighted(loss: Loss, n: int) -> Loss:
+    return loss.with_weights(counts(n).astype(float))
+
+
+def test_losses_without_weights_are_the_same_object() -> None:
+    loss = Hinge(1.0)
+    assert loss.with_weights(None) is loss
+
+
+@every_loss
+def test_sums_count_each_sample_as_often_as_its_weight_says(case: Case) -> None:
+    f, n = predictions(), counts(len(case.y))
+    loss, y, repeated = weighted(case.loss, len(case.y)), case.y, case.y.repeat(n)
+    assert_allclose(loss.value(y, f), case.loss.value(repeated, f.repeat(n)), rtol=1e-12)
+    c = case.loss.feasible(y, 0.5 * np.sign(y))
+    expected = case.loss.conjugate(repeated, c.repeat(n))
+    assert_allclose(loss.conjugate(y, n * c), expected, rtol=1e-12)
+    assert_allclose(loss.feasible(y, 1e6 * n * c), n * case.loss.feasible(y, 1e6 * c), rtol=1e-12)
+    model, plain = loss.quadratic_model(y, f, 0.3), case.loss.quadratic_model(y, f, 0.3)
+    for name in ("value", "slope", "curvature"):
+        assert_allclose(getattr(model, name), n * getattr(plain, name), rtol=1e-12)
+    curvature = case.loss.conjugate_curvature(y, f, 0.3)
+    assert_allclose(loss.conjugate_curvature(y, f, 0.3), curvature / n, rtol=1e-12)
+
+
+@every_loss
+@pytest.mark.parametrize("intercept", [True, False])
+def test_machines_are_those_of_repeated_samples(case: Case, intercept: bool) -> None:
+    n = counts(len(case.y))
+    K = gaussian(X, 1.0) + 0.1 * X @ X.T
+    again = np.repeat(np.repeat(K, n, axis=0), n, axis=1)
+    options = {"intercept": intercept, "accuracy": 1e-12}
+    found = weighted(case.loss, len(n)).fit(K, case.y, **options)
+    plain = case.loss.fit(again, case.y.repeat(n), **options)
+    expected = np.add.reduceat(plain.c, np.cumsum(n) - n)
+    size = np.abs(K @ expected).max()
+    assert_allclose(K @ found.c, K @ expected, rtol=0.0, atol=1e-6 * size)
+    assert found.intercept == pytest.approx(plain.intercept, abs=1e-5 * size)
+    primal, dual = weighted(case.loss, len(n)).objective(K, case.y, found)
+    assert primal == pytest.approx(case.loss.objective(again, case.y.repeat(n), plain)[0], rel=1e-9)
+    assert dual == pytest.approx(primal, rel=1e-6)
+
+
+@every_loss
+def test_boxes_hold_weights(case: Case) -> None:
+    boxes = weighted(case.loss, len(case.y)).boxes(case.y[:, None], intercept=True)
+    if boxes is None:
+        return
+    assert_array_equal(boxes.upper[:, 0], boxes.C * counts(len(case.y)))
+
+
+@every_loss
+@pytest.mark.parametrize("n_features", [3, 80])
+def test_the_interior_point_method_takes_weights(case: Case, n_features: int) -> None:
+    n = counts(len(case.y))
+    boxes = weighted(case.loss, len(n)).boxes(case.y[:, None], intercept=True)
+    if boxes is None:
+        return
+    Z = np.random.default_rng(1).normal(size=(len(n), n_features))
+    kernels, again = list(Linear(per_feature=True).expand(Z)), Z.repeat(n, axis=0)
+    grams = base_grams(Samples(Z, weights=n.astype(float)), kernels, centered=True)
+    weights, dual, intercepts = interior_point_weights(boxes, grams, 1e-6)
+    plain = case.loss.boxes(case.y.repeat(n)[:, None], intercept=True)
+    assert plain is not None
+    grams = base_grams(Samples(again), kernels, centered=True)
+    expected, repeated, shift = interior_point_weights(plain, grams, 1e-6)
+    assert_allclose(weights, expected, rtol=1e-6, atol=1e-8)
+    scale = case.loss.C
+    sums = np.add.reduceat(repeated, np.cumsum(n) - n)
+    assert_allclose(dual, sums, rtol=1e-6, atol=1e-6 * scale)
+    assert_allclose(intercepts, shift, rtol=1e-5, atol=1e-6)

@@ -6,15 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from ard_cases import (
-    REFERENCES,
-    RELATIVE,
-    ard_learner,
-    every_criterion,
-    table,
-    widths,
-)
+from ard_cases import REFERENCES, RELATIVE, ard_learner, every_criterion, table, widths
 from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -181,15 +173,6 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> 
         plain.width_penalty_on_,
     )
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=0.02)
-
-
-@pytest.mark.parametrize("container", [sp.csr_array, np.float32])
-def test_sparse_tables_and_single_precision(container: Any) -> None:
-    X, y = table(6)
-    X = (X * (X > 0.0)).astype(np.float32)
-    plain, other = ard_learner().fit(X.astype(float), y), ard_learner().fit(container(X), y)
-    assert other.width_penalty_ == plain.width_penalty_
-    assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-3)
 
 
 @pytest.mark.parametrize(

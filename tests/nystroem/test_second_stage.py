@@ -1,4 +1,4 @@
-"""The predictor on all rows, from a kernel, a source and a sample."""
+"""The predictor on all rows, from a kernel, a source and a sample; the factor of all widths."""
 
 from __future__ import annotations
 
@@ -8,14 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
 from mercer._blocks.tables import DrawnSample
 from mercer._data.sample import encode_target
-from mercer._data.weights import as_weights
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._data.weights import UnitWeights, as_weights
+from mercer._nystroem.second_stage import (
+    NystroemModel,
+    fit_nystroem,
+    rescaled_kernel,
+    with_width_factor,
+)
 from mercer._typing import Array
-from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    OnColumns,
+    OnProjection,
+    RationalQuadratic,
+    WeightedSum,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, size=(400, 2))
@@ -170,3 +186,69 @@ class TestModel:
         dense = fitted(Y, alphas=alphas)
         sparse = fitted(Y, table=sp.csr_array(X), alphas=alphas)
         np.testing.assert_allclose(sparse.predict(sp.csr_array(X)), dense.predict(X), rtol=1e-6)
+
+
+DRAWS = np.random.default_rng(0)
+
+
+WIDE_TABLE = DRAWS.normal(size=(300, 2))
+
+
+WAVY = np.sin(4.0 * WIDE_TABLE[:, 0]) + 0.3 * DRAWS.normal(size=300)
+
+
+def rescaled(kernel: Kernel) -> Kernel:
+    n, source = len(WAVY), block_source(WIDE_TABLE, WAVY)
+    data = DrawnSample(WIDE_TABLE, WAVY, UnitWeights(n), source=source, positions=np.arange(n))
+    return rescaled_kernel(kernel, data, encode_target(WAVY, classification=False).encoding, 0)
+
+
+def test_widths_are_multiplied_and_nothing_else() -> None:
+    kernel = WeightedSum(
+        [
+            OnColumns(RationalQuadratic(2.0, alpha=3.0), [0]),
+            OnProjection(Gaussian([2.0, 5.0]), np.eye(2)),
+            Linear(),
+        ],
+        [1.0, 2.0, 3.0],
+    )
+    found = with_width_factor(kernel, np.log(3.0))
+    expected = WeightedSum(
+        [
+            OnColumns(RationalQuadratic(6.0, alpha=3.0), [0]),
+            OnProjection(Gaussian([6.0, 15.0]), np.eye(2)),
+            Linear(),
+        ],
+        [1.0, 2.0, 3.0],
+    )
+    assert_allclose(found.theta, expected.theta)
+    assert found.describe() == expected.describe()
+
+
+@pytest.mark.parametrize(
+    ("width", "bounds", "factor", "expected"),
+    [
+        (2.0, (1.0, 5.0), 3.0, 5.0),
+        (2.0, (1.0, 5.0), 0.1, 1.0),
+        (2.0, "data", 0.01, 0.02),
+        (2.0, (3.0, 5.0), 0.5, 2.0),
+        (2.0, (3.0, 5.0), 2.0, 4.0),
+    ],
+)
+def test_widths_do_not_leave_bounds_that_are_given(
+    width: float, bounds: Any, factor: float, expected: float
+) -> None:
+    found = with_width_factor(Gaussian(width, bounds=bounds), np.log(factor))
+    assert_allclose(found.bandwidth, expected)
+
+
+def test_a_wide_kernel_becomes_narrower_until_no_factor_predicts_better() -> None:
+    found = rescaled(Gaussian(8.0))
+    assert isinstance(found, Gaussian)
+    assert 1.0 <= found.bandwidth < 6.0
+    assert rescaled(found) is found
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(7.0, bounds=(7.0, 7.0))])
+def test_a_kernel_without_free_widths_is_the_same_object(kernel: Kernel) -> None:
+    assert rescaled(kernel) is kernel

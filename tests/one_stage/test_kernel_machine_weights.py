@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -126,25 +125,6 @@ def test_stacks_take_weights(estimator):
     assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-9, atol=1e-12)
     expected = repeated._values(np.repeat(stack, counts, axis=1))
     assert_allclose(weighted._values(stack), expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [MKLClassifier(COLUMNS), MKLRegressor(COLUMNS), MKLRegressor([Gaussian(1.0), Linear()])],
-    ids=named,
-)
-@pytest.mark.parametrize("entries", [2**18, 0])
-def test_sparse_features_take_weights(estimator, entries, monkeypatch):
-    monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", entries)
-    monkeypatch.setattr("mercer._gram.rank_one._FEW_NONZERO", 0.5)
-    X, y, weights = problem(estimator)
-    X = np.where(X > 0.3, X, 0.0)
-    dense = clone(estimator).set_params(tol=1e-9).fit(X, y, sample_weight=weights)
-    sparse = clone(estimator).set_params(tol=1e-9)
-    sparse.fit(sp.csr_matrix(X), y, sample_weight=weights)
-    assert_allclose(sparse.weights_, dense.weights_, rtol=1e-4, atol=1e-7)
-    assert_allclose(sparse.objective_, dense.objective_, rtol=1e-8)
-    assert_allclose(sparse.shares_, dense.shares_, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from campaign import rotating
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
@@ -269,17 +268,6 @@ def test_fitting_again_repeats_to_the_last_bit(name: str) -> None:
         assert_array_equal(other.weights_, found[0].weights_)
         assert_array_equal(other.dual_coef_, found[0].dual_coef_)
         assert other.history_ == found[0].history_
-
-
-@pytest.mark.parametrize("name", ["l1-svm", "krr-2"])
-def test_little_working_memory_learns_the_same(name: str) -> None:
-    X, y = data(name, 420)
-    model = clone(MODELS[name]).fit(X, y)
-    with sklearn.config_context(working_memory=1):
-        again = clone(model).fit(X, y)
-    assert_allclose(again.objective_, model.objective_, rtol=1e-9)
-    assert_allclose(again.weights_, model.weights_, atol=1e-6)
-    assert_allclose(values(again, X), values(model, X), atol=1e-4)
 
 
 def test_the_default_dictionary_has_twenty_kernels() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import skops.io
 from campaign import rotating
 from hypothesis import given, settings
@@ -37,14 +36,7 @@ from sklearn.svm import SVC, SVR
 
 from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
 from mercer._model_types import trusted_types
-from mercer.kernels import (
-    CallableKernel,
-    Gaussian,
-    Linear,
-    OnColumns,
-    Polynomial,
-    WeightedSum,
-)
+from mercer.kernels import CallableKernel, Gaussian, Linear, Polynomial, WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 
 every_pair = pytest.mark.parametrize(("problem", "solver"), PAIRS)
@@ -283,18 +275,6 @@ def test_the_unit_of_a_feature_does_not_matter(solver: str) -> None:
 # --- kernels -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
-def test_unknown_kernels_are_refused(make: Any) -> None:
-    X, y = data_for(make())
-    refused(make("gausian"), X, y, "Unknown kernel 'gausian'; known names: dirichlet, exp")
-    refused(make(3), X, y, "must be a mercer kernel, a name, a callable", TypeError)
-    refused(make([Gaussian(), None]), X, y, "must be a mercer kernel", TypeError)
-    refused(make([]), X, y, "dictionary of kernels is empty")
-    refused(make([Gaussian(-1.0)]), X, y, "bandwidth must be positive and finite; got -1.0")
-    refused(make([OnColumns(Gaussian(), ["height"])]), X, y, "'height' is chosen by name")
-    refused(make([OnColumns(Gaussian(), [7])]), X, y, "Column 7 is absent: X has 4 features")
-
-
 @pytest.mark.parametrize(("make", "bad"), rotating(MAKERS_OF_ONE_BASE, [np.nan, np.inf]))
 @pytest.mark.parametrize("where", ["everywhere", "in one place"])
 def test_kernels_that_return_nan_or_infinity_are_refused(make: Any, bad: float, where: str) -> None:
@@ -317,13 +297,6 @@ def test_kernels_that_are_not_positive_semi_definite_are_refused(model: BaseEsti
     X, y = training_set("binary")
     model.set_params(kernels=lambda A, B: np.tanh(A @ B.T - 1.0))
     refused(model, X, y, "not positive semi-definite")
-
-
-@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
-def test_kernels_that_need_dense_features_refuse_sparse_ones(make: Any) -> None:
-    X, y = data_for(make())
-    message = "dense data is required by the kernel"
-    refused(make(lambda A, B: A @ B.T), sp.csr_array(X), y, message, TypeError)
 
 
 @pytest.mark.parametrize(

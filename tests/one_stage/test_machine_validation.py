@@ -127,19 +127,3 @@ def test_problems_without_an_interior_point_method_are_refused(model: Any) -> No
 
     model.set_params(kernels=[unused])
     refused(model, *data_for(model), 'solver="interior_point" needs the hinge or the epsilon')
-
-
-@pytest.mark.parametrize(
-    "model",
-    [L1SVM(PAIR), MKLRegressor(PAIR, norm=1, loss="epsilon_insensitive")],
-    ids=["hinge", "epsilon-insensitive"],
-)
-def test_solvers_reach_one_objective(model: Any) -> None:
-    X, y = data_for(model)
-    found = {
-        solver: clone(model).set_params(solver=solver, tol=1e-6, max_iter=1000).fit(X, y)
-        for solver in ("auto", "newton", "interior_point", "alternating")
-    }
-    for fitted in found.values():
-        assert fitted.dual_gap_ <= 1e-6
-        assert_allclose(fitted.objective_, found["auto"].objective_, rtol=2e-6)

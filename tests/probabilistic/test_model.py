@@ -192,21 +192,6 @@ def test_neither_order_nor_scale_of_kernels_matters(solver: str) -> None:
     assert_allclose(there.predict(changed), here.predict(stack), atol=1e-3)
 
 
-# Norms above one prefer two equal kernels to one.
-@pytest.mark.parametrize("solver", [name for name in SOLVERS if not name.endswith("2")])
-def test_a_kernel_may_be_split_in_two(solver: str) -> None:
-    case = PROBLEMS[suitable_problem(solver)]()
-    whole = fitted(suitable_problem(solver), solver, finest_tol(solver))
-    split = clone(whole).set_params(kernels=[*case.kernels, case.kernels[0]])
-    split.fit(case.X, case.y)
-    if known := known_noise(solver, whole, split):
-        whole = clone(whole).set_params(**known).fit(case.X, case.y)
-        split.set_params(**known).fit(case.X, case.y)
-    assert_allclose(split.objective_, whole.objective_, rtol=1e-6)
-    joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
-    assert_allclose(joined, whole.weights_, rtol=1e-2, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("solver", "unit"), rotating(REGRESSORS, [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6), (-1.0, 0.0)])
 )

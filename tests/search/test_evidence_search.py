@@ -1,17 +1,21 @@
-"""One width per feature by the marginal likelihood of a Gaussian process."""
+"""The evidence of a Gram matrix, and one width per feature that maximizes it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from campaign import rotating
 from numpy.testing import assert_allclose
-from reference import central_difference
+from reference import central_difference, gaussian
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.samples import spread_rows
 from mercer._search import evidence_search
+from mercer._search.evidence import ConcentratedEvidence, GaussianEvidence
 from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths
 from mercer.kernels import (
     ExponentialPower,
@@ -171,15 +175,6 @@ def test_indicators_count_as_often_as_their_rank() -> None:
     assert_allclose(other.noise, found.noise, rtol=1e-3)
 
 
-def test_a_sum_is_at_least_as_likely_as_its_first_kernel() -> None:
-    # Not as each of them: the search is local, and a rough kernel may take up the noise.
-    X, y = problem(100)
-    both = marginal_likelihood_widths(SUM, X, y)
-    one = marginal_likelihood_widths(SUM.kernels[0], X, y)
-    assert both.log_marginal_likelihood > one.log_marginal_likelihood
-    assert both.path[-1] > both.path[0]
-
-
 def test_the_weights_that_a_sum_is_given_do_not_matter() -> None:
     X, y = problem(60)
     found = marginal_likelihood_widths(SUM, X, y)
@@ -280,3 +275,39 @@ def test_nothing_is_learned_from_constants(family: Kernel, constant: str) -> Non
     assert np.isnan(found.log_marginal_likelihood)
     if family is not SUM:
         assert np.ptp(found.kernel.theta) == 0.0
+
+
+RNG = np.random.default_rng(0)
+
+
+X, Y = RNG.normal(size=(12, 2)), RNG.normal(size=(12, 2))
+
+
+K, COUNTS = gaussian(X, 1.5), np.arange(12) % 3 + 1
+
+
+OBJECTIVES = {
+    "unit weights": GaussianEvidence(Y, UnitWeights(12)),
+    "weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS)),
+    "best amplitude": ConcentratedEvidence(Y, 2),
+}
+
+
+def test_a_whole_weight_is_that_number_of_rows() -> None:
+    rows = np.repeat(np.arange(12), COUNTS)
+    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)))
+    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size))
+    expected = repeated.value(K[np.ix_(rows, rows)], 0.3)
+    assert_allclose(once.value(K, 0.3), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+def test_slopes_are_those_of_differences(objective: Any) -> None:
+    found, step = objective.slopes(K, 0.3), 1e-5
+    assert_allclose(found.value, objective.value(K, 0.3), rtol=1e-14)
+    change = objective.value(K, 0.3 * np.exp(step)) - objective.value(K, 0.3 * np.exp(-step))
+    assert_allclose(found.log_noise, change / (2.0 * step), rtol=1e-6)
+    D = gaussian(X, 0.5)
+    change = objective.value(K + step * D, 0.3) - objective.value(K - step * D, 0.3)
+    slope = np.sum((found.inverse - found.factor @ found.factor.T) * D)
+    assert_allclose(slope, change / (2.0 * step), rtol=1e-6)

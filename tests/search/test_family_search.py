@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ard_cases import (
-    every_form,
-    every_relative,
-    table,
-)
+from ard_cases import every_form, every_relative, table
 from campaign import rotating
 from kernel_cases import WIDTHS
 from numpy.testing import assert_allclose
-from reference import (
-    center,
-    gaussian,
-    target_kernel,
-    width_cost,
-)
+from reference import center, gaussian, target_kernel, width_cost
 from scipy.optimize import minimize
 from search_cases import clusters, sensitivity
 

@@ -15,16 +15,10 @@ from ard_cases import (
     widths,
 )
 from campaign import rotating
-from criterion_cases import KINDS, target_of
 from criterion_cases import table as normal_table
+from criterion_cases import target_of
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import (
-    centered_alignment,
-    central_difference,
-    gaussian,
-    target_kernel,
-    width_cost,
-)
+from reference import centered_alignment, central_difference, gaussian, target_kernel, width_cost
 from scipy.optimize import minimize
 
 from mercer import KernelOptimization
@@ -36,25 +30,6 @@ from mercer._targets import as_target
 from mercer.kernels import Gaussian, Linear
 
 # --- without a penalty ----------------------------------------------------------------------------
-
-
-@every_criterion
-@pytest.mark.parametrize("kind", KINDS)
-def test_optimized_width_is_the_best_of_a_scan(criterion: str, kind: str) -> None:
-    X = normal_table(40)
-    target, L = target_of(kind, 40)
-    L_signal = X[:, 0] + 0.3 * np.random.default_rng(0).normal(size=40)
-    if kind == "regression":
-        target, L = as_target(L_signal), target_kernel(L_signal, "regression")
-    found = optimize_kernel(
-        Dependence(CRITERIA[criterion], Samples(X), target), Gaussian(), tol=1e-9
-    )
-    reached = REFERENCES[criterion](found.kernel(X), L)
-    assert_allclose(found.value, reached, rtol=1e-9)
-    low, high = Gaussian().log_bounds(X)[0]
-    assert low <= found.kernel.theta[0] <= high
-    scan = [REFERENCES[criterion](gaussian(X, s), L) for s in np.exp(np.linspace(low, high, 300))]
-    assert reached >= max(scan) - 1e-4 * abs(max(scan))
 
 
 @every_criterion

@@ -6,14 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ard_cases import (
-    every_form,
-)
+from ard_cases import every_form
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import (
-    central_difference,
-    width_cost,
-)
+from reference import central_difference, width_cost
 
 from mercer._search.parameter_search import WidthPenalty, maximize
 from mercer._validation import check_strength

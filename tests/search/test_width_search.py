@@ -24,14 +24,7 @@ from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._search.kernel_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._search.parameter_search import Maximum
 from mercer._targets import as_target
-from mercer.kernels import (
-    ExponentialPower,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Matern,
-    OnColumns,
-)
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern, OnColumns
 
 REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
 TEN_SETS = [
