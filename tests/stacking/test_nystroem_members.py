@@ -31,10 +31,12 @@ from mercer import (
 )
 from mercer._blocks import block_source, folds_at
 from mercer._blocks.tables import DrawnSample
-from mercer._data.sample import encode_target
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import with_width_factor
 from mercer._stacking.candidates import Candidate, TableViews
+from mercer._stacking.combination import LinearCombination
+from mercer._stacking.evaluation import Selection
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer.kernels import Gaussian, Polynomial
 
@@ -43,6 +45,24 @@ N_ROWS = 400
 
 def stack(kind: Any, **settings: Any) -> Any:
     return kind(approximation="nystroem", n_components=60, max_samples=100, **settings)
+
+
+def drawn_views(
+    tables: dict[Any, Any], X: Any, y: np.ndarray, target: EncodedTarget, views: TableViews
+) -> DrawnViews:
+    """All rows of a table as those that were drawn from it."""
+    n = len(y)
+    weights, source = UnitWeights(n), block_source(X, y)
+    return DrawnViews(
+        tables,
+        y,
+        weights,
+        target=target,
+        drawn=DrawnSample(X, y, weights, source=source, positions=np.arange(n)),
+        views=views,
+        n_components=40,
+        random_state=0,
+    )
 
 
 def test_predictions_are_near_those_of_an_exact_stack() -> None:
@@ -56,19 +76,9 @@ def test_predictions_are_near_those_of_an_exact_stack() -> None:
 
 def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     X, y = problem(150)
-    views, source = TableViews(X), block_source(X, y)
-    target = encode_target(y, classification=False)
+    views, target = TableViews(X), encode_target(y, classification=False)
     scaled = views.transform(X, "scaled")
-    table = DrawnViews(
-        {"scaled": scaled},
-        y,
-        UnitWeights(len(y)),
-        target=target,
-        drawn=DrawnSample(X, y, UnitWeights(len(y)), source=source, positions=np.arange(len(y))),
-        views=views,
-        n_components=40,
-        random_state=0,
-    )
+    table = drawn_views({"scaled": scaled}, X, y, target, views)
     kernel = Gaussian(3.0)
     given = Candidate(["one"], "scaled", lambda *_: [kernel], learns_widths=False)
     member = table.member(kernel, given)
@@ -257,18 +267,25 @@ def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -
         for k, part in enumerate(parts)
     ]
     model = KernelStackingRegressor()
-    drawn = DrawnSample(y, y, source=block_source(y[:, :1], y), positions=np.arange(len(y)))
-    large = DrawnViews(
-        table.X,
-        y,
-        table.weights,
-        target=target,
-        drawn=drawn,
-        views=TableViews(y),
-        n_components=10,
-        random_state=0,
-    )
+    large = drawn_views(table.X, y, y, target, TableViews(y))
     kept = model._choose(found, large)
     assert [e.description for e in kept.kept] == ["0", "1"]
     assert_allclose(kept.combination.weights, [0.8, 0.1], rtol=1e-6)
     assert len(model._choose(found, table).kept) == 3
+
+
+def test_left_out_predictions_are_combined_by_other_rows() -> None:
+    rng = np.random.default_rng(0)
+    parts, train = rng.normal(size=(2, 60, 1)), np.arange(40)
+    y = parts[0] + 0.3 * rng.normal(size=(60, 1))
+    model, kept = KernelStackingRegressor(), [ridge_evaluation(Gaussian(), 0.1, p) for p in parts]
+    other = np.vstack([y[:40], -y[40:]])
+    predicted = []
+    for target in (values_target(y), values_target(other)):
+        table = drawn_views({"given": y}, y, y, target, TableViews(y))
+        found = Selection(kept, kept, LinearCombination(np.ones(2)), table.weights)
+        choose = table.without(found, lambda _: found, model._combined)
+        combination, deviations = choose(train)
+        assert [len(part) for part in deviations] == [60, 60]
+        predicted.append(combination.combine(parts, np.zeros(1)))
+    assert_array_equal(*predicted)
