@@ -284,7 +284,7 @@ def test_left_out_predictions_are_combined_by_other_rows() -> None:
     for target in (values_target(y), values_target(other)):
         table = drawn_views({"given": y}, y, y, target, TableViews(y))
         found = Selection(kept, kept, LinearCombination(np.ones(2)), table.weights)
-        choose = table.without(found, lambda _: found, model._combined)
+        choose = table.without(found, model._select, model._combined)
         combination, deviations = choose(train)
         assert [len(part) for part in deviations] == [60, 60]
         predicted.append(combination.combine(parts, np.zeros(1)))
