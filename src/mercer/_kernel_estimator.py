@@ -71,7 +71,7 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         return 0
 
     def as_input(self, X: Features) -> Features:
-        """Return training samples in the layout that splits by rows: stacks with kernels last.
+        """Return training samples in a layout that can be split by rows: stacks with kernels last.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class TrainingData(Sample):
         return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
 
     def merged(self) -> Self:
-        """The samples, equal ones with equal targets as one of a larger weight.
+        """The samples, with duplicates of equal targets merged into one of their total weight.
 
         Results then do not depend on whether a sample has a weight of two or is given twice: not
         even by rounding, which a learned noise near zero would magnify. Weighted samples have an
@@ -173,7 +173,7 @@ class TrainingData(Sample):
         return self.weights.repeated(self.table)
 
     def dictionary(self, sources: Any) -> list[Kernel]:
-        """Return the dictionary that a parameter `kernels` stands for, bound to the table.
+        """Return the dictionary of the parameter `kernels`, bound to the table.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class TrainingData(Sample):
         return self.families(sources)
 
     def families(self, sources: Any) -> list[Kernel]:
-        """Return the families that a parameter `family` stands for, bound to the table.
+        """Return the families of the parameter `family`, bound to the table.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class TrainingData(Sample):
         return kernels
 
     def kernel(self, source: Any) -> Kernel:
-        """Return the one kernel that a parameter `kernel` stands for, bound to the table.
+        """Return the kernel of the parameter `kernel`, bound to the table.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
 
 
 def with_callbacks(method: Method) -> Method:
-    """Return a `fit` that ends its callbacks however it ends: scikit-learn's decorator, typed."""
+    """Return a `fit` that always ends its callbacks: scikit-learn's decorator, typed."""
     decorated: Method = _decorated(method)
     return decorated
 
@@ -382,7 +382,7 @@ def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
 
 
 def _check_sparse(kernels: Sequence[Kernel], X: Features) -> None:
-    """Refuse sparse features for kernels that cannot be evaluated on them."""
+    """Raise an error if a kernel cannot be evaluated on sparse features."""
     if hasattr(X, "toarray"):
         for kernel in kernels:
             if not kernel.accepts_sparse:

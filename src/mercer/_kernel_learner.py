@@ -186,12 +186,12 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 
     @property
     def _widths_are_given(self) -> bool:
-        """Whether the kernels' widths are the user's own, which nothing may change."""
+        """Whether the user gave the kernels' widths, which must not change."""
         name = self._kernels_parameter
         return name is not None and getattr(self, name) is not None
 
     def _refitted(self, kernels: list[Kernel], X: Features, y: Any, sample_weight: Any) -> Self:
-        """Put kernels of other widths in the place of those learned from the same samples.
+        """Replace the learned kernels by kernels of other widths, on the same samples.
 
         Coefficients stay; the scale, the shares and the alignment are those of the new sum.
         """
@@ -205,7 +205,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return data.target(self.task, self.output_kernel)
 
     def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work: here, those of the target."""
+        """Raise errors for invalid settings, before any work: here, those of the target."""
         check_choice("task", self.task, TASKS)
         check_output_kernel(self.output_kernel)
 

@@ -74,5 +74,5 @@ def pass_hooks(
 
 
 def current_hooks() -> PassHooks:
-    """How the passes of a fit are to be run; by default silently, in this process."""
+    """The hooks of the current fit; by default none, in this process."""
     return _CURRENT.get(PassHooks())

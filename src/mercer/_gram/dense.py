@@ -362,7 +362,7 @@ def _check_symmetry(stack: Array) -> None:
 
 
 def check_symmetry(matrix: Array, name: str) -> None:
-    """Raise an error, which calls the matrix by a name, if finite numbers are not symmetric."""
+    """Raise an error, with the matrix's name, if a matrix of finite numbers is not symmetric."""
     difference = float(np.abs(matrix - matrix.T).max())
     if difference > _SYMMETRY_TOLERANCE * float(np.abs(np.diag(matrix)).max()):
         raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")

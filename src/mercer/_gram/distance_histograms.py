@@ -233,7 +233,7 @@ def width_mesh(
     near_zero: float = 1e-3,
     negligible: float = 0.032,
 ) -> LogarithmicMesh:
-    """The mesh of squared distances that serves every width of an interval.
+    """The mesh of squared distances for all widths of an interval.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def _target_tile(Y: Array, tile: Tile) -> Array:
 
 
 def _gram_of_columns(V: Array, n_parts: int = 8) -> Array:
-    """V'V, in parts of the rows that the threads share; their number fixes the last digits."""
+    """V'V, summed over parts of the rows in threads; the number of parts fixes the last digits."""
     parts = np.array_split(V, n_parts)
     return sum_results(map_tiles(lambda part: part.T @ part, parts))
 
@@ -379,7 +379,7 @@ def _between_nodes(totals: Array, positions: Array) -> Array:
 
 
 def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int) -> Array:
-    """How often each cell occurs in each row (axis 0) or column (axis 1) of a tile, weighted."""
+    """Weighted counts of the cells in each row (axis 0) or column (axis 1) of a tile."""
     first = np.arange(cells.shape[axis], dtype=cells.dtype) * size
     bins = cells + (first[:, None] if axis == 0 else first)
     summand = None

@@ -315,7 +315,7 @@ class _TiledGrams(BaseGrams):
 
     @property
     def _share(self) -> Array:
-        """Parts of the samples in the means that are subtracted, shape (n_samples,)."""
+        """Shares of the samples in weighted means, shape (n_samples,)."""
         return np.asarray(self.weights.values / self.weights.total)
 
     def _blocks(self, tile: Tile, which: Array) -> Array:

@@ -221,7 +221,7 @@ def _tightened(
 
 
 def columns_factor(V: Features) -> Array:
-    """A factor of V V': V itself, or a narrower one if V has more columns than samples.
+    """A factor of V V': V itself, or a narrower matrix if V has more columns than rows.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class Samples:
 
     @property
     def total(self) -> float:
-        """Sum of the weights, which takes the place of the number of samples."""
+        """Sum of the weights, the effective number of samples."""
         return self.weights.total
 
     @property
@@ -257,7 +257,7 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
 
 
 def _varying(X: Array) -> Array:
-    """Features minus their centers, without constant ones, which add nothing to distances."""
+    """Centered features without constant ones, which do not contribute to distances."""
     varies = X.max(axis=0) > X.min(axis=0)
     X = X if varies.all() else X[:, varies]
     return X - center_of(X)

@@ -98,7 +98,7 @@ def _controller() -> ThreadpoolController:
 
 
 def n_threads() -> int:
-    """Number of threads that the linear-algebra library may use, which is also that for tiles."""
+    """Number of threads of the linear-algebra library, which tiles use as well."""
     reserved = _reserved.get()
     if reserved is not None:
         return reserved
@@ -108,7 +108,7 @@ def n_threads() -> int:
 
 @contextmanager
 def serial_algebra() -> Iterator[None]:
-    """Limit the linear-algebra library to one thread, and leave the others to tiles.
+    """Limit the linear-algebra library to one thread, so that tiles can use the others.
 
     On one tile several of its threads save no time, and wait milliseconds for each other.
     """
@@ -249,7 +249,7 @@ def available_memory() -> float | None:
 def check_gram_memory(
     n_samples: int, n_matrices: int = 1, advice: str = "", *, announcer: str = ""
 ) -> None:
-    """Refuse exact computations on more samples than Gram matrices in memory allow.
+    """Raise an error if Gram matrices of a number of samples do not fit into memory.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def check_gram_memory(
 
 
 def check_rows_memory(n_new: int, n_fitted: int) -> None:
-    """Refuse to evaluate a kernel on more new rows than memory allows.
+    """Raise an error if a kernel on new rows does not fit into memory.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
 
 
 def memory_size(n_bytes: float) -> str:
-    """A number of bytes in a unit that suits it.
+    """A number of bytes, as text with a suitable unit.
 
     Parameters
     ----------

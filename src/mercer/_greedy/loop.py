@@ -27,11 +27,11 @@ class Stage(ABC):
     @property
     @abstractmethod
     def is_final(self) -> bool:
-        """Whether no kernel is worth another step."""
+        """Whether the loop has ended."""
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """P: the kernel K of the largest <P, K> is the best one to add."""
+        """P, whose inner product <P, K> is largest for the best kernel K to add."""
 
     @abstractmethod
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:

@@ -213,7 +213,7 @@ class ContinuousAlignment(KernelLearner):
         return selected
 
     def _growth(self) -> Growth:
-        """Return how the dictionary grows."""
+        """Return the settings of the greedy loop."""
         corrective = self.step == "corrective"
         rule = CorrectiveStep(self.eps) if corrective else StagewiseStep(self.eps, self.eta_max)
         normalize = corrective if self.normalize_families is None else self.normalize_families
@@ -233,7 +233,7 @@ class ContinuousAlignment(KernelLearner):
         return STEP_TOLERANCE if self.step == "corrective" else _STAGEWISE_TOLERANCE
 
     def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
-        """Return the strength of the penalty, selected where that is asked for and matters."""
+        """Return the strength of the penalty; `"auto"` selects it for kernels of several widths."""
         if self.width_penalty != "auto":
             return float(self.width_penalty)
         if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
@@ -246,7 +246,7 @@ class ContinuousAlignment(KernelLearner):
         )
 
     def _lengths(self, families: list[Kernel], data: TrainingData) -> Array | None:
-        """Return the lengths that features are divided by, learned where `scaling` is a learner."""
+        """Return the lengths that features are divided by, which a learner in `scaling` learns."""
         if self.scaling is None:
             return None
         n_features = data.X.shape[1]
@@ -296,7 +296,7 @@ def _has_lengths(kernel: Kernel, n_features: int) -> bool:
 
 
 def _check_scaling(scaling: Any) -> None:
-    """Refuse a scaling that is neither a learner of one kernel nor positive lengths."""
+    """Raise an error unless the scaling is a learner of one kernel, or positive lengths."""
     if scaling is None:
         return
     if isinstance(scaling, KernelOptimization):

@@ -267,7 +267,7 @@ class GradientOuterProduct(KernelLearner):
         check_bool("diagonal", self.diagonal)
 
     def _isotropic(self, kernel: Kernel) -> Kernel:
-        """Return the kernel with one width, or refuse it."""
+        """Return the kernel with one width, or raise an error."""
         found: Kernel = kernel.structure.isotropic() or kernel
         structure = found.structure
         if not (

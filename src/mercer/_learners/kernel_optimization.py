@@ -240,7 +240,7 @@ class KernelOptimization(KernelLearner):
 
 
 def _check_widths(start: Any) -> None:
-    """Refuse widths that are no positive and finite numbers."""
+    """Raise an error unless widths are positive and finite."""
     try:
         widths = np.asarray(start, dtype=float)
     except (TypeError, ValueError):

@@ -154,7 +154,7 @@ def _zero_of_slope(
     widening: float = 8.0,
     precision: float = 1e-13,
 ) -> float:
-    """Where the slope vanishes uphill of a start, or the bound that is met before.
+    """Zero of the slope uphill of a start, or the bound before it.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _zero_of_slope(
 
 
 def _refined(search: FamilySearch) -> FamilySearch:
-    """The search itself, with peaks that are refined on the samples if they come from a mesh."""
+    """The search, with peaks refined on the samples if they are found on a mesh."""
     return RefinedSearch(search) if isinstance(search, MeshSearch) else search
 
 

@@ -100,7 +100,7 @@ class MeshSearch(FamilySearch):
 
     @cached_property
     def mesh(self) -> Mesh:
-        """The nodes along the distance, found when they are first needed."""
+        """The nodes along the distance, computed at first use."""
         low, high = squared_range(self.samples, self.distance)
         if self.radial.band_limited:
             return UniformMesh(high, float(np.exp(self.log_bounds[1])))

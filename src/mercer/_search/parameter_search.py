@@ -69,7 +69,7 @@ class FamilySearch(ABC):
         """
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
-        """Return the kernels of a dictionary with better parameters, if the search can find them.
+        """Improve the parameters of the kernels of a dictionary jointly; by default, keep them.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ def _ascended(
 
 
 def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
-    """Whether the last iterations changed the objective by less than some amount on the mean.
+    """Whether the mean change of the objective over the last iterations is below a threshold.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def similarity_factor(similarities: Array, n_classes: int) -> Array:
 
 
 def check_similarities(similarities: Array) -> None:
-    """Refuse similarities between classes that are not a positive semi-definite matrix.
+    """Raise an error unless similarities between classes are a positive semi-definite matrix.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Target:
 
     @property
     def representative(self) -> Target:
-        """The target of the rows that stand for the weighted ones, without weights."""
+        """The target of rows drawn by their weights, without weights."""
         if self.weights.is_unit:
             return self
         rows = self.weights.representative_rows()

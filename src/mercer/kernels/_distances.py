@@ -76,7 +76,7 @@ def squared_distances(
 
     Notes
     -----
-    Euclidean distances are computed from inner products. A point in the midst of `Z` is first
+    Euclidean distances are computed from inner products. A robust center of `Z` is first
     subtracted from dense features, because a large common offset costs digits.
     """
     if Z is None:
@@ -85,7 +85,7 @@ def squared_distances(
 
 
 def center_of(X: Array, n_rows: int = 100) -> Array:
-    """A point in the midst of most rows: the medians of features over some of the rows.
+    """Robust center of a table: the medians of features over some of the rows.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def center_of(X: Array, n_rows: int = 100) -> Array:
 
     Notes
     -----
-    One row that is far away moves the mean away from all others, whose distances then lose digits.
+    A single distant row moves the mean away from all others, whose distances then lose digits.
     """
     return np.asarray(np.median(X[:: max(len(X) // n_rows, 1)], axis=0))
 
@@ -125,7 +125,7 @@ def centered_distances(
     norm: float = 2.0,
     squares: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Squared distances of rows that are mostly near the origin; see :func:`squared_distances`.
+    """Squared distances of rows of centered tables; see :func:`squared_distances`.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def distance_range(
 
 
 def median_distance(X: Features, norm: float = 2.0) -> float:
-    """The median of the positive distances between samples; one where all rows agree.
+    """The median of the positive distances between samples; one if all rows are equal.
 
     Parameters
     ----------

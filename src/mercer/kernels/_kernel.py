@@ -340,7 +340,7 @@ class Kernel(BaseEstimator):
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
     def _gram_tiles(self, X: Features) -> RadialTiles | None:
-        """Tiles of the Gram matrix that serve values and gradient alike; None if there are none."""
+        """Tiles that share distances between values and gradient; None if the kernel has no such."""
         return None
 
 
@@ -386,7 +386,7 @@ def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Ar
 
 
 def _content(value: Any) -> Any:
-    """Types and exact numbers by which two kernels, or two of their parameters, are equal."""
+    """Types and exact parameters, by which kernels are compared."""
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False)
         return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))

@@ -22,7 +22,7 @@ in the cache."""
 
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
-    """Squared distances |x - z|_p^2 between rows, without a tensor.
+    """Squared distances |x - z|_p^2 between rows, without an array of all differences.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
 
 
 def _sparse_sums(X: Features, Z: Features) -> Array:
-    """sum_j |x_j - z_j| of sparse rows; scikit-learn's loops take indices of 32 bits alone."""
+    """sum_j |x_j - z_j| of sparse rows; scikit-learn's loops need indices of 32 bits."""
     return np.asarray(manhattan_distances(_of_short_indices(X), _of_short_indices(Z)))
 
 
@@ -174,7 +174,7 @@ def dense_powers(X: Array, Z: Array, norm: float) -> Array:
 
 
 def _powers(X: Array, Z: Array, norm: float) -> Array:
-    """The same where no column is treated apart."""
+    """The same for tables without columns of two values."""
     total = np.zeros((len(X), len(Z)))
     for rows, columns, _, powers in _difference_powers(X, Z, norm):
         for power in powers:
@@ -189,7 +189,7 @@ def _slices(stop: int, size: int) -> list[slice]:
 def _difference_powers(
     X: Array, Z: Array, norm: float
 ) -> Iterator[tuple[slice, slice, slice, Array]]:
-    """Rows of X, rows of Z, features, and |x_j - z_j|^p, which is overwritten later."""
+    """Yield rows of X, rows of Z, features, and |x_j - z_j|^p in a buffer that is reused."""
     features, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
     for rows in _slices(len(X), _BLOCK[1]):
         for columns in _slices(len(Z), _BLOCK[2]):

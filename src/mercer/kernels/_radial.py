@@ -166,7 +166,7 @@ class Radial(Kernel):
         return RadialTiles(self, X)
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
-        """Derivatives of <P, K> in the log-parameters that are no widths; of scaled features."""
+        """Derivatives of <P, K> in the log-parameters other than widths, given scaled features."""
         return ()
 
 
@@ -194,7 +194,7 @@ class RadialFunction(Structure):
 
 
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
-    """Groups of kernels that are functions of the same distance, which has to be computed once.
+    """Groups of kernels that are functions of the same distance, which is computed once.
 
     Parameters
     ----------
