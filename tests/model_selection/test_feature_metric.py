@@ -12,9 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from scipy.linalg import sqrtm
 
-from mercer._gram.input_gradients import gradient_outer_product
 from mercer._model_selection import feature_metric
-from mercer._model_selection.feature_metric import MetricChoice, choose_metric
+from mercer._model_selection.feature_metric import (
+    MetricChoice,
+    choose_metric,
+    gradient_outer_product,
+)
 from mercer._targets import as_target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
 

@@ -340,7 +340,7 @@ class Kernel(BaseEstimator):
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
     def _gram_tiles(self, X: Features) -> RadialTiles | None:
-        """Tiles that share distances between values and gradient; None if the kernel has no such."""
+        """Tiles that share distances between values and gradient; None if there are none."""
         return None
 
 

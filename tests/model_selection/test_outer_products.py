@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._gram import input_gradients
-from mercer._gram.input_gradients import gradient_outer_product
+from mercer._model_selection import feature_metric
+from mercer._model_selection.feature_metric import gradient_outer_product
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
 
 KERNELS = {
@@ -54,7 +54,7 @@ def test_a_loop_over_samples(kernel: Kernel) -> None:
 def test_samples_in_several_blocks(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     X, dual = problem()
     whole = gradient_outer_product(kernel, X, dual, diagonal=False)
-    monkeypatch.setattr(input_gradients, "_BLOCK_VALUES", 3 * len(X))
+    monkeypatch.setattr(feature_metric, "_BLOCK_VALUES", 3 * len(X))
     parts = gradient_outer_product(kernel, X, dual, diagonal=False)
     assert_allclose(parts, whole, rtol=1e-10)
 
