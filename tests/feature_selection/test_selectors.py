@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import outputs, samples, score
 from selection_cases import RELEVANT, problem
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 
 from mercer import BAHSIC, HSICLasso
 from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
@@ -36,19 +34,6 @@ def test_selected_columns_and_their_names(selector: BaseEstimator) -> None:
     back = clone(selector).fit(X, y).inverse_transform(X[:, RELEVANT])
     assert_array_equal(back[:, RELEVANT], X[:, RELEVANT])
     assert_array_equal(np.delete(back, RELEVANT, axis=1), 0.0)
-
-
-@every_selector
-def test_saving_and_cloning(selector: BaseEstimator) -> None:
-    X, y = problem("strings")
-    fitted = clone(selector).fit(X, y)
-    stored = skops.io.dumps(fitted)
-    trusted = [name for name in skops.io.get_untrusted_types(data=stored) if "mercer" in name]
-    again = skops.io.loads(stored, trusted=trusted)
-    assert_array_equal(again.transform(X), fitted.transform(X))
-    assert_array_equal(again.scores_, fitted.scores_)
-    with pytest.raises(NotFittedError):
-        clone(fitted).transform(X)
 
 
 @every_selector

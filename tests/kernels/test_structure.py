@@ -63,38 +63,6 @@ def test_structure_determines_the_gram_matrix(kernel: Kernel) -> None:
         assert structure.isotropic() is None
 
 
-@pytest.mark.parametrize(
-    ("kernel", "expected"),
-    [
-        (Gaussian(2.0), RadialFunction(Gaussian(2.0), n_widths=1)),
-        (Gaussian("median"), RadialFunction(Gaussian("median"), n_widths=1)),
-        (Dirichlet(2.0), RadialFunction(Dirichlet(2.0))),
-        (OnColumns(Laplacian(), [2, 0]), RadialFunction(Laplacian(), (2, 0), n_widths=1)),
-        (
-            OnColumns(OnColumns(Laplacian(), [1]), [2, 0]),
-            RadialFunction(Laplacian(), (0,), n_widths=1),
-        ),
-        (Linear(), InnerProduct()),
-        (OnColumns(Linear(), [1]), InnerProduct((1,))),
-        (OnColumns(OnColumns(Linear(), [1, 0]), [2, 0]), InnerProduct((0, 2))),
-        (OnColumns(Linear(), slice(1, 2)), Structure()),
-        (OnColumns(Linear(), [True, False, True]), Structure()),
-        (WeightedSum([Linear()], [1.0]), Structure()),
-        (Product([Gaussian()]), Structure()),
-    ],
-    ids=lambda value: value.describe() if isinstance(value, Kernel) else "",
-)
-def test_structure_of_kernels(kernel: Kernel, expected: Structure) -> None:
-    assert kernel.structure == expected
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(ard=True), RationalQuadratic(ard=True)])
-def test_kernels_on_columns_become_isotropic_on_these_columns(kernel: Any) -> None:
-    bound = OnColumns(kernel, [0, 2]).bind(X)
-    assert bound.structure.n_widths == 2
-    assert bound.structure.isotropic() == OnColumns(type(kernel)(), [0, 2])
-
-
 def test_kernels_from_a_stack_of_gram_matrices() -> None:
     stack = np.random.default_rng(1).normal(size=(5, 4, 3))
     weighted = WeightedSum([Precomputed(2), WeightedSum([Precomputed(0)], [3.0])], [0.5, 2.0])
