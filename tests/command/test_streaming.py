@@ -93,21 +93,6 @@ class TestTask:
         with pytest.raises(InputError, match="choose from auto"):
             table_of(tmp_path / "t", "kind", "ranking")
 
-    def test_dates_are_days(self, tmp_path: Path) -> None:
-        frame = class_table()[["height"]].assign(
-            day=pd.date_range("2020-01-01", periods=80).date,
-            time=pd.date_range("2020-01-01 06:00", periods=80, tz="Europe/Rome"),
-        )
-        write_folder(frame, tmp_path / "t")
-        for target, first in [("day", 18262.0), ("time", 18262.0 + 5 / 24)]:
-            found = table_of(tmp_path / "t", target)
-            assert found.problem.task == "regression"
-            assert found.problem.unit == "days"
-            expected = first + np.arange(80.0)
-            np.testing.assert_allclose(found.problem.target, expected, rtol=1e-12)
-            learned = np.concatenate([y for _, y in found.source.targets()])
-            np.testing.assert_allclose(learned, np.delete(expected, found.test), rtol=1e-12)
-
 
 def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 150 + ["b"] * 50})

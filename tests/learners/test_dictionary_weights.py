@@ -103,30 +103,6 @@ def test_every_output_kernel(case: str) -> None:
     assert_allclose(learner.alignment_, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("norm", [1, 2, "cka"])
-@either_scale
-def test_copies_of_a_kernel(norm: Any, normalize: Any) -> None:
-    """The first of equal kernels wins; in the ball, two copies have twice the weight of one."""
-    X, y = problem("three classes")
-    once = HSICWeights(KERNELS, norm, normalize=normalize).fit(X, y)
-    best = int(np.argmax(once.weights_))
-    twice = clone(once).set_params(kernels=[*KERNELS, KERNELS[best]]).fit(X, y)
-    if norm == 1:
-        assert_array_equal(twice.weights_, [*once.weights_, 0.0])
-    elif norm == 2:
-        assert twice.weights_[-1] == pytest.approx(twice.weights_[best], rel=1e-12)
-        assert_allclose(
-            twice.weights_[:-1] / twice.weights_[best],
-            once.weights_ / once.weights_[best],
-            rtol=1e-9,
-        )
-    else:
-        assert_allclose(twice.kernel_(X), once.kernel_(X), rtol=1e-6)
-    front = clone(once).set_params(kernels=[KERNELS[best], *KERNELS]).fit(X, y)
-    if norm == 1:
-        assert_array_equal(front.weights_, [1.0, *np.zeros(len(KERNELS))])
-
-
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
 def test_the_scale_of_a_kernel_matters_unless_normalized(factor: float) -> None:
     """HSIC is linear in the kernel, and a trace of one takes the scale out."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ard_cases import table
+from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -157,8 +158,10 @@ def test_responses_by_ridge_regression() -> None:
 # --- the second stage --------------------------------------------------------------------------
 
 
-@every_form
-@pytest.mark.parametrize("settings", [{}, {"C": 2.0}, {"C": [0.5, 8.0], "cv": 3, "nested": True}])
+@pytest.mark.parametrize(
+    ("form", "settings"),
+    rotating(ALL, [{}, {"C": 2.0}, {"C": [0.5, 8.0], "cv": 3, "nested": True}]),
+)
 def test_a_classifier_is_that_of_its_learner(
     form: Any, settings: dict[str, Any], choosing: Callable[[Any], None]
 ) -> None:
@@ -177,8 +180,7 @@ def test_a_classifier_is_that_of_its_learner(
     assert_array_equal(model.cv_correct_, expected.cv_correct_)
 
 
-@every_form
-@pytest.mark.parametrize("alpha", ["auto", 0.1])
+@pytest.mark.parametrize(("form", "alpha"), rotating(ALL, ["auto", 0.1]))
 def test_a_regressor_is_that_of_its_learner(
     form: Any, alpha: Any, choosing: Callable[[Any], None]
 ) -> None:
