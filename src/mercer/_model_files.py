@@ -163,7 +163,7 @@ _SMALL = 2**26
 """Bytes that a compressed member may always inflate to."""
 
 _MIN_PROTOCOL = 2
-"""Older protocols of skops are refused, as loaders of theirs are kept for old files only."""
+"""Older protocols of skops are refused: their loaders exist for old files only."""
 
 
 def check_archive(archive: ZipFile, size: int, is_trusted: Callable[[str], bool]) -> None:

@@ -120,8 +120,8 @@ _SKLEARN_MODULES = (
     "sklearn.preprocessing.",
     "sklearn.svm.",
 )
-"""Of the types of scikit-learn that skops trusts by default, those of these modules are trusted. In
-the others are some that read files, and some whose compiled code relies on unchecked numbers."""
+"""Of the types of scikit-learn that skops trusts by default, those of these modules are trusted.
+Some others read files, or have compiled code that relies on unchecked numbers."""
 
 
 @cache
@@ -149,7 +149,7 @@ def is_trusted(name: str) -> bool:
 
 
 def check_fitted(model: Any) -> None:
-    """Check the numbers in a loaded model by which compiled code finds its way in memory.
+    """Check the indices and sizes in a loaded model that compiled code relies on.
 
     Parameters
     ----------

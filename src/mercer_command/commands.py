@@ -30,7 +30,7 @@ from mercer_command.problem import Problem, Rows, as_problem, splits
 from mercer_command.report import Section, Text, write_page
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
-"""The methods of the demonstration: one of each kind, as far as they are fast."""
+"""The methods of the demonstration: one fast method of each kind."""
 
 
 def fit(given: app.Fit) -> None:

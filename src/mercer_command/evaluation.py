@@ -377,7 +377,7 @@ def _as_features(column: pd.DataFrame, role: str) -> Any:
 
 
 def _accuracy(X: Any, y: Array, task: str, seed: int, most: float) -> str | None:
-    """Return how well a tree predicts the target, in words, or None if not almost perfectly."""
+    """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
     # At most five words decide on a row.
     tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
     folds = {"n_splits": 3, "shuffle": True, "random_state": seed}

@@ -138,7 +138,7 @@ def fit(
     X_test, y_test = X.iloc[training.test], y[training.test]
     predicted = model.predict(X_test)
     losses = evaluation.losses_of(task, y_test, predicted)
-    # Categories of many levels are encoded by other rows' targets, but for rows to predict.
+    # Training rows differ from new rows: categories of many levels are encoded out of fold.
     encoder = clone(model[:-1])
     encoded = encoder.fit_transform(X.iloc[train], y[train])
     others, constant = evaluation.baseline_errors(

@@ -248,7 +248,7 @@ def single_class_note(name: str, classes: Array) -> str:
 def n_tested(n_rows: int, test_size: float) -> int:
     """Return the number of rows that are held out for a share of them.
 
-    There are at most 10,000, by which errors are known to a few hundredths of their size.
+    At most 10,000 rows are held out, which determine an error to a few percent of its value.
     """
     return min(max(1, round(test_size * n_rows)), 10_000)
 

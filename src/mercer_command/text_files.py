@@ -240,8 +240,8 @@ def _separator(lines: list[str]) -> tuple[str, int]:
     best = max(scores, key=lambda separator: scores[separator])
     if scores[best] > 0.0:
         return best, 0
-    # Titles of as many words as there are columns do not make spaces of tabs, nor do decimal commas
-    # make separators of commas.
+    # Lines below titles come before spaces as separators: a title may happen to have one word for
+    # each column. Commas come last, as they may be decimal marks.
     unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
     if (found := _below_titles(lines, unlike_decimals)) is not None:
         return found

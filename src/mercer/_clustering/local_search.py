@@ -97,7 +97,7 @@ def local_search(
 
 
 def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: float) -> Partition:
-    """Move as many of the rows, in their order, as together gain at least the given gain."""
+    """Move all rows, or the first half of them, and so on, until the gain is at least the given."""
     count = rows.size
     while True:
         trial = partition.moved(rows[:count], targets[rows[:count]])

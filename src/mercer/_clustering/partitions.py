@@ -217,8 +217,8 @@ class Assignment:
         The terms <u_a, v_a> / n_a.
     sizes : ndarray of shape (n_clusters,)
     shifts : ndarray of shape (n_clusters,)
-        What centering subtracts from the sums of kernel values, beside the mean over the training
-        samples of the new sample's own kernel values.
+        What centering subtracts from the sums of kernel values, in addition to the mean of the new
+        sample's kernel values over the training samples.
     """
 
     coefficients: Array

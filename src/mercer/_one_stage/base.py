@@ -42,7 +42,7 @@ from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
 
 Report: TypeAlias = Callable[..., None]
-"""What is called after each step of a fit."""
+"""Callback after each step of a fit."""
 
 
 @dataclass(frozen=True)

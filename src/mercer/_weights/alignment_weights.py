@@ -177,7 +177,7 @@ def _block_pivoting(
 ) -> Array | None:
     """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
 
-    It does not where `patience` exchanges in a row leave no fewer violations than before.
+    It gives up after `patience` successive exchanges that do not reduce the number of violations.
 
     References
     ----------

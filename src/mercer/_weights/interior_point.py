@@ -15,8 +15,8 @@ from mercer.losses import Boxes
 from mercer.losses._loss import ROUNDING
 
 _NEGLIGIBLE = 10.0 ** -np.arange(1, 8)
-"""A variable is set to zero if it is below such a fraction of its multiplier, each in its unit; the
-largest fraction is taken that leaves a small enough gap."""
+"""Thresholds below which variables are set to zero, as fractions of their multipliers in comparable
+units; the largest threshold that leaves a small enough gap is used."""
 _ALLOWED_GAP = 10.0
 """Setting small weights to zero may raise the gap to this multiple of the tolerance, and setting
 dual variables to their bounds to twice that."""
@@ -177,7 +177,7 @@ class _Iterate:
         return n_products * self.mu / max(abs(linear + 0.5 * self.point.t), _TINY)
 
     def sparse_weights(self, allowed: float) -> Array | None:
-        """Set as many weights to zero as the allowed gap permits; None if it permits none."""
+        """Set small weights to zero within the allowed gap; None if no threshold keeps it."""
         for fraction in _NEGLIGIBLE:
             used = self.weights * self.point.t > fraction * self.point.slacks
             weights = np.where(used, self.weights, 0.0)
@@ -186,7 +186,7 @@ class _Iterate:
         return None
 
     def dual_at_bounds(self, weights: Array, allowed: float) -> Array:
-        """Set as many dual variables to their bounds as the allowed gap permits."""
+        """Set dual variables near their bounds to these, within the allowed gap."""
         point, C, signs = self.point, self.boxes.upper, self.boxes.signs
         scale, counts = self.boxes.mean_cost, self.boxes.counts
         for fraction in _NEGLIGIBLE:

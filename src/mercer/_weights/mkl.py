@@ -24,8 +24,8 @@ SOLVERS = get_args(Solver)
 """Names of the solvers of :func:`learn_weights`."""
 
 _INNER_TOL = 0.01
-"""Gaps of machines, and that of the interior-point method, may be this fraction of the tolerance.
-That of machines is lowered by this factor where no weights are better within it."""
+"""Duality gap of the machines and of the interior-point method, as a fraction of the tolerance. The
+machines' gap is lowered by this factor once more whenever no step decreases the objective."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +63,8 @@ class LearnedWeights(Machines):
     values : ndarray of shape (n_samples, n_problems)
         The machines' predictions for the training samples.
     dual_certificate : ndarray of shape (n_samples, n_problems)
-        Dual variables that prove the gap: the machines' own, or where the objective has a kink in
-        the weights, a convex combination of some nearby.
+        Dual variables that prove the gap: the machines' own or, at a kink of the objective, a
+        convex combination of those of recent steps.
     quadratics : ndarray of shape (n_kernels,)
         c'K_k c of the dual certificate, summed over the problems.
     """
@@ -215,8 +215,8 @@ class _Objective:
     def best_combination(self, cuts: list[_Cut], goal: float) -> Array:
         """Coefficients of a convex combination of the dual variables with a high lower bound.
 
-        The last ones alone are taken if their bound reaches the goal. Where the objective has a
-        kink in the weights, no single ones reach it.
+        The last cut alone is taken if its bound reaches the goal, which no single cut does at a
+        kink of the objective.
         """
         last = np.eye(len(cuts))[-1]
         if self.bound(cuts, last) >= goal:
@@ -269,7 +269,7 @@ class _Objective:
 
 @dataclass
 class _Descent:
-    """Steps to weights of lower objective: Newton's if wanted, else or if that fails, closed-form.
+    """Descent in the weights: Newton steps, or closed-form steps if these fail or are not wanted.
 
     Attributes
     ----------
@@ -332,10 +332,10 @@ class _Descent:
         return weight_set.newton(state.weights, q, curvature)
 
     def _tried(self, state: _State, weights: Array) -> tuple[_State | None, float, float]:
-        """Return the state at other weights if it is enough better, else None.
+        """Return the state at other weights if the objective decreases sufficiently, else None.
 
-        The root mean square change of the predictions follows, and the factor by which to shorten
-        the step if the state is not enough better.
+        Also return the root mean square change of the predictions, and the factor by which to
+        shorten a step that is not accepted.
         """
         slope = -0.5 * float(state.cut.q @ (weights - state.weights))
         if slope >= 0.0:

@@ -81,7 +81,7 @@ class Boxes:
 
     @property
     def counts(self) -> Array:
-        """How often each sample counts, shape (n_samples, 1)."""
+        """Weights of the samples, shape (n_samples, 1)."""
         return as_weights(self.weights, self.costs.shape[1]).values[:, None]
 
     @property
@@ -91,7 +91,7 @@ class Boxes:
 
     @property
     def size(self) -> float:
-        """Number of variables, each as often as its sample counts."""
+        """Number of variables, each counted with the weight of its sample."""
         n_sides, _, n_problems = self.costs.shape
         return n_sides * n_problems * float(self.counts.sum())
 
@@ -296,7 +296,7 @@ class Problems:
         return self.loss.boxes(self.Y, intercept=self.intercept)
 
     def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
-        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
+        """Fit all machines for a Gram matrix, in parallel threads.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class Problems:
             return list(pool.map(lambda y, near: fit(y, start=near), self.Y.T, starts))
 
     def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Return values for held-out samples of machines of labels that are fitted to others.
+        """Fit machines of labels to some samples, and return their values for held-out samples.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Problems:
         Returns
         -------
         ndarray of shape (n_test, n_problems)
-            To a relative duality gap of a hundredth, as one factor for all will scale them.
+            Machines are fitted to a relative duality gap of 0.01, which suffices for calibration.
         """
         within, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
         loss = self.loss.with_weights(self.weights.take(train).given)

@@ -304,7 +304,7 @@ def _coefficients(
 ) -> Array:
     """Fit by libsvm, and return the dual variables of all samples.
 
-    Rounding may keep it from its tolerance for ever, so that iterations are limited.
+    Iterations are limited, since rounding may keep libsvm from reaching its tolerance.
     """
     machine.set_params(max_iter=1000 * max(len(K), 100))
     with warnings.catch_warnings():

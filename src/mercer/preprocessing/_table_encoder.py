@@ -40,7 +40,7 @@ def table_encoder() -> ColumnTransformer:
       categories share one column, as do categories that only new data have; where there is no such
       column, the latter are zero in all columns.
     * Dates and durations: days since 1970, or days, then as numbers. Season, weekday and time of
-      day of dates, as far as they vary, are points on circles, two features each.
+      day of dates, if they vary, are points on circles, two features each.
     * Text, which has more than 20 distinct values and more than half as many as rows: at most 30
       directions of its counts of letter sequences (latent semantic analysis).
     * Columns without any known value, and identifiers, which are text that differs in every row

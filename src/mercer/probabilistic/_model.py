@@ -46,7 +46,7 @@ _LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
     "laplace": LaplaceLikelihood,
     "logistic": LogisticLikelihood,
 }
-"""This is the likelihood that each name of a setting stands for."""
+"""Likelihoods by name."""
 _SMALLEST_NOISE = 1e-10
 """Learned Gaussian noise has at least this variance, relative to the mean square of the targets, so
 that the Gram matrix with noise is positive definite."""
