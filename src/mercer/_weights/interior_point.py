@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -265,7 +264,7 @@ class _Iterate:
         return _weighted_sums(self.products, self.point.weights, self.dual.shape[1])
 
     @cached_property
-    def _equations(self) -> _Equations:
+    def _equations(self) -> _BySamples | _ByWeights:
         by_samples = self.dual.shape[1] == 1 and self.grams.n_kernels > len(self.dual)
         return _BySamples(self) if by_samples else _ByWeights(self)
 
@@ -275,15 +274,8 @@ def _weighted_sums(products: KernelProducts, weights: Array, n_vectors: int) -> 
     return np.column_stack([products.summed(weights, j) for j in range(n_vectors)])
 
 
-class _Equations(Protocol):
-    """Newton's equations after elimination, factored."""
-
-    def solve(self, rho: Array, side: Array) -> tuple[Array, Array, Array, float]:
-        """Return the changes of c, w, b and t."""
-
-
 class _ByWeights:
-    """One system in the weights, after one for each machine: dc = offset - response dw."""
+    """Newton's equations by one system in dw; for each machine, dc = offset - response dw."""
 
     def __init__(self, iterate: _Iterate) -> None:
         point, self.intercept = iterate.point, iterate.boxes.intercept
@@ -305,7 +297,7 @@ class _ByWeights:
         self.by_t = _solve(self.factor, np.ones((point.weights.size, 1)))[:, 0]
 
     def solve(self, rho: Array, side: Array) -> tuple[Array, Array, Array, float]:
-        """Return the changes of c, w, b and t; see :class:`_Equations`."""
+        """Return the changes of c, w, b and t."""
         side, offsets, shifts = side / self.weights, [], np.zeros(len(self.sums))
         for j, (factor, V, _, one, _) in enumerate(self.machines):
             offset = _solve(factor, rho[:, j, None])[:, 0]
@@ -322,7 +314,7 @@ class _ByWeights:
 
 
 class _BySamples:
-    """One system in the dual variables, for one machine and more kernels than samples."""
+    """Newton's equations by one system in dc, for one machine and more kernels than samples."""
 
     def __init__(self, iterate: _Iterate) -> None:
         point, self.products = iterate.point, iterate.products
@@ -338,7 +330,7 @@ class _BySamples:
         self.by_t, self.by_one = _solve(self.factor, sides).T
 
     def solve(self, rho: Array, side: Array) -> tuple[Array, Array, Array, float]:
-        """Return the changes of c, w, b and t; see :class:`_Equations`."""
+        """Return the changes of c, w, b and t."""
         h = side / self.slacks
         by_rho = _solve(self.factor, (rho[:, 0] - self.products.summed(h, 0))[:, None])[:, 0]
         # The conditions on the sums of dw and of dc, in the changes of t and of the intercept.

@@ -33,7 +33,7 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
-from mercer.probabilistic._parameters import Noise, learn_parameters
+from mercer.probabilistic._parameters import learn_parameters
 from mercer.probabilistic._weight_search import optimize_laplace, optimize_weights, with_zeros
 
 ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
@@ -249,11 +249,9 @@ def learn_model(
         kernels,
         Y,
         np.full(len(kernels), size / len(kernels)),
-        noise=Noise(
-            None if settings.exact else settings.of_noise(noise, samples.weights.given),
-            noise,
-            settings.learns_noise,
-        ),
+        likelihood=None if settings.exact else settings.of_noise(noise, samples.weights.given),
+        noise=noise,
+        learns_noise=settings.learns_noise,
         tol=parameter_tol * settings.tol,
         max_iter=settings.max_iter,
         on_step=on_step,

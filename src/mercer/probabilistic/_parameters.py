@@ -27,25 +27,6 @@ from mercer.probabilistic._objectives import Problem, VariationalBound
 
 
 @dataclass(frozen=True)
-class Noise:
-    """The likelihood, and its noise if it has any.
-
-    Attributes
-    ----------
-    likelihood : Likelihood, or None
-        None for Gaussian noise, whose marginal likelihood is in closed form.
-    variance : float
-        Starting value of the search; without meaning for a likelihood without noise.
-    free : bool
-        Whether the variance is learned.
-    """
-
-    likelihood: Likelihood | None
-    variance: float
-    free: bool
-
-
-@dataclass(frozen=True)
 class LearnedParameters:
     """Kernels, weights and noise of a high marginal likelihood.
 
@@ -100,7 +81,9 @@ def learn_parameters(
     Y: Array,
     weights: Array,
     *,
-    noise: Noise,
+    likelihood: Likelihood | None,
+    noise: float,
+    learns_noise: bool,
     tol: float,
     max_iter: int,
     on_step: Callable[..., None] | None = None,
@@ -118,7 +101,11 @@ def learn_parameters(
     Y : ndarray of shape (n_samples, n_problems)
     weights : ndarray of shape (n_kernels,)
         Positive weights to start from.
-    noise : Noise
+    likelihood : Likelihood or None
+        None for Gaussian noise, whose marginal likelihood is in closed form.
+    noise : float
+        Variance of the noise to start from; without meaning for a likelihood without noise.
+    learns_noise : bool
     tol : float
         The search ends when a step changes the objective by less than this fraction.
     max_iter : int
@@ -140,14 +127,14 @@ def learn_parameters(
 
     def objective(samples: Samples, Y: Array) -> KernelParameters:
         evidence: GramObjective = GaussianEvidence(Y, samples.weights)
-        if noise.likelihood is not None:
-            evidence = _Bound(noise.likelihood.with_weights(samples.weights.given), Y)
-        known = None if noise.free else noise.variance
+        if likelihood is not None:
+            evidence = _Bound(likelihood.with_weights(samples.weights.given), Y)
+        known = None if learns_noise else noise
         return KernelParameters(samples, kernels, evidence, noise=known)
 
     whole = objective(samples, Y)
     center = np.concatenate([*(kernel.theta for kernel in kernels), np.log(weights)])
-    center = np.append(center, np.log(noise.variance)) if noise.free else center
+    center = np.append(center, np.log(noise)) if learns_noise else center
     bounds = np.stack([center - log_radius, center + log_radius], axis=1)
     limits = [kernel.log_bounds(samples.repeated) for kernel in kernels]
     bounds[: whole.ends[-1]] = np.concatenate(limits).reshape(-1, 2)
@@ -169,12 +156,15 @@ def learn_parameters(
         start = min(starts, key=few.value) if is_width.any() else starts[0]
         if few is not whole:
             rough = max(tol, 1e-4)
-            start = minimized(few, start, bounds, after_step=_ignored, ftol=rough, **options).x
+            start = minimized(
+                few,
+                start,
+                bounds,
+                after_step=lambda intermediate_result: None,
+                ftol=rough,
+                **options,
+            ).x
     found = minimized(whole, start, bounds, after_step=after_step, ftol=tol, **options)
     learned, weights, variance = whole.read(found.x)
     steps = history or [float(found.fun)]
     return LearnedParameters(learned, weights, variance, steps, bool(found.success))
-
-
-def _ignored(intermediate_result: OptimizeResult) -> None:
-    """Do nothing after a step."""

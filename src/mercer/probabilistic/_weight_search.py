@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from operator import attrgetter
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -19,6 +19,8 @@ from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
 from mercer.probabilistic._likelihoods import Likelihood
 from mercer.probabilistic._majorizer import NewtonModel, Point
 from mercer.probabilistic._objectives import Problem
+
+_value = attrgetter("value")
 
 _MODE_TOLERANCE = 1e-10
 """Relative precision of the mode, whose error enters the gradient in the weights."""
@@ -70,7 +72,7 @@ def optimize_weights(
         best = search(next(points), tol)
     else:
         # Rough searches; only the best is kept, as each has some n x n matrices.
-        best = reduce(_lower, (search(point, max(tol, 1e-3)) for point in points))
+        best = min((search(point, max(tol, 1e-3)) for point in points), key=_value)
         if tol < 1e-3:
             fine = search(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
@@ -84,11 +86,6 @@ def optimize_weights(
         best = replace(more, history=best.history + more.history)
         precise = _with_precise_latents(problem, best.point, best, tol)
     return with_zeros(problem, precise if _is_certified(problem, precise, tol) else best, tol)
-
-
-def _lower(first: Minimum, second: Minimum) -> Minimum:
-    """Return the minimum of lower value, the first of equal ones."""
-    return first if first.value <= second.value else second
 
 
 def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
@@ -230,7 +227,7 @@ def optimize_laplace(
     Minimum
         Weights that contribute nothing are zero.
     """
-    best = reduce(_lower, (_searched(problem, w, tol, max_iter, on_step) for w in starts))
+    best = min((_searched(problem, w, tol, max_iter, on_step) for w in starts), key=_value)
     weights = best.point.weights
     unneeded = (best.gradient > 0.0) & (weights < tol * weights.max())
     return _sparse(
