@@ -198,12 +198,12 @@ def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
     assert gains(K, A, fitted.labels_).max() <= 1e-8 * np.trace(K)
 
 
-def test_more_initial_weights_are_never_worse() -> None:
+def test_more_initial_weights_find_better_optima() -> None:
     for seed in range(4):
         X, _ = views(seed=seed, noise=3.0)
         uniform = clone(MULTIPLE_MODELS["default"]).set_params(random_state=seed).fit(X)
         every = clone(MULTIPLE_MODELS["kernels"]).set_params(random_state=seed).fit(X)
-        assert every.objective_ >= uniform.objective_ * (1.0 - 1e-12)
+        assert every.objective_ > 1.02 * uniform.objective_
 
 
 def test_base_kernels_are_not_held_in_memory() -> None:

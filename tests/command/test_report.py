@@ -171,3 +171,4 @@ def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<b>" not in page
     assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 14
+    assert (page.count("<table>"), page.count("<details>")) == (2, 1)
