@@ -13,7 +13,6 @@ from numpy.testing import assert_array_equal
 
 from mercer._blocks import (
     ClassCounts,
-    GivenWeights,
     RowWeights,
     block_source,
     class_counts,
@@ -22,6 +21,7 @@ from mercer._blocks import (
 )
 from mercer._blocks.row_sample import class_quotas, row_keys
 from mercer._data.sample import with_class_weights
+from mercer._data.weights import SampleWeights
 
 
 def splitmix(seed: int, n: int) -> list[int]:
@@ -190,19 +190,19 @@ def test_rows_have_their_weights(kind: str) -> None:
     weights: RowWeights
     if kind == "given":
         values = RNG.uniform(0.5, 2.0, 40)
-        weights = GivenWeights(values)
+        weights = SampleWeights(values)
     else:
         values = with_class_weights(None, {"a": 0.5, "c": 3.0}, Y)
         weights = class_row_weights(source, {"a": 0.5, "c": 3.0})
-    np.testing.assert_allclose(weights.mean, values.mean())
+    np.testing.assert_allclose(weights.average, values.mean())
     rows = np.array([3, 17, 31])
-    np.testing.assert_allclose(weights.of(Y[rows], rows), values[rows])
+    np.testing.assert_allclose(weights.of(Y[rows], rows).values, values[rows])
 
 
 def test_balanced_classes_have_equal_weight() -> None:
     found = class_row_weights(block_source(X, Y), "balanced")
     np.testing.assert_allclose(
-        found.of(Y, np.arange(40)), with_class_weights(None, "balanced", Y), rtol=1e-12
+        found.of(Y, np.arange(40)).values, with_class_weights(None, "balanced", Y), rtol=1e-12
     )
 
 

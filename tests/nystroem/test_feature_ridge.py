@@ -16,8 +16,9 @@ from nystroem_reference import naive_losses
 from sklearn import config_context
 from sklearn.linear_model import Ridge
 
-from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_folds
+from mercer._blocks import Block, block_source, row_folds
 from mercer._data.sample import TargetEncoding
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, fold_tiles, nystroem_features
@@ -36,7 +37,7 @@ WEIGHTS = RNG.uniform(0.2, 3.0, 80)
 
 def sums_of(values: Array, weights: Array | None = None) -> list[Moments]:
     k = values.shape[1]
-    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
+    given = UnitWeights(0) if weights is None else SampleWeights(weights)
     statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k), None), given)
     return statistic.add(statistic.start(), Block(X[: len(values)], values))
 
@@ -65,8 +66,8 @@ class TestSums:
         counts = RNG.integers(1, 4, 80)
         totals = []
         for rows, weights in (
-            (np.arange(80), GivenWeights(counts)),
-            (np.arange(80).repeat(counts), UNIT_WEIGHTS),
+            (np.arange(80), SampleWeights(counts)),
+            (np.arange(80).repeat(counts), UnitWeights(0)),
         ):
             statistic = NormalEquations(features, ENCODING, weights)
             parts = statistic.add(statistic.start(), Block(X[rows], Y[rows]))

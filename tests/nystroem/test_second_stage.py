@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
+from mercer._blocks import block_source, folds_at
 from mercer._blocks.tables import DrawnSample
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights, as_weights
@@ -51,11 +51,11 @@ def fitted(
 ) -> NystroemModel:
     encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
     source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
-    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
+    given = as_weights(weights, len(y))
     data = DrawnSample(
         table,
         y,
-        as_weights(weights, len(y)),
+        given,
         source=source,
         positions=everywhere,
         all_weights=given,

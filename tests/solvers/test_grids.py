@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._solvers.grids import as_grid, descended, extension, first_best, vertex, warn_at_edge
+from mercer._solvers.grids import as_grid, extension, first_best, warn_at_edge
+from mercer._solvers.left_out import descended, vertex
 from mercer._two_stage import ALPHA_GRID, C_GRID
 
 

@@ -2,9 +2,7 @@
 
 from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
 from mercer._blocks.classes import (
-    UNIT_WEIGHTS,
     ClassCounts,
-    GivenWeights,
     RowWeights,
     class_counts,
     class_row_weights,
@@ -14,12 +12,10 @@ from mercer._blocks.row_sample import folds_at, row_folds, sample_positions
 from mercer._blocks.tables import block_source, is_dask
 
 __all__ = [
-    "UNIT_WEIGHTS",
     "Block",
     "BlockSource",
     "BlockStatistic",
     "ClassCounts",
-    "GivenWeights",
     "ParquetSource",
     "RowWeights",
     "block_source",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from mercer._blocks.blocks import Block, BlockSource
+from mercer._data.weights import SampleWeights
 from mercer._typing import Array
 
 
@@ -104,15 +105,15 @@ def class_counts(source: BlockSource) -> ClassCounts:
 
 
 class RowWeights(Protocol):
-    """Positive weights of all rows of a source; they can be pickled."""
+    """Positive weights of all rows of a source, such as `SampleWeights`; they can be pickled."""
 
     @property
-    def mean(self) -> float:
+    def average(self) -> float:
         """Mean over the rows."""
         ...
 
-    def of(self, y: Array, rows: Array) -> Array:
-        """Weights of some rows, shape (n_chosen,).
+    def of(self, y: Array, rows: Array) -> SampleWeights:
+        """Weights of some rows.
 
         Parameters
         ----------
@@ -122,48 +123,6 @@ class RowWeights(Protocol):
             Their positions in the source.
         """
         ...
-
-
-@dataclass(frozen=True)
-class UnitWeights:
-    """A weight of one for every row."""
-
-    mean: float = 1.0
-
-    def of(self, y: Array, rows: Array) -> Array:
-        """Weights of some rows; see `RowWeights`."""
-        return np.ones(len(rows))
-
-
-UNIT_WEIGHTS = UnitWeights()
-
-
-@dataclass(frozen=True)
-class GivenWeights:
-    """A weight for each row.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows,)
-        Positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> GivenWeights(np.array([1.0, 2.0, 3.0])).of(np.zeros(2), np.array([1, 2]))
-    array([2., 3.])
-    """
-
-    values: Array
-
-    @property
-    def mean(self) -> float:
-        """Mean over the rows."""
-        return float(self.values.mean())
-
-    def of(self, y: Array, rows: Array) -> Array:
-        """Weights of some rows; see `RowWeights`."""
-        return np.asarray(self.values[rows])
 
 
 @dataclass(frozen=True)
@@ -181,13 +140,13 @@ class WeightsOfClasses:
     factors: Array
 
     @property
-    def mean(self) -> float:
+    def average(self) -> float:
         """Mean over the rows."""
         return float(np.average(self.factors, weights=self.found.counts))
 
-    def of(self, y: Array, rows: Array) -> Array:
+    def of(self, y: Array, rows: Array) -> SampleWeights:
         """Weights of some rows; see `RowWeights`."""
-        return np.asarray(self.factors[self.found.codes(y)])
+        return SampleWeights(self.factors[self.found.codes(y)])
 
 
 def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasses:

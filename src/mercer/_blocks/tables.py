@@ -14,12 +14,12 @@ from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.classes import UNIT_WEIGHTS, GivenWeights, RowWeights, class_row_weights
+from mercer._blocks.classes import RowWeights, class_row_weights
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import sample_positions
 from mercer._data.sample import Sample, with_class_weights
-from mercer._data.weights import as_weights
+from mercer._data.weights import UnitWeights
 from mercer._gram.tiles import check_gram_memory
 from mercer._typing import Array, Features
 from mercer._validation import (
@@ -154,7 +154,7 @@ class DrawnSample(TableSample):
 
     source: BlockSource = field(kw_only=True)
     positions: Array = field(kw_only=True)
-    all_weights: RowWeights = UNIT_WEIGHTS
+    all_weights: RowWeights = UnitWeights(0)  # noqa: RUF009
 
     def take(self, rows: Array) -> Self:
         """Some of the samples; see :meth:`Sample.take`."""
@@ -265,7 +265,6 @@ def drawn_rows(
         If the table or the target is refused by scikit-learn's validation, a weight is negative, or
         a source comes with weights of samples.
     """
-    weights: RowWeights = UNIT_WEIGHTS
     if isinstance(X, BlockSource):
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
@@ -273,17 +272,15 @@ def drawn_rows(
     else:
         data = validated_rows(estimator, X, y, sample_weight, **checks)
         source, names = block_source(data.X, data.y), data.names
-        weights = UNIT_WEIGHTS if data.weights.is_unit else GivenWeights(data.weights.values)
+        weights = data.weights
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
-    own = None if weights is UNIT_WEIGHTS else weights.of(targets, positions)
-    given = as_weights(own, len(targets))
     return DrawnSample(
         table,
         targets,
-        given,
+        weights.of(targets, positions),
         names=names,
         source=source,
         positions=positions,
@@ -298,7 +295,7 @@ def _weights_of_source(estimator: Any, source: BlockSource, sample_weight: Any) 
             "or set approximation='exact'."
         )
     class_weight = getattr(estimator, "class_weight", None)
-    return UNIT_WEIGHTS if class_weight is None else class_row_weights(source, class_weight)
+    return UnitWeights(0) if class_weight is None else class_row_weights(source, class_weight)
 
 
 def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:

@@ -72,6 +72,15 @@ class SampleWeights:
         """
         return SampleWeights(self.values[rows])
 
+    def of(self, y: Array, rows: Array) -> SampleWeights:
+        """Weights of some rows of a table; see :class:`mercer._blocks.RowWeights`."""
+        return self.take(rows)
+
+    @property
+    def average(self) -> float:
+        """Mean of the weights."""
+        return float(self.values.mean())
+
     def relative(self) -> SampleWeights:
         """Weights with a mean of one; unit weights where all are equal.
 
@@ -282,6 +291,13 @@ class UnitWeights(SampleWeights):
 
     def take(self, rows: Any) -> SampleWeights:
         return UnitWeights(np.arange(len(self))[rows].size)
+
+    def of(self, y: Array, rows: Array) -> SampleWeights:
+        return UnitWeights(len(rows))
+
+    @property
+    def average(self) -> float:
+        return 1.0
 
     def relative(self) -> Self:
         return self

@@ -12,13 +12,15 @@ from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import assembled
-from mercer._solvers.grids import ROUNDING, descended, vertex
+from mercer._solvers.grids import ROUNDING
 from mercer._solvers.left_out import (
     ALPHAS,
     PenaltyLosses,
+    descended,
     held_out_residuals,
     leave_one_out,
     losses_in_folds,
+    vertex,
 )
 from mercer._targets import Target
 from mercer._typing import Array, Features, RandomState

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from mercer._blocks import UNIT_WEIGHTS, Block, RowWeights, row_folds
+from mercer._blocks import Block, RowWeights, row_folds
 from mercer._data.sample import TargetEncoding
+from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra, working_memory
 from mercer._solvers.ridge import check_definite
@@ -314,7 +315,8 @@ class NormalEquations:
     ----------
     features : NystroemFeatures
     encoding : TargetEncoding
-    weights : RowWeights, default=UNIT_WEIGHTS
+    weights : RowWeights
+        By default all are one.
     seed : int, default=0
         Of the assignment of rows to folds.
 
@@ -329,7 +331,7 @@ class NormalEquations:
 
     features: NystroemFeatures
     encoding: TargetEncoding
-    weights: RowWeights = UNIT_WEIGHTS
+    weights: RowWeights = UnitWeights(0)  # noqa: RUF009
     seed: int = 0
 
     @property
@@ -357,7 +359,8 @@ class NormalEquations:
             If a label is none of the classes, or the kernel has values that are not finite.
         """
         assert block.y is not None
-        Y, roots = self.encoding.encode(block.y), np.sqrt(self.weights.of(block.y, block.positions))
+        Y = self.encoding.encode(block.y)
+        roots = self.weights.of(block.y, block.positions).roots
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
         for fold, rows in fold_tiles(folds):
             state[fold].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from mercer._blocks import GivenWeights, block_source, folds_at
+from mercer._blocks import block_source, folds_at
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
@@ -21,7 +21,7 @@ from mercer._nystroem.features import (
     nystroem_features,
 )
 from mercer._pass_hooks import current_hooks
-from mercer._solvers.grids import descended
+from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
@@ -188,7 +188,7 @@ def fit_nystroem(
     features = nystroem_features(kernel, choose_centers(data.X, n_components, random_state))
     statistic, hooks = NormalEquations(features, encoding, data.all_weights), current_hooks()
     sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
-    choice = ridge_on_features(sums, features, alphas, mean_weight=data.all_weights.mean)
+    choice = ridge_on_features(sums, features, alphas, mean_weight=data.all_weights.average)
     model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
     if encoding.classes is None:
         return model
@@ -274,14 +274,15 @@ def rescaled_kernel(
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     rows = sample_rows(len(data.y), max_rows, codes, random_state)
     part = data.take(rows)
-    source, given = block_source(part.X, part.y), GivenWeights(part.weights.values)
+    source = block_source(part.X, part.y)
     centers = choose_centers(part.X, n_components, random_state)
 
     @cache
     def loss(step: int) -> float:
         features = nystroem_features(widened(step), centers)
-        sums = source.reduce(NormalEquations(features, encoding, given))
-        return float(ridge_on_features(sums, features, mean_weight=given.mean).losses.min())
+        sums = source.reduce(NormalEquations(features, encoding, part.weights))
+        found = ridge_on_features(sums, features, mean_weight=part.weights.average)
+        return float(found.losses.min())
 
     best = descended(loss, 0, (-6, 6))
     return kernel if best == 0 else widened(best)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -179,48 +179,3 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = Fal
             f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
             f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}."
         )
-
-
-def descended(
-    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
-) -> int:
-    """The whole number reached by steps of one in the direction in which a loss falls.
-
-    Parameters
-    ----------
-    loss : callable
-    start : int
-    limits : tuple of int
-        The smallest and the largest number that may be tried.
-    gain : float, default=0.0
-        A step must lower the loss by more than this fraction.
-
-    Examples
-    --------
-    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
-    2
-    """
-    left = 1.0 - gain
-    direction = 1 if start < limits[1] and loss(start + 1) < left * loss(start) else -1
-    at = start
-    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
-        at += direction
-    return at
-
-
-def vertex(values: list[float]) -> float:
-    """Position, between -1/2 and 1/2, of the lowest point of the parabola through three values.
-
-    Parameters
-    ----------
-    values : list of float
-        At -1, 0 and 1; the middle one is the lowest.
-
-    Examples
-    --------
-    >>> vertex([4.5, 0.5, 0.5])
-    0.5
-    """
-    left, middle, right = values
-    curvature: float = left - 2.0 * middle + right
-    return 0.0 if curvature <= 0.0 else 0.5 * (left - right) / curvature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy as np
 from mercer._data.folds import Splits, sample_rows
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import UnitScale, to_unit_scale
-from mercer._solvers.grids import ROUNDING, continued, descended
+from mercer._solvers.grids import ROUNDING, continued
 from mercer._solvers.ridge import left_out_residuals, ridge_path
 from mercer._typing import Array
 
@@ -310,6 +311,51 @@ def losses_downhill(
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])
     return LeaveOneOut(first * ratio ** np.array(steps, dtype=float), losses, predictions)
+
+
+def descended(
+    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
+) -> int:
+    """The whole number reached by steps of one in the direction in which a loss falls.
+
+    Parameters
+    ----------
+    loss : callable
+    start : int
+    limits : tuple of int
+        The smallest and the largest number that may be tried.
+    gain : float, default=0.0
+        A step must lower the loss by more than this fraction.
+
+    Examples
+    --------
+    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
+    2
+    """
+    left = 1.0 - gain
+    direction = 1 if start < limits[1] and loss(start + 1) < left * loss(start) else -1
+    at = start
+    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
+        at += direction
+    return at
+
+
+def vertex(values: list[float]) -> float:
+    """Position, between -1/2 and 1/2, of the lowest point of the parabola through three values.
+
+    Parameters
+    ----------
+    values : list of float
+        At -1, 0 and 1; the middle one is the lowest.
+
+    Examples
+    --------
+    >>> vertex([4.5, 0.5, 0.5])
+    0.5
+    """
+    left, middle, right = values
+    curvature: float = left - 2.0 * middle + right
+    return 0.0 if curvature <= 0.0 else 0.5 * (left - right) / curvature
 
 
 def _relative(residuals: Array, reference: float, weights: SampleWeights) -> Array:
