@@ -14,6 +14,7 @@ from campaign import rotating
 from learner_cases import LEARNERS, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_selector
 from sklearn.utils import get_tags
@@ -54,6 +55,18 @@ def test_a_constant_kernel_keeps_its_scale() -> None:
     fitted = UniformCombination([Gaussian(1.0), Gaussian(2.0)]).fit(X, y)
     assert fitted.scale_ == 1.0
     assert_array_equal(fitted.kernel_(X), np.ones((20, 20)))
+
+
+def test_the_default_dictionary_is_of_twenty_gaussian_widths() -> None:
+    """From half the 1 % quantile of the positive distances to twice the largest distance."""
+    X, y = problem("binary")
+    distances = pdist(X)
+    low, high = np.quantile(distances**2, 0.01) ** 0.5, distances.max()
+    fitted = UniformCombination().fit(X, y)
+    assert all(isinstance(kernel, Gaussian) for kernel in fitted.kernels_)
+    found = [kernel.bandwidth for kernel in fitted.kernels_]
+    assert_allclose(found, np.geomspace(0.5 * low, 2.0 * high, 20), rtol=5e-2)
+    assert_allclose(np.diff(np.log(found), 2), 0.0, atol=1e-12)
 
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
