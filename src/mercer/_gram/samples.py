@@ -75,15 +75,14 @@ class Samples:
         self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
         self._centered: Features | None = None
 
-    def take(self, rows: Array, *, keep: bool = True) -> Samples:
+    def take(self, rows: Array) -> Samples:
         """Some of the samples, of a table.
 
         Parameters
         ----------
         rows : ndarray of int
-        keep : bool, default=True
         """
-        return Samples(self.X[rows], keep=keep, weights=self.weights.take(rows))
+        return Samples(self.X[rows], weights=self.weights.take(rows))
 
     @property
     def unweighted(self) -> Samples:
@@ -94,11 +93,6 @@ class Samples:
     def _each_once(self) -> Samples:
         n_kernels, keep = self._settings
         return Samples(self.X, n_kernels, keep=keep)
-
-    @property
-    def roots(self) -> Array | None:
-        """Square roots of the weights; None where all are one."""
-        return None if self.weights.is_unit else self.weights.roots
 
     @property
     def total(self) -> float:
