@@ -1,4 +1,4 @@
-"""Search for C on validation data: machines on a learned kernel, and one-stage models."""
+"""Methods that several experiments compare: searches for C, for widths and for penalties."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from sklearn.svm import SVC
 from sklearn.utils import Bunch
 
 from experiments.c_search import C_GRID, Grams, best_trial, machines, trials
+from experiments.compared_methods import (
+    automatic,
+    grid_search,
+    validated_ard_alignment,
+    width_search,
+)
 from experiments.folds import folds_of
 from experiments.halves import N_FEATURES, SETS, SMALL_SETS, Halves, halves
 from experiments.problems import Split, three_parts
@@ -94,3 +100,28 @@ def test_features_are_scaled_by_the_training_half(name: str) -> None:
     assert X.shape[1] == other.shape[1] == N_FEATURES[name]
     assert abs(len(y) - len(labels)) <= 1
     np.testing.assert_allclose([X.min(), X.max()], [0.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+def test_both_grid_searches_find_the_same(ringnorm: Split) -> None:
+    search = grid_search(ringnorm)
+    found = width_search(ringnorm)
+    assert 0.0 <= found["error"] < 0.5
+    for name, value in found.items():
+        assert search[name] == pytest.approx(value)
+
+
+def test_penalties_beyond_isotropic_kernels_change_nothing(ringnorm: Split) -> None:
+    penalties = 10.0 ** np.arange(-2, 9, 2)
+    found, every = (
+        validated_ard_alignment(penalties, every=every)(ringnorm) for every in (False, True)
+    )
+    assert found["penalty"] in penalties
+    assert every["penalty"] >= found["penalty"]
+    assert found["error"] == pytest.approx(every["error"])
+
+
+def test_the_automatic_kernel_is_the_same_with_either_C(ringnorm: Split) -> None:
+    found = [automatic(validated=validated)(ringnorm) for validated in (False, True)]
+    assert found[0]["kernels"] == found[1]["kernels"]
+    assert all(0.0 <= each["error"] < 0.5 for each in found)

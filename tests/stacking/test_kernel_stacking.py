@@ -1,4 +1,4 @@
-"""What both stacking estimators have in common: bad input, repeatability, and saved models."""
+"""What both stacking estimators have in common: bad input, invariance, and saved models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import center
 from stacking_cases import ESTIMATORS, outputs, problem, target_for
 
 from mercer import ContinuousAlignment, GradientOuterProduct, KernelStackingRegressor
 from mercer._stacking.kernel_stacking import largest_gap
-from mercer.kernels import ExponentialPower, Gaussian, Laplacian, OnColumns, Polynomial
+from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 both = pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -244,3 +245,15 @@ def test_models_survive_pickle_and_skops(estimator: Any) -> None:
         loaded = skops.loads(skops.dumps(model), trusted=trusted_types())
         assert_array_equal(outputs(loaded, new), found)
         assert loaded.candidates_[0].description == model.candidates_[0].description
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_a_weighted_sum_of_centered_matrices_of_unit_scale(form: type) -> None:
+    X, y = problem(30)
+    y = y + X[:, 2]
+    model = KernelStackingRegressor([Gaussian(2.0), Linear()]).fit(form(X), y)
+    expected = np.zeros((30, 30))
+    for kernel, weight in zip(model.kernels_, model.weights_, strict=True):
+        K = center(kernel(X))
+        expected += weight * K * 30 / np.trace(K)
+    assert_allclose(model.learned_gram(form(X)), expected, rtol=1e-6, atol=1e-8)
