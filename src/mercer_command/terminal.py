@@ -15,46 +15,21 @@ from rich.table import Table as Grid
 from mercer_command.report import Section, Table, Text
 
 
-class StepLines:
-    """Lines on progress for files and pipes, which show no bars.
-
-    Parameters
-    ----------
-    console : Console
-        Nothing is written to terminals.
-    seconds : float, default=10.0
-        There is at most one line in this time.
-    """
-
-    def __init__(self, console: Console, seconds: float = 10.0) -> None:
-        self._console, self._seconds = console, seconds
-        self._next = monotonic() + seconds
-
-    def say(self, description: str) -> None:
-        """Write a line, if the last one is some time ago.
-
-        Parameters
-        ----------
-        description : str
-        """
-        if not self._console.is_terminal and monotonic() >= self._next:
-            self._next = monotonic() + self._seconds
-            self._console.print(description, markup=False, highlight=False, soft_wrap=True)
-
-
 class Bar:
-    """A progress bar.
+    """A progress bar; lines on progress for files and pipes, which show no bars.
 
     Parameters
     ----------
     bar : Progress
     unit : str
         What is counted, such as "rows".
+    seconds : float, default=10.0
+        There is at most one line in this time.
     """
 
-    def __init__(self, bar: progress.Progress, unit: str) -> None:
-        self._bar, self._unit = bar, unit
-        self._lines = StepLines(bar.console)
+    def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
+        self._bar, self._unit, self._seconds = bar, unit, seconds
+        self._next = monotonic() + seconds
         self._task = bar.add_task("starting", total=None, done="")
 
     def step(self, description: str, total: int | None = None) -> None:
@@ -66,7 +41,7 @@ class Bar:
         total : int, default=None
             Number of units of the step; None if it is unknown.
         """
-        self._lines.say(description)
+        self._say(description)
         self._bar.reset(self._task, total=total, description=escape(description), done="")
 
     def advance(self, number: int = 1, description: str = "") -> None:
@@ -81,8 +56,14 @@ class Bar:
         task = self._bar.tasks[0]
         text = escape(description) or task.description
         done = f"{task.completed + number:,.0f} of {task.total or 0:,.0f} {self._unit}"
-        self._lines.say(f"{text}, {done}")
+        self._say(f"{text}, {done}")
         self._bar.update(self._task, advance=number, description=text, done=done)
+
+    def _say(self, description: str) -> None:
+        """Write a line, unless there is a terminal or the last line is recent."""
+        if not self._bar.console.is_terminal and monotonic() >= self._next:
+            self._next = monotonic() + self._seconds
+            self._bar.console.print(description, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
