@@ -37,10 +37,10 @@ def default_kernel(kind: str, y: np.ndarray) -> np.ndarray:
     return output_kernel(y, "gaussian" if kind in ("regression", "two outputs") else "balanced")
 
 
-def exclusive_or(n: int = 300, p: int = 202) -> tuple[np.ndarray, np.ndarray]:
-    """Draw labels that tell whether the signs of features 5 and 100 agree; the others are noise."""
+def exclusive_or(n: int = 300, p: int = 42) -> tuple[np.ndarray, np.ndarray]:
+    """Draw labels that tell whether the signs of features 5 and 30 agree; the others are noise."""
     X = np.random.default_rng(0).normal(size=(n, p))
-    return X, X[:, 5] * X[:, 100] > 0.0
+    return X, X[:, 5] * X[:, 30] > 0.0
 
 
 def dense_problem(design: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

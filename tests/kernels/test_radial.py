@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import skops.io
 from kernel_cases import WIDTHS
 from numpy.testing import assert_allclose
 from reference import median_distance
-from sklearn.base import clone
 
 from mercer import KernelOptimization, UniformCombination
 from mercer.kernels import (
@@ -65,18 +63,6 @@ def test_unbound_kernel_of_median_width_asks_to_be_bound(family: Any, X: np.ndar
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="read off the data"):
         kernel(pd.DataFrame(X))
-
-
-@every_family
-def test_kernel_of_median_width_is_compared_cloned_and_saved(family: Any) -> None:
-    kernel = family("median")
-    assert kernel == clone(kernel) == family("median") != family(1.0)
-    assert hash(kernel) == hash(family("median"))
-    saved = skops.io.dumps(kernel)
-    loaded = skops.io.loads(saved, trusted=skops.io.get_untrusted_types(data=saved))
-    assert loaded == kernel
-    size = 2 if family is RationalQuadratic else 1
-    assert_allclose(kernel.with_theta(np.zeros(size)).bandwidth, 1.0)
 
 
 def test_parts_are_bound_on_their_own_columns(X: np.ndarray) -> None:

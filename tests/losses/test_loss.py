@@ -1,4 +1,4 @@
-"""Losses against their definitions, machines against their duality gaps and scikit-learn."""
+"""Losses against their definitions, machines against their duality gaps and repeated samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from loss_cases import (
     N,
     X,
     assert_optimal,
-    decision,
     either_way,
     every_loss,
     predictions,
@@ -34,9 +33,6 @@ from one_stage_reference import (
     primal_objective,
 )
 from reference import center, gaussian
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC, SVR
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
@@ -190,28 +186,6 @@ def test_dual_variables_of_saturated_samples_do_not_move() -> None:
     assert_array_equal(conjugate_curvature, [np.inf, np.inf])
 
 
-def test_squared_is_kernel_ridge() -> None:
-    case, K = LOSSES["squared"], GRAMS["gaussian"]
-    ridge = KernelRidge(alpha=0.3, kernel="precomputed")
-    machine = case.loss.fit(K, case.y, intercept=False, accuracy=1e-3)
-    assert_allclose(machine.c, ridge.fit(K, case.y).dual_coef_, rtol=1e-9)
-    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-3)
-    ridge.fit(center(K), case.y - case.y.mean())
-    assert_allclose(machine.c, ridge.dual_coef_, rtol=1e-9)
-
-
-@either_way
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_logistic_is_logistic_regression(intercept: bool, C: float) -> None:
-    y = LOSSES["logistic"].y
-    machine = Logistic(C).fit(X @ X.T, y, intercept=intercept, accuracy=1e-12)
-    linear = LogisticRegression(
-        C=C, fit_intercept=intercept, solver="newton-cholesky", tol=1e-12
-    ).fit(X, y)
-    assert_allclose(X.T @ machine.c, linear.coef_[0], rtol=1e-5)
-    assert_allclose(machine.intercept, linear.intercept_[0] if intercept else 0.0, rtol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["hinge", "epsilon", "epsilon-0"])
 def test_dual_variables_move_near_a_kink_only(name: str) -> None:
     case, width = LOSSES[name], 0.25
@@ -223,20 +197,6 @@ def test_dual_variables_move_near_a_kink_only(name: str) -> None:
     assert jump.any()
     assert not jump.all()
     assert_allclose(found[jump], 2.0 * width / case.loss.C)
-
-
-def test_hinge_is_svc() -> None:
-    case, K = LOSSES["hinge"], GRAMS["gaussian"]
-    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
-    svc = SVC(kernel="precomputed", C=1.0, tol=1e-10).fit(K, case.y)
-    assert_allclose(decision(K, machine), svc.decision_function(K), atol=1e-6)
-
-
-def test_epsilon_insensitive_is_svr() -> None:
-    case, K = LOSSES["epsilon"], GRAMS["gaussian"]
-    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
-    svr = SVR(kernel="precomputed", C=1.0, epsilon=0.1, tol=1e-10).fit(K, case.y)
-    assert_allclose(decision(K, machine), svr.predict(K), atol=1e-6)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

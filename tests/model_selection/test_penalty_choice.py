@@ -121,14 +121,19 @@ def test_no_kernel_is_learned_from_the_samples_that_it_predicts(
     assert np.abs(grams[1][first:] - grams[0][first:]).max() > 0.1
 
 
-@every_automatic
-@pytest.mark.parametrize("criterion", REFERENCES)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *AUTOMATIC.values(),
+        ard_learner("hsic"),
+        ard_learner("ka"),
+        ard_learner("hsic", early_stopping=True),
+    ],
+)
 def test_selected_parameters_repeat_the_fit_without_a_choice(
-    learner: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
+    learner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = table(1)
-    if hasattr(learner, "criterion"):
-        learner = clone(learner).set_params(criterion=criterion)
     chosen, again = clone(learner).fit(X, y), clone(learner).fit(X, y)
     assert again.kernel_ == chosen.kernel_
     assert again.selected_params() == chosen.selected_params()
@@ -204,14 +209,6 @@ def test_odd_tables() -> None:
     assert np.isfinite(ard_learner().fit(wide, y[:20]).kernel_.theta).all()
     constant = ard_learner().fit(np.insert(X, 1, 7.0, axis=1), y)
     assert constant.width_penalty_ == ard_learner().fit(X, y).width_penalty_
-
-
-def test_several_outputs() -> None:
-    X = table(10)[0]
-    Y = np.column_stack([X[:, 0] ** 2, 1e6 * np.sin(X[:, 0])])
-    fit = ard_learner().fit(X, Y)
-    assert fit.width_penalty_ in STRENGTHS
-    assert widths(fit).argmin() == 0
 
 
 # --- stopping ----------------------------------------------------------------------------------

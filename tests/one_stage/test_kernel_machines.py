@@ -242,20 +242,6 @@ def test_stacks_of_constant_matrices_predict_one_value(make: Any, value: float) 
 # --- with scikit-learn ------------------------------------------------------------------------
 
 
-@every_model
-def test_fit_changes_neither_data_nor_parameters(name: str) -> None:
-    X, y = data(name)
-    X_before, y_before, model = X.copy(), y.copy(), clone(MODELS[name])
-    parameters = repr(model.get_params())
-    model.fit(X, y).predict(X)
-    assert_array_equal(X, X_before)
-    assert_array_equal(y, y_before)
-    assert repr(model.get_params()) == parameters
-    expected = values(model, X_before)
-    X[:] = 0.0
-    assert_array_equal(values(model, X_before), expected)
-
-
 @pytest.mark.parametrize("name", ["l1-svm", "logistic-1", "krr-1", "svr-4/3"])
 def test_fitting_again_repeats_to_the_last_bit(name: str) -> None:
     X, y = data(name)

@@ -30,24 +30,6 @@ def test_sparse_features_that_are_not_finite_are_refused(
 
 
 @every_estimator_of_one_base
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf"), (1e200, "large")],
-)
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_features_that_are_not_finite_are_refused(
-    model: BaseEstimator, value: float, message: str, container: Any
-) -> None:
-    X, y = data_for(model)
-    fitted = clone(model).fit(container(X), y)
-    X[3, 1] = value
-    refused(model, container(X), y, message)
-    if not np.isfinite(value):
-        with pytest.raises(ValueError, match=message):
-            fitted.predict(container(X))
-
-
-@every_estimator_of_one_base
 def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEstimator) -> None:
     X, _ = data_for(model)
     refused(model, X, np.ones(60), "only one class: .*1|y is constant")

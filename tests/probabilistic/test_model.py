@@ -117,7 +117,9 @@ def test_responses_of_noise_alone_are_explained_by_noise(solver: str) -> None:
     assert model.log_marginal_likelihood_ >= none * (1.0 + 1e-4)
 
 
-@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize(
+    "norm", [1.5, *(pytest.param(p, marks=pytest.mark.campaign) for p in (1.0, 2.0))]
+)
 def test_mkl_penalizes_the_weights_of_the_kernels_as_given(norm: float) -> None:
     """A generic search of the weights, over dense matrices of different scales."""
     X, y = problem("binary", 40)
