@@ -10,6 +10,7 @@ pytest.importorskip("rich")
 pytest.importorskip("pandas")
 
 from rich.console import Console
+from rich.progress import Progress
 
 from mercer_command import terminal
 from mercer_command.report import Section, Table
@@ -50,3 +51,16 @@ def test_tables_have_bars_up_to_the_longest_and_say_what_they_leave_out(
     assert ["b", "█" * 8] in lines
     assert ["and", "2", "more"] in lines
     assert not any(line[:1] == ["c"] for line in lines)
+
+
+def test_files_get_lines_on_progress_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = [0.0], StringIO()
+    monkeypatch.setattr(terminal, "monotonic", lambda: now[0])
+    bar = terminal.Bar(Progress(console=Console(file=out), disable=True), "rows")
+    bar.step("reading")
+    now[0] = 11.0
+    bar.step("fitting", 20)
+    bar.advance(4)
+    now[0] = 22.0
+    bar.advance(6)
+    assert out.getvalue().splitlines() == ["fitting", "fitting, 10 of 20 rows"]
