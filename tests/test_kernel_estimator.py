@@ -80,6 +80,25 @@ def refused(estimator: BaseEstimator, X: Any, y: Any, message: str) -> None:
 # --- features and targets ---------------------------------------------------------------------
 
 
+NOT_FINITE = [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")]
+
+
+@pytest.mark.parametrize(
+    ("learner", "refusal", "container"),
+    rotating(LEARNERS.values(), NOT_FINITE, [np.asarray, sp.csr_array]),
+)
+def test_features_that_are_not_finite(
+    learner: BaseEstimator, refusal: tuple[float, str], container: Any
+) -> None:
+    value, message = refusal
+    X, y = problem("binary")
+    fitted = clone(learner).fit(container(X), y)
+    X[3, 1] = value
+    refused(learner, container(X), y, message)
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(container(X))
+
+
 def with_value(place: tuple[int, ...], value: Any, kind: Any = object) -> np.ndarray:
     """Features, or responses where the place is a row, with one other value."""
     found = np.array(X if len(place) > 1 else problem("regression")[1], dtype=kind)
@@ -222,6 +241,19 @@ def test_columns_by_selector() -> None:
     numbers = make_column_selector(dtype_include="int")
     learner = UniformCombination([OnColumns(Gaussian(), numbers)]).fit(table, y)
     assert learner.kernel_.kernels[0].columns == [4]
+
+
+@pytest.mark.parametrize(("learner", "library"), rotating(LEARNERS.values(), ["pandas", "polars"]))
+def test_set_output(learner: BaseEstimator, library: str) -> None:
+    X, y = problem("binary")
+    table = frame(library, X, NAMES)
+    plain = clone(learner).fit(table, y).transform(table)
+    framed = clone(learner).set_output(transform=library).fit(table, y)
+    result = framed.transform(table)
+    assert type(result).__module__.startswith(library)
+    names = [f"{type(learner).__name__.lower()}{k}" for k in range(60)]
+    assert list(result.columns) == names == list(framed.get_feature_names_out())
+    assert_allclose(np.asarray(result), plain, rtol=1e-12)
 
 
 def test_dirichlet_on_nearly_coinciding_samples_stays_small() -> None:
