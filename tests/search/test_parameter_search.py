@@ -10,7 +10,7 @@ from ard_cases import every_form
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference, width_cost
 
-from mercer._search.parameter_search import WidthPenalty, maximize
+from mercer._search.parameter_search import WidthPenalty, maximize, maximize_unbounded
 from mercer._validation import check_strength
 
 # --- width penalties ------------------------------------------------------------------------------
@@ -139,3 +139,33 @@ def test_another_search_from_the_end_gains_little() -> None:
         further = maximize(objective, found.theta, bounds, tol=1e-12)
         scale = max(abs(found.value), abs(objective(start)[0]))
         assert further.value - found.value < 10.0 * tol * scale
+
+
+def valley(theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """Minus Rosenbrock's function, whose maximum is reached in some dozens of iterations."""
+    a, b = theta
+    slopes = np.array([2.0 * (1.0 - a) + 400.0 * a * (b - a**2), -200.0 * (b - a**2)])
+    return -1.0 - (1.0 - a) ** 2 - 100.0 * (b - a**2) ** 2, slopes
+
+
+def test_searches_end_at_the_first_iteration_of_little_gain() -> None:
+    start, tol = np.array([-1.2, 1.0]), 1e-3
+    first = valley(start)[0]
+    values = np.array([first, *maximize(valley, start, np.array([[-5.0, 5.0]] * 2), tol=tol).path])
+    gains = np.abs(values[3:] - values[:-3]) / 3.0
+    slow = gains <= tol * np.maximum(np.abs(values[3:]), abs(first))
+    assert_array_equal(np.flatnonzero(slow), [slow.size - 1])
+    values = np.array([first, *maximize_unbounded(valley, start, tol=tol).path])
+    slow = np.diff(values) <= tol * np.abs(values[:-1])
+    assert_array_equal(np.flatnonzero(slow), [slow.size - 1])
+
+
+def test_a_search_without_bounds_stays_within_its_limit() -> None:
+    seen = []
+
+    def rising(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        seen.append(float(theta[0]))
+        return 1.0 + float(theta[0]), np.ones(1)
+
+    maximize_unbounded(rising, np.zeros(1), limit=2.5)
+    assert max(map(abs, seen)) == 2.5
