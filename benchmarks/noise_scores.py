@@ -36,6 +36,9 @@ Written by `python benchmarks/noise_scores.py page` from benchmarks/noise_scores
 target has nothing to do with them, beside the score on {n_new} new rows of the same class
 frequencies. Means over draws; the standard error is that of the mean difference. Of {n_cells}
 differences, {n_beyond} are larger than two standard errors, where one in twenty is to be expected.
+Below zero, the score is too low. From 500 rows on, half of the rows choose each stack that predicts
+the others for `loo_score_`, and on noise such a stack predicts a rare class more often than a stack
+that all rows choose.
 
 | rows | columns | target | draws | `loo_score_` | new rows | difference | standard error |
 | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |"""
