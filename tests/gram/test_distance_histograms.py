@@ -22,6 +22,7 @@ from mercer._gram.distance_histograms import (
     UniformMesh,
     linear_binning,
     squared_range,
+    width_mesh,
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
@@ -255,3 +256,11 @@ def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
     _, slopes = histogram.at(family, THETAS)
     above, below = (histogram.at(family, THETAS + s)[0] for s in (step, -step))
     assert_allclose(slopes, (above - below) / (2 * step), atol=1e-8, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian()], ids=["gaussian", "laplacian"])
+def test_distances_that_count_as_zero_hardly_change_the_narrowest_kernel(kernel: Any) -> None:
+    rows = np.concatenate([[0.0, 1e-6], np.arange(1.0, 9.0)])[:, None]
+    mesh = width_mesh(Samples(rows), Distance(), kernel, np.array([0.0, 3.0]))
+    smallest = mesh.nodes[1:2].copy()
+    assert abs(kernel.at_theta(smallest, 0.0).item()) <= 0.032

@@ -135,3 +135,18 @@ def test_singular_matrices_of_any_scale_are_valid(scale: float) -> None:
     for gram in (x @ x.T, np.ones((300, 300)), np.zeros((300, 300)), wide):
         check_stack(scale * gram[:, :, None])
         check_stack((scale * gram[:, :, None]).astype(np.float32))
+
+
+@pytest.mark.parametrize(("negative", "is_kernel"), [(1e-10, True), (1e-5, False)])
+def test_negative_eigenvalues_are_rounding_up_to_a_part_of_the_trace(
+    negative: float, is_kernel: bool
+) -> None:
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    values = np.array([0.4, 0.3, 0.2, 0.1, 0.0, -negative])
+    K = (rotation * values) @ rotation.T
+    matrices = ((K + K.T) / 2.0)[:, :, None]
+    if is_kernel:
+        check_stack(matrices)
+        return
+    with pytest.raises(ValueError, match="kernel 0 is not positive semi-definite"):
+        check_stack(matrices)
