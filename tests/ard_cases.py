@@ -1,7 +1,5 @@
 """What tests of ARD kernels share: a table with one decisive feature, learners, parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``python tests/audit_items.py`` prints the table: item, public name, digits that agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

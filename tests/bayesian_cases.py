@@ -1,7 +1,5 @@
 """Problems of the probabilistic estimators, the estimators, and their optimality conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables, sources and statistics that several tests of blocks share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

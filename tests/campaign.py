@@ -1,7 +1,5 @@
 """Combinations of cases: the campaign has all, the ordinary run enough to cover every value."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
 from typing import Any

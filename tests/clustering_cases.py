@@ -1,7 +1,5 @@
 """Clusterings by one kernel and by several, and the samples and Gram matrices they are tried on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

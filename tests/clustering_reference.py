@@ -1,7 +1,5 @@
 """Naive dense references for clustering: the objective, its gains, and the weights' problem."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference import Matrix, center
 from scipy.optimize import nnls

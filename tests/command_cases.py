@@ -1,7 +1,5 @@
 """Calls of the command line, and small tables for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

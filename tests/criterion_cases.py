@@ -1,7 +1,5 @@
 """Tables and targets that tests of criteria share, and the criteria of dense matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference import (

@@ -1,7 +1,5 @@
 """What displays have drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Tables and targets for the tests of moments, and the comparison with whole matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 from kernel_cases import N_FEATURES
 from numpy.testing import assert_allclose

@@ -1,7 +1,5 @@
 """One instance of every kernel, on tables of three features, for the tests that hold for all."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import cosine_similarity

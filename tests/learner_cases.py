@@ -1,7 +1,5 @@
 """Every learner, and a problem of each kind, for the tests that hold for all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

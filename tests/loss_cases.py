@@ -1,7 +1,5 @@
 """Losses with their naive references, Gram matrices, and the conditions of an optimal machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Archives of models, taken apart, changed, and given a valid checksum, as an attacker would."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

@@ -6,8 +6,6 @@ The folder holds the models and tables that `test_mutations.py` writes. Each see
 stdout before it is tried and one after it, so that a process that ends or stalls tells at which.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

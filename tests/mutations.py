@@ -1,7 +1,5 @@
 """Mutations of model files, and of any bytes, each determined by a seed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of unusual numbers, changes of them, and how answers must follow."""
 
-from __future__ import annotations
-
 import traceback
 import warnings
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Naive Nyström regression: whitened features of all rows, and ridge regression fold by fold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Problems of multiple kernel learning, estimators for them, and conditions of optimality."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

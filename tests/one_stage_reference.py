@@ -3,8 +3,6 @@
 Nothing here uses the package, and nothing here is meant to be fast.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Outputs of each kind and their output kernels, beside the Gram matrices they stand for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Likelihoods, objectives and a problem for given weights, and what the naive references say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

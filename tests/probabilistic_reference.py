@@ -4,8 +4,6 @@ Everything is on the -2 log scale. Nothing here uses the package, and nothing he
 fast.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import product

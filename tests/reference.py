@@ -3,8 +3,6 @@
 Nothing here uses the package or is meant to be fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables and sensitivities that tests of searches share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mercer._kernel_objectives import Sensitivity

@@ -1,7 +1,5 @@
 """Problems with known relevant features, for the tests of selectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables and candidates that the tests of stacking share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Algorithm 1 of Afkanpour, Szepesvari, Bowling (2013), step by step, with dense matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

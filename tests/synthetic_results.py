@@ -1,7 +1,5 @@
 """Records of experiments that never ran, with values that a test chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

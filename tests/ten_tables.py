@@ -1,7 +1,5 @@
 """Ten tables as people have them: each written in bytes, with a target that its columns explain."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Public names compute what the papers' text says, to the digits that the audit's table states."""
 
-from __future__ import annotations
-
 import pytest
 from audit_items import ITEMS, Item
 

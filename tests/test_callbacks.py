@@ -1,7 +1,5 @@
 """scikit-learn's callbacks are notified of the fit and of each step of every estimator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of every estimator, in its defaults and in other settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fits in threads, in processes and after a fork: the same numbers, and they can be interrupted."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

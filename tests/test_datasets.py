@@ -1,7 +1,5 @@
 """The synthetic problems and the loader of benchmark sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The documentation: what the reference lists, and the form of public docstrings."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from contextlib import redirect_stdout

@@ -1,7 +1,5 @@
 """Fits that need more memory for Gram matrices than there is are refused before any work."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

@@ -1,7 +1,5 @@
 """Validated training data, and unit scale of estimators that learn a kernel."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

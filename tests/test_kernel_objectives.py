@@ -1,7 +1,5 @@
 """Criteria: value and sensitivity against dense references and central differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures of dependence and their bounds (Cortes et al. 2010, Theorems 1-3) by definition."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

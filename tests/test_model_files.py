@@ -1,7 +1,5 @@
 """Models on disk: what is loaded is what was saved, and everything else is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile

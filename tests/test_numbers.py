@@ -6,8 +6,6 @@ responses get another unit and origin, or labels other names; or the estimator r
 or TypeError of a sentence. Ordinary tables must not be refused.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from zlib import crc32
 

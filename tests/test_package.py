@@ -1,7 +1,5 @@
 """The package as a whole: public names, layers of modules, and what README and CONTRIBUTING say."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """What tests of the second stages share."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer

@@ -19,8 +19,8 @@ from experiments.reporting.section import Finding, Section, claim, table
 from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
 from mercer._gram.samples import Samples
-from mercer._greedy.alignment import grow_dictionary
 from mercer._search.family_search import family_searches
+from mercer._search.greedy_alignment import grow_dictionary
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 

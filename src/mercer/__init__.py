@@ -1,12 +1,11 @@
 """Kernels learned from data."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks import ParquetSource
+    from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._learners import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
         MKLClassifier,
         MKLRegressor,
     )
-    from mercer._pass_hooks import pass_hooks
     from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
     from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
     from mercer._validation import infer_task
@@ -84,7 +82,7 @@ __all__ = [
 
 _MODULES = {
     "mercer._blocks": ("ParquetSource",),
-    "mercer._pass_hooks": ("pass_hooks",),
+    "mercer._blocks.passes": ("pass_hooks",),
     "mercer._clustering": (
         "HSICClustering",
         "MultipleKernelClustering",

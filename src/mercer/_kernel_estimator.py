@@ -1,7 +1,5 @@
 """Base class of estimators that learn a kernel, the validated data of a fit, and its callbacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Objectives of kernels: HSIC and alignment with a target, and inner products with a matrix."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field

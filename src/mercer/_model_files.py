@@ -1,7 +1,5 @@
 """Models on disk: archives of skops with a checksum, whose contents are checked before loading."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Types that a saved model may hold, by name, and checks of what was loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache, singledispatch
 from typing import Any

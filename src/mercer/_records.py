@@ -1,7 +1,5 @@
 """Records of fits: the steps in `history_`, and the learned kernels that displays are read off."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

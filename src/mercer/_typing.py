@@ -1,7 +1,5 @@
 """Types of arrays and tables for annotations, and a decorator of scikit-learn with types."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 

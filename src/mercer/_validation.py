@@ -1,7 +1,5 @@
 """Checks of parameters and targets, and warnings that point at the caller's line."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

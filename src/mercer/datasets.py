@@ -12,8 +12,6 @@ References
 .. [3] L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and regression trees.
 """
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 
 import numpy as np

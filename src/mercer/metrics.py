@@ -4,8 +4,6 @@ Each takes a Gram matrix A and, as B, another one, or labels or responses, which
 their output kernel. Time and memory are O(n^2).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

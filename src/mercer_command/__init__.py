@@ -1,7 +1,5 @@
 """The command `mercer`: it learns kernels from tables, reports on them, and predicts."""
 
-from __future__ import annotations
-
 import sys
 from io import TextIOWrapper
 

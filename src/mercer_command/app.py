@@ -3,8 +3,6 @@
 Nothing but the command line is imported here, so that help is fast.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature, getdoc, signature

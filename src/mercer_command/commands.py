@@ -1,7 +1,5 @@
 """What the commands do, once their options are parsed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Output files and models: checked before any work, and replaced at once by complete ones."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Learning from a table and testing on held-out rows, by one method or by several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Messages for the user: errors and warnings in one readable line, and names of tables as text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import warnings

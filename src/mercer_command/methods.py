@@ -1,7 +1,5 @@
 """The methods by their names on the command line, and the pipelines that they are part of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial

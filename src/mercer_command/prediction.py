@@ -1,7 +1,5 @@
 """Predictions for the rows of a table, part by part."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results in words: the sections that terminal and reports show of fits, models and comparisons."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version

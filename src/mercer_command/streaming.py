@@ -1,7 +1,5 @@
 """Training and test rows of Parquet files that are read in parts, also on Dask clusters."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Reading and writing tables, and files in which a user says how columns are read and used."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Output in the terminal: progress and notes on stderr, results on stdout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text files of tables: compression, encoding, separator and quotes are recognized."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import csv

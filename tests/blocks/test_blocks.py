@@ -1,7 +1,5 @@
 """Blocks of rows, trees of merges, and streams of blocks in threads: order, read-ahead, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count, islice
 from threading import Barrier, current_thread
@@ -19,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer._blocks import Block, block_source
 from mercer._blocks.blocks import merged
-from mercer._blocks.deterministic_threads import run_in_threads
+from mercer._blocks.passes import run_in_threads
 
 X, Y = table(60)
 

@@ -1,7 +1,5 @@
 """Passes over rows on a cluster of processes, some of which fail."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

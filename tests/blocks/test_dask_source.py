@@ -1,7 +1,5 @@
 """Dask arrays and data frames of any partitions, with Dask's scheduler of this process."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Files of one table: their order, their columns, and what is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables in Parquet files: rows, types, missing targets, encoders, samples."""
 
-from __future__ import annotations
-
 import pickle
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Samples and folds of rows, and classes, their counts and weights: independent of blocks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

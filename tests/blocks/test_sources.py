@@ -1,7 +1,5 @@
 """Blocks of every kind of table are those of the same array, and what is no number is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that are drawn of a large table keep their weights, and sources are predicted whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,7 @@ def assert_weights(data: DrawnSample, of_rows: np.ndarray) -> None:
     assert len(rows) == len(set(rows)) < N_ROWS
     found, expected = data.weights.values, of_rows[rows]
     assert_allclose(found / found.mean(), expected / expected.mean(), rtol=1e-12)
-    among_all = data.all_weights.of(data.y, data.positions)
+    among_all = data.all_weights.of(data.y, data.positions).values
     assert_allclose(found / found.mean(), among_all / among_all.mean(), rtol=1e-12)
 
 
@@ -90,3 +88,9 @@ def test_rows_are_predicted_whether_or_not_their_target_is_known(
         assert_array_equal(found, model.predict(frame))
     else:
         assert_allclose(found, model.predict(frame), rtol=1e-9)
+
+
+def test_a_source_is_refused_by_what_was_fitted_exactly() -> None:
+    model = TwoStageRegressor(UniformCombination([Gaussian(1.0)])).fit(X, RESPONSES)
+    with pytest.raises(ValueError, match="predicts tables in memory; got a MemorySource"):
+        model.predict(block_source(X))

@@ -1,7 +1,5 @@
 """Clustering by one kernel, on known clusters and in comparison with k-means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Properties that clusterings by one kernel and by several have in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The local search ends in a local optimum, and clusters are numbered in a canonical order."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

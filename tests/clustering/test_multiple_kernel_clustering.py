@@ -1,7 +1,5 @@
 """Clustering by several kernels: weights, the alternation, precomputed stacks, and validation."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

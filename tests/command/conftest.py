@@ -1,7 +1,5 @@
 """An empty folder to call the command in, and a model that several tests use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shutil import copy
 

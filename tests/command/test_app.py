@@ -1,7 +1,5 @@
 """The command line, end to end on small tables, and its one-line error messages."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

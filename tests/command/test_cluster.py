@@ -1,7 +1,5 @@
 """Fits on Dask clusters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

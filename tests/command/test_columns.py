@@ -1,7 +1,5 @@
 """What columns hold, and a user's choices for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables and figures of a report show the numbers that they name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files that are replaced only when they are complete."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip

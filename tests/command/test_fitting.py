@@ -1,7 +1,5 @@
 """Ranks of methods over several splits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

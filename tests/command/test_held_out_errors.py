@@ -1,7 +1,5 @@
 """Errors of held-out rows: confidence intervals, and simple predictors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

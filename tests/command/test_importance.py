@@ -1,7 +1,5 @@
 """How much columns matter to a model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns that alone predict the target almost perfectly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

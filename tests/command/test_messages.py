@@ -1,7 +1,5 @@
 """Errors and warnings in one line."""
 
-from __future__ import annotations
-
 import warnings
 import zlib
 

@@ -1,7 +1,5 @@
 """Every method by its name on the command line: fitted, saved, compared, or rejected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

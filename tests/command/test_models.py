@@ -1,7 +1,5 @@
 """Saved models, and files that are not loaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ and exit code 2, within 20 seconds and 2 GB. Models that were damaged, without a
 predict what they did or are refused.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Numbers, dates and times in cells of text, in the notations of several countries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

@@ -1,7 +1,5 @@
 """The words by which a command is repeated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Predictions of Parquet files, part by part."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reports: what they show, and that names are text in them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Tables in Parquet files that are read in parts: training and test rows, and their fits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

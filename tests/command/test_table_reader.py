@@ -1,7 +1,5 @@
 """Reading of data frames as the training table was read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

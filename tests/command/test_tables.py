@@ -1,7 +1,5 @@
 """Reading tables, inferring the task, and preparing columns."""
 
-from __future__ import annotations
-
 import warnings
 from decimal import Decimal
 from pathlib import Path

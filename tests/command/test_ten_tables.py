@@ -1,7 +1,5 @@
 """Ten tables as people have them are read, learned from and predicted by the command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html import unescape

@@ -1,7 +1,5 @@
 """Progress bars."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import pytest

@@ -1,7 +1,5 @@
 """Columns of text: each is read by its own cells, and most others decide where these do not."""
 
-from __future__ import annotations
-
 import pytest
 
 pd = pytest.importorskip("pandas")

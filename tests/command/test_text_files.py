@@ -1,7 +1,5 @@
 """Encoding, separator, quotes, header and compression of text files."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Folds are the same in every fit, and those that cannot score a penalty are left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

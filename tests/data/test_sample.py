@@ -1,7 +1,5 @@
 """Encodings of responses and labels, and the means of all other samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Methods that several experiments compare: searches for C, for widths and for penalties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

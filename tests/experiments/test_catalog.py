@@ -1,7 +1,5 @@
 """What every experiment of the catalog must satisfy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page on which method to take: it follows its figures, and does without those not there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

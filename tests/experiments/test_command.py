@@ -1,7 +1,5 @@
 """The command `python -m experiments`: runs, their list, and the report."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The loader of data sets: files of a folder, and OpenML without one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of errors, the ends of grids, and gaps between methods over tasks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels, and verdicts on claims, of the experiment on Table 1 of Cortes et al. (2010)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

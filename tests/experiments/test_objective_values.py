@@ -1,7 +1,5 @@
 """The four objectives side by side: the chain of bounds, and their shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pages that are written from the committed records."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

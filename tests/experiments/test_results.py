@@ -1,7 +1,5 @@
 """Records as a table: queries, paired tests, ranks and trends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

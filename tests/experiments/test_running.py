@@ -1,7 +1,5 @@
 """Records that survive interruptions, and runs that give them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claims, verdicts, tables, and numbers in sentences."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.reporting.section import (

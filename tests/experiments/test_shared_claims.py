@@ -1,7 +1,5 @@
 """Verdicts on the claims of Afkanpour et al. (2013) that several experiments share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

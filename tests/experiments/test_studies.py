@@ -1,7 +1,5 @@
 """Formulas of experiments, against naive evaluations of the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -15,9 +13,9 @@ from experiments.studies.sine_scan import features
 from experiments.studies.starts import Objective, bfgs, from_features, from_grid
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._greedy.alignment import Growth, grow_dictionary
-from mercer._greedy.loop import CorrectiveStep
 from mercer._search.family_search import family_searches
+from mercer._search.greedy_alignment import Growth, grow_dictionary
+from mercer._search.greedy_loop import CorrectiveStep
 from mercer._targets import as_target
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian

@@ -1,7 +1,5 @@
 """Tables, and their random splits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compared methods: what they return, and what happens where a package is missing."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

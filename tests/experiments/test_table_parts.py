@@ -1,7 +1,5 @@
 """The tables of the page on tables, and its targets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any

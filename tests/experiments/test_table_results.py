@@ -1,7 +1,5 @@
 """Groups of tables, and ranks over them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

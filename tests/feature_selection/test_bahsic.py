@@ -1,7 +1,5 @@
 """Backward elimination against a loop over dense kernels."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

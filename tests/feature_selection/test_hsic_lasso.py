@@ -1,7 +1,5 @@
 """HSIC Lasso against the dense problem over all features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

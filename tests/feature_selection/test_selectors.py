@@ -1,7 +1,5 @@
 """Properties that all selectors of features have in common, and the validation of their input."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

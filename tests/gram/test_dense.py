@@ -1,7 +1,5 @@
 """Centering, alignment and parts of a trace of Gram matrices in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gram_cases import SEVERAL_TILES, table, targets

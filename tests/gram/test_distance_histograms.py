@@ -1,7 +1,5 @@
 """Binning of pairs by their distance, and centered products from histograms of distances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weighted sums and products of the Gram matrices of a dictionary, against dense matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

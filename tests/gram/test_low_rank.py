@@ -1,7 +1,5 @@
 """Low-rank factors of Gram matrices."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

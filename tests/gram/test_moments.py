@@ -1,7 +1,5 @@
 """Moments of every kind of kernel, their digits and their memory, against dense references."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layouts of stacks of Gram matrices, and errors on invalid ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

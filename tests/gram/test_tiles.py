@@ -1,7 +1,5 @@
 """Tiles of Gram matrices, and the threads that compute them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The problem that displays are tried on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

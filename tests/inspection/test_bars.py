@@ -1,7 +1,5 @@
 """Displays of the weights of kernels, the relevance of features, and the path of alignments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

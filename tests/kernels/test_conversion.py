@@ -1,7 +1,5 @@
 """Kernels from names, callables, Gaussian processes and stacks; sums and products of kernels."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

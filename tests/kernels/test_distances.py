@@ -1,7 +1,5 @@
 """Distances between samples, and the intervals that are derived from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exponential power kernels against their formula, their special cases, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Properties of every kernel."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

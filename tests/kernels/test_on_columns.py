@@ -1,7 +1,5 @@
 """Kernels on some columns of a table: positions, names, slices, masks and selectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

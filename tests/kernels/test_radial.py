@@ -1,7 +1,5 @@
 """Widths of radial kernels: given, from the median distance, or one per feature."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Formulas of kernels against scikit-learn, their digits at any scale, and search intervals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

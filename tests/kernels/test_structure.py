@@ -1,7 +1,5 @@
 """What kernels tell of their formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Continuous alignment on scaled features, by given lengths and by those that a learner finds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learners of weights: kernels of single features, invalid kernels, invalid parameters."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weights by HSIC against general solvers, and constant kernels in a dictionary."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

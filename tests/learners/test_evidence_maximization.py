@@ -1,7 +1,5 @@
 """The learner of a kernel's parameters by marginal likelihood."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

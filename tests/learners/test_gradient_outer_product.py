@@ -1,7 +1,5 @@
 """The learner of metrics by average gradient outer products."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

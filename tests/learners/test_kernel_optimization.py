@@ -1,7 +1,5 @@
 """Penalized ellipsoids whatever the unit, the kernel, or the table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every learner: fitted attributes, invariances, and use within scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn

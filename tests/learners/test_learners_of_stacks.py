@@ -1,7 +1,5 @@
 """Learners and two-stage estimators of stacks of precomputed Gram matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every learner, the measures of dependence and both second stages with output kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

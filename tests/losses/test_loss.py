@@ -1,7 +1,5 @@
 """Losses against their definitions, machines against their duality gaps and repeated samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

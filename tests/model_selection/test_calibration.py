@@ -1,7 +1,5 @@
 """Temperature scaling and logistic regression recover true probabilities."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil, floor
 

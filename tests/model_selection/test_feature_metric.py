@@ -1,7 +1,5 @@
 """Metrics of the features by average gradient outer products, against a naive iteration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

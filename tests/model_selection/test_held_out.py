@@ -1,7 +1,5 @@
 """Losses on held-out samples against dense ridge regressions; folds; the choice by losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Average gradient outer products against loops over samples and finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

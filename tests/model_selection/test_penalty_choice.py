@@ -1,7 +1,5 @@
 """ARD kernels whose width penalty, or number of iterations, held-out samples choose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ridge regression from sums of folds, against ridge regression on the rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise

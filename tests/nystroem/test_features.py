@@ -1,7 +1,5 @@
 """Centers, kernel values at them, and features whose inner products are the kernel's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

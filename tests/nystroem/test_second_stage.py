@@ -1,7 +1,5 @@
 """The predictor on all rows, from a kernel, a source and a sample; the factor of all widths."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ContinuousMKL* against a dense dictionary of widths: optimality, certificate, gap, settings."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimators with kernel machines: training data, parameters, predictions, scikit-learn's tools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

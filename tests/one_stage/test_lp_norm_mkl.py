@@ -1,7 +1,5 @@
 """MKLClassifier and MKLRegressor: optimality, norms, and scikit-learn's machines for one kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features, targets and parameters that estimators with kernel machines refuse or take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Probabilities of machines without any of their own come from values of held-out samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

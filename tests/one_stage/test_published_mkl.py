@@ -1,7 +1,5 @@
 """L1SVM and L2KRR against the published methods, and published values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What columns hold, and their conversion, for arrays and for data frames of pandas and polars."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any

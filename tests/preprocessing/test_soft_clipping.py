@@ -1,7 +1,5 @@
 """Standardization with softly clipped tails: a naive reference, and properties."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from typing import Any

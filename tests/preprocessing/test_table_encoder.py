@@ -1,7 +1,5 @@
 """Encoding of tables of mixed types: arrays, data frames of pandas and polars, odd columns."""
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import ZoneInfo
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 from functools import cache, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Probabilistic regression: several responses, and parameters of NumPy types."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weights of samples in Bayesian estimators: two is the row given twice, zero the row left out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Likelihoods and models of the log-determinant: bounds by brute force, derivatives, integrals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learned models: objective and noise, invariances, extreme data, and the collapse of joint MAP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

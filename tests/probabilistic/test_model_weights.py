@@ -1,7 +1,5 @@
 """Optimality of learned weights: stationarity, generic searches, certificates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bayesian_cases import (

@@ -1,7 +1,5 @@
 """Objectives for given weights, Laplace's approximation too: definitions, bounds, gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

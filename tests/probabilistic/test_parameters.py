@@ -1,7 +1,5 @@
 """Kernels' own parameters by marginal likelihood, and scikit-learn's Gaussian processes."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import add
 from typing import Any

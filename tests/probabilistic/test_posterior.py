@@ -1,7 +1,5 @@
 """Posteriors for given weights: published values, extreme data, other inputs, validation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The evidence of a Gram matrix, and one width per feature that maximizes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search of each family: fixed kernels, gradients within bounds, penalties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ard_cases import every_form, every_relative, table

@@ -1,7 +1,5 @@
 """Criteria maximized over one kernel's parameters: dense searches, penalties, histories."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ard_cases import (

@@ -1,7 +1,5 @@
 """Global searches on a mesh: proven gaps against scans of the exact objective, columns, tiles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn

@@ -1,7 +1,5 @@
 """Costs of widths against formulas, and maximization under them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The width that maximizes a criterion: dense scans, searches from nine starts, bounds, units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Grids of a penalty: what they hold, how they grow, and the best of their values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

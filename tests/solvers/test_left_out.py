@@ -1,7 +1,5 @@
 """Left-out errors against refits without each sample, and the grids of penalties that they take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

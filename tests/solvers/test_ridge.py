@@ -1,7 +1,5 @@
 """Kernel ridge regression, at one penalty and at every one, against separate fits and refits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Support vector machines along a grid of C, and the choice of its value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Candidates: families of one width, learned relevance, and what a user gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Leave-one-out predictions of candidates, and the honesty of those that learn from labels."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What both stacking estimators have in common: bad input, invariance, and saved models."""
 
-from __future__ import annotations
-
 import pickle
 from functools import cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Scores and intervals where nothing can be learned, or little: they must say so."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stacks on Nyström features: beside exact ones, from files, and what they hold."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

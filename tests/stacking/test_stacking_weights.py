@@ -1,7 +1,5 @@
 """Weights of samples in stacking: how much each matters, relative to the others."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

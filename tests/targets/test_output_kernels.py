@@ -1,7 +1,5 @@
 """Targets of every output kernel: factors against dense Gram matrices, and refusals."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Labels and responses as target factors, against the target kernel's definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

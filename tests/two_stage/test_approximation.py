@@ -1,7 +1,5 @@
 """Two-stage learning on Nyström features: beside exact fits, from files, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

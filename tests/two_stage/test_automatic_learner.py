@@ -1,7 +1,5 @@
 """learner="auto": what is compared, what is chosen, and what the second stage makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimators that are fitted to Dask collections, also while a worker dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What cannot be a learner or a predictor is refused with what to write instead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folds that are given choose kernel and penalty; settings without effect are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

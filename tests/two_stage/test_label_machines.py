@@ -1,7 +1,5 @@
 """Multi-label classification with one learned kernel and a machine for each label."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

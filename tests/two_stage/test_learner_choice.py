@@ -1,7 +1,5 @@
 """The learner of the lowest left-out error: its width and family, and the second stage with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

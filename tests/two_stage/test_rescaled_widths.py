@@ -1,7 +1,5 @@
 """Widths on Nyström features: those that the user gave stay, and those used are reported."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

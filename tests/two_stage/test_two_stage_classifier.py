@@ -1,7 +1,5 @@
 """The two-stage classifier, and what passes through the learner."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The two-stage regressor, and both second stages on real data."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights of samples in the two-stage estimators: two is the row given twice, zero left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

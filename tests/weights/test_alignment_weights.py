@@ -1,7 +1,5 @@
 """Weights over a finite dictionary: every solver on every problem of a registry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The interior-point method against Newton's: both find the same saddle point."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernel weights learned with the machines: optimality, duality gaps, solvers."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ridge regression on few features: rotated samples give the machines of the samples themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

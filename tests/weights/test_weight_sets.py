@@ -1,7 +1,5 @@
 """Sets of kernel weights: support functions, steps, and the published closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

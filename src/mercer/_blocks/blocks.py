@@ -11,8 +11,8 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from sklearn.utils import assert_all_finite
 
-from mercer._blocks.deterministic_threads import run_in_threads
 from mercer._blocks.numeric_tables import as_numeric, check_convertible
+from mercer._blocks.passes import run_in_threads
 from mercer._typing import Array, Features
 from mercer._validation import check_number
 

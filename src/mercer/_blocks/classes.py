@@ -1,7 +1,5 @@
 """Classes of a target, their counts, and weights of rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Protocol

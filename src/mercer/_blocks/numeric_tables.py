@@ -1,7 +1,5 @@
 """Conversion of rows of tables to finite numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

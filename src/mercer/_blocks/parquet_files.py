@@ -1,7 +1,5 @@
 """Parquet files of one table, batches of their rows, and conversion of Arrow columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A sample of the rows of a source, and folds of rows, which do not depend on blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that estimators are fitted to: in memory or in blocks, exactly or approximately."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path

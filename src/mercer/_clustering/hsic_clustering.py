@@ -1,7 +1,5 @@
 """Clustering by one kernel, and the base class of clusterings by kernels."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self

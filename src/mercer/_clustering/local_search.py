@@ -3,8 +3,6 @@
 Samples move, and clusters exchange labels, while that raises the objective.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Folds and random parts of samples: of a parameter `cv`, and of a fit's own choices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, TypeAlias

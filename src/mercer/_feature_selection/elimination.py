@@ -1,7 +1,5 @@
 """Backward elimination of features by the HSIC that remains without each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

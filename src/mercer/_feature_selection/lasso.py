@@ -1,7 +1,5 @@
 """The non-negative Lasso over many features, by working sets and few inner products."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

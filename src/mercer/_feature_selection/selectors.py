@@ -1,7 +1,5 @@
 """Selectors of features by their dependence on the target, and what they share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real

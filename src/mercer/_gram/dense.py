@@ -1,7 +1,5 @@
 """Gram matrices in memory: checks of given ones, centering, unit scale and Cholesky factors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

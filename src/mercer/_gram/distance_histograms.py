@@ -1,7 +1,5 @@
 """Meshes and histograms of squared distances, from which kernels of every width are evaluated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

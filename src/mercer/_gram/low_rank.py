@@ -1,7 +1,5 @@
 """Low-rank factors of Gram matrices, K = F F', by pivoted Cholesky decompositions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Centered inner products of kernels with a target and with each other, for alignment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

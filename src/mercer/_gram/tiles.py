@@ -1,7 +1,5 @@
 """Gram matrices tile by tile, in threads, and the memory that whole ones take."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

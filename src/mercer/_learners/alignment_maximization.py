@@ -1,7 +1,5 @@
 """The learner of the weights of largest centered alignment."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 

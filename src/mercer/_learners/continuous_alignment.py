@@ -1,7 +1,5 @@
 """The learner that adds kernels from continuous families."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -10,8 +8,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.samples import Samples
-from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
-from mercer._greedy.loop import CorrectiveStep, StagewiseStep
 from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner
 from mercer._learners.kernel_optimization import KernelOptimization
@@ -22,6 +18,8 @@ from mercer._model_selection.penalty_choice import (
 )
 from mercer._records import LearnedKernel
 from mercer._search.family_search import STEP_TOLERANCE
+from mercer._search.greedy_alignment import Growth, learn_families, learn_scaled, scalable
+from mercer._search.greedy_loop import CorrectiveStep, StagewiseStep
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array

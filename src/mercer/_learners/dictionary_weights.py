@@ -1,7 +1,5 @@
 """Learners of the weights of a dictionary: their base, and equal weights, by alignment, by HSIC."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Learners of the widths of features: by marginal likelihood, and by gradients of a predictor."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 

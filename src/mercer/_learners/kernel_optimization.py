@@ -1,7 +1,5 @@
 """The learner of one kernel's parameters."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 

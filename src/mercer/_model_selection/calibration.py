@@ -1,7 +1,5 @@
 """Probabilities and prediction intervals, from predictions of samples that had no part in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A metric of the features learned from the average gradient outer product of a predictor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

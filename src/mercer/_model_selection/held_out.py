@@ -1,7 +1,5 @@
 """Errors of kernels on left-out and held-out samples, by which widths and settings are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Choice of a width penalty, or of early stopping, by samples held out of the search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,9 +8,9 @@ from mercer._data.folds import Split, random_splits
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._kernel_objectives import Criterion, Dependence
 from mercer._model_selection.held_out import clearly_best, held_out_losses
+from mercer._search.greedy_alignment import Growth, alignment_starts, learn_families
 from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target

@@ -1,7 +1,5 @@
 """Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,13 +1,12 @@
 """Predictors on Nyström features of all rows, and kernels whose widths suit that many rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 from mercer._blocks import block_source, folds_at
+from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
@@ -20,7 +19,6 @@ from mercer._nystroem.features import (
     choose_centers,
     nystroem_features,
 )
-from mercer._pass_hooks import current_hooks
 from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel

@@ -1,7 +1,5 @@
 """Bases of the estimators that learn a kernel together with its predictor, and kernel machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias

@@ -1,7 +1,5 @@
 """Multiple kernel learning over continuous families of kernels."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
@@ -9,7 +7,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.kernel_products import base_grams
-from mercer._greedy.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._kernel_estimator import TrainingData
 from mercer._one_stage.base import (
     FittedMachines,
@@ -18,6 +15,7 @@ from mercer._one_stage.base import (
     MachineRegressor,
     Report,
 )
+from mercer._search.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._search.parameter_search import WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array

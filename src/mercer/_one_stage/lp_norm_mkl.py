@@ -1,7 +1,5 @@
 """Multiple kernel learning: the weights of a finite dictionary, learned with kernel machines."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """One-stage methods under the names of their papers: l1-svm and l2-krr."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

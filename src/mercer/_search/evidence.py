@@ -1,7 +1,5 @@
 """The evidence of Gaussian processes as a function of the log-parameters of their kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

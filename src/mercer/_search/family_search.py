@@ -1,7 +1,5 @@
 """The search that suits each family of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 

@@ -1,7 +1,5 @@
 """Search of the widths of one family on a histogram of distances, alone and jointly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One kernel whose parameters maximize an objective: one width globally, others by gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Global search of one width or frequency on a mesh of distances, for any sensitivity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

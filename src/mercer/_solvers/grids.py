@@ -1,7 +1,5 @@
 """Grids of one parameter: their values, the best of them, and what lies beyond their ends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any

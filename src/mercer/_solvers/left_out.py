@@ -1,7 +1,5 @@
 """Left-out errors of kernel ridge regression on one kernel, along a grid of penalties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

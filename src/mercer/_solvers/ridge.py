@@ -4,8 +4,6 @@ Gram matrices are centered by the weights of the samples. With weights W, all sy
 W^(1/2) K W^(1/2), so that squared errors count as the weights say. The intercept is not penalized.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Base class of the stacking estimators: candidates, views of the table, and predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

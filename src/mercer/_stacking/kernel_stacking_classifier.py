@@ -1,7 +1,5 @@
 """Stacked classification on kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

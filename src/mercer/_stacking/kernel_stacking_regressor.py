@@ -1,7 +1,5 @@
 """Stacked kernel ridge regression."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self

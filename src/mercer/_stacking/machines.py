@@ -1,7 +1,5 @@
 """Support vector machines on the kernels of candidates, compared by their decisions in folds."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

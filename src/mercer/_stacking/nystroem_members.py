@@ -1,7 +1,5 @@
 """Stacks of large tables: members on Nyström features of all rows, chosen on a sample of these."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -9,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer._blocks.numeric_tables import as_numeric
+from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
-from mercer._pass_hooks import current_hooks
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample

@@ -1,7 +1,5 @@
 """Factors of output kernels on responses, sets of labels, similarities and output Gram matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

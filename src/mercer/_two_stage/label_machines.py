@@ -1,7 +1,5 @@
 """Support vector machines, one for each label of a multi-label problem, on one learned kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The learners among which two-stage estimators choose: isotropic kernels, and forms of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +11,6 @@ from mercer._data.folds import Splits, sample_rows, splits_within
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._greedy.alignment import Growth, learn_families
 from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import KernelLearner
 from mercer._learners import (
@@ -31,6 +28,7 @@ from mercer._model_selection.held_out import (
     kernel_error,
 )
 from mercer._search.evidence_search import marginal_likelihood_widths
+from mercer._search.greedy_alignment import Growth, learn_families
 from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
 from mercer._solvers.svm import WIDER
 from mercer._targets import Target, Task

@@ -13,14 +13,14 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
-from mercer._blocks import tables
+from mercer._blocks import BlockSource, tables
+from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
-from mercer._pass_hooks import current_hooks
 from mercer._records import KernelTermsMixin
 from mercer._solvers.grids import first_best, grid_results
 from mercer._two_stage.first_stage import (
@@ -213,6 +213,12 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if self._is_approximate():
             found: Array = tables.predict_rows(self, X, function)
             return found
+        if isinstance(X, BlockSource):
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to all samples exactly, and predicts "
+                f"tables in memory; got a {type(X).__name__}. Read it with pandas.read_parquet, or "
+                "fit with approximation='nystroem'."
+            )
         return np.asarray(function(self._kernel_rows(X)))
 
     def _is_approximate(self) -> bool:

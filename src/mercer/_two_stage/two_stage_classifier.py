@@ -1,7 +1,5 @@
 """A support vector machine on a learned kernel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from numbers import Real

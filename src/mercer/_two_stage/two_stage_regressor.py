@@ -1,7 +1,5 @@
 """Kernel ridge regression on a learned kernel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from numbers import Real

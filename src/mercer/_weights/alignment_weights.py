@@ -1,7 +1,5 @@
 """Weights of the combination of kernels that depends most on a target, from its moments a and M."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import nnls

@@ -1,7 +1,5 @@
 """Multiple kernel learning: kernel weights and kernel machines together, to a duality gap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Ridge regression on few features, as the same problem of no more samples than features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

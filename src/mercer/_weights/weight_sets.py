@@ -1,7 +1,5 @@
 """Convex sets of kernel weights, and the steps of their solvers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

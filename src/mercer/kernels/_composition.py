@@ -1,7 +1,5 @@
 """Sums and products of kernels, and the operators + and * that write them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real

@@ -1,7 +1,5 @@
 """Kernels from names, callables, scikit-learn's Gaussian-process kernels and precomputed stacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self

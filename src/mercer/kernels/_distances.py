@@ -1,7 +1,5 @@
 """Inner products and distances of samples, and the search intervals that are derived from them."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exponential power kernels, exp(-(|(x - x') / s|_p)^q), and the Laplacian among them."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias

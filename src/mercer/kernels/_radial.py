@@ -1,7 +1,5 @@
 """Kernels of one distance: their base classes, and the Gaussian kernel."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

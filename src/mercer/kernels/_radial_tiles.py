@@ -1,7 +1,5 @@
 """The Gram matrix of an ARD kernel on one table, tile by tile, with the gradient in its widths."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernels of the Euclidean distance other than the Gaussian and the exponential power kernels."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
 

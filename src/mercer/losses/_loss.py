@@ -5,8 +5,6 @@ coefficients of f = K c, and its dual objective is -sum_i l*(-c_i) - 1/2 c'Kc, w
 there is an intercept b.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

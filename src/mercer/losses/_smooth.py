@@ -1,7 +1,5 @@
 """Losses with closed-form derivatives: ridge and logistic regression, and interpolation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

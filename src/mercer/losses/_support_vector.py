@@ -1,7 +1,5 @@
 """Hinge and epsilon-insensitive losses: support vector machines by libsvm and an active set."""
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass

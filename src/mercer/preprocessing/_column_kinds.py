@@ -1,7 +1,5 @@
 """What the columns of a table hold, and their conversion to numbers or categories."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

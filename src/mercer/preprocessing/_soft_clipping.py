@@ -1,7 +1,5 @@
 """Standardization of columns with softly clipped tails."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

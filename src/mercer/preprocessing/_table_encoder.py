@@ -1,7 +1,5 @@
 """Encoding of tables of mixed types as numbers: numbers, categories, dates and text."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -245,10 +243,11 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
 
 def _phase(days: Array, cycle: str) -> Array:
     """Position within a cycle, from zero to one; weekdays begin with Monday."""
+    period = _PERIODS[cycle]
     if cycle == "weekday":
         # The first of January 1970 was a Thursday, the fourth day of a week.
-        return (np.floor(days) + 3.0) % 7.0 / 7.0
-    return days / _PERIODS[cycle] % 1.0
+        return (np.floor(days) + 3.0) % period / period
+    return days / period % 1.0
 
 
 def _varies(days: Array, cycle: str) -> bool:

@@ -1,7 +1,5 @@
 """The base of the probabilistic estimators, and Gaussian-process classification."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 

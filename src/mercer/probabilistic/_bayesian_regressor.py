@@ -1,7 +1,5 @@
 """Gaussian-process regression with a learned sum of kernels."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 

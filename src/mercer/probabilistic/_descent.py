@@ -1,7 +1,5 @@
 """Minimization of an objective by majorization and Newton's method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

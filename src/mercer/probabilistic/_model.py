@@ -1,7 +1,5 @@
 """Kernels, weights, noise and posterior, learned together by one of the four objectives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args

@@ -1,7 +1,5 @@
 """Parameters of kernels, weights and noise that maximize the marginal likelihood together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Weights of the lowest objective, from several starts; those that contribute nothing are zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """The greedy loop of continuous alignment, on a registry of data sets."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.samples import Samples
-from mercer._greedy.alignment import Growth, learn_families
-from mercer._greedy.loop import CorrectiveStep, StagewiseStep
+from mercer._search.greedy_alignment import Growth, learn_families
+from mercer._search.greedy_loop import CorrectiveStep, StagewiseStep
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,

@@ -1,7 +1,5 @@
 """Dictionaries grown from continuous families for their centered alignment with a target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -11,10 +9,10 @@ import numpy as np
 from mercer._gram.moments import Moments, empty_moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._greedy.loop import Stage, StepRule, grow, isotropic_starts
 from mercer._kernel_objectives import Sensitivity
 from mercer._records import LearnedKernel, Step
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
+from mercer._search.greedy_loop import Stage, StepRule, grow, isotropic_starts
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array

@@ -1,7 +1,5 @@
 """The stagewise learner beside Algorithm 1 in naive NumPy: kernels, steps, alignments, the end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

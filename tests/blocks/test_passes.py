@@ -1,7 +1,5 @@
 """Reports of the passes of a fit over all rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator

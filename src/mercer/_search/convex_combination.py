@@ -1,7 +1,5 @@
 """A convex combination of kernels, grown one kernel at a time for kernel machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -12,10 +10,10 @@ from scipy.linalg import norm as euclidean_norm
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._kernel_objectives import Sensitivity
 from mercer._records import MixingStep
 from mercer._search.family_search import family_search, is_searched_globally
+from mercer._search.greedy_loop import Stage, grow, isotropic_starts
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, learn_weights

@@ -1,7 +1,5 @@
 """The greedy loop that adds kernels of continuous families, and the rules of its steps."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,0 @@
-"""Combinations of kernels grown greedily from continuous families."""
