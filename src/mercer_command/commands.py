@@ -17,11 +17,11 @@ from mercer_command import (
     methods,
     sections,
     streaming,
-    tables,
+    table_files,
     terminal,
 )
 from mercer_command.columns import recognize_columns
-from mercer_command.evaluation import leakage_notes
+from mercer_command.held_out_errors import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.prediction import predict_file
 from mercer_command.problem import Problem, Rows, as_problem, splits
@@ -54,7 +54,7 @@ def fit(given: app.Fit) -> None:
 
 def predict(given: app.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.app`."""
-    tables.is_parquet(given.out)
+    table_files.is_parquet(given.out)
     files.check_outputs(given.out, inputs=(given.model, given.table))
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
@@ -80,7 +80,7 @@ def explain(given: app.Explain) -> None:
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         trial = fitting.explain(
-            files.load_model(given.model), tables.read_cells(given.table), given.seed
+            files.load_model(given.model), table_files.read_cells(given.table), given.seed
         )
         described = sections.describe_trial(trial)
         found = _learned(trial)
@@ -98,12 +98,12 @@ def explain(given: app.Explain) -> None:
 def columns(given: app.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
     files.check_outputs(given.out, inputs=(given.table,))
-    cells = tables.read_cells(given.table)
+    cells = table_files.read_cells(given.table)
     _, found = recognize_columns(cells.frame, separator=cells.separator)
     terminal.show([sections.columns_section(found, n_shown=None)])
     terminal.print_notes(cells.notes)
     if given.out is not None:
-        tables.write_choices(found, given.out)
+        table_files.write_choices(found, given.out)
         terminal.show_files(columns=given.out)
 
 
@@ -111,7 +111,7 @@ def compare(given: app.Compare) -> None:
     """Compare methods; see `mercer_command.app`."""
     names = methods.method_names(given.methods)
     if given.csv is not None:
-        tables.is_parquet(given.csv)
+        table_files.is_parquet(given.csv)
     files.check_outputs(given.csv, given.report, inputs=(given.table,))
     messages.check_packages(matplotlib=given.report)
     problem = _problem(given)
@@ -145,8 +145,8 @@ def demo(given: app.Demo) -> None:
 
 
 def _problem(given: app.Fit | app.Compare) -> Problem:
-    cells = tables.read_cells(given.table)
-    choices = tables.read_choices(given.columns, list(cells.frame.columns))
+    cells = table_files.read_cells(given.table)
+    choices = table_files.read_choices(given.columns, list(cells.frame.columns))
     return as_problem(cells, given.target, given.task, choices=choices)
 
 
@@ -244,7 +244,7 @@ def _compare(
     described = sections.describe_problem(problem)
     if csv is not None:
         with postponed(failures, f"write the results {csv}"):
-            tables.write_table(result.as_frame(), csv)
+            table_files.write_table(result.as_frame(), csv)
             written["results"] = csv
     if report is not None:
         with postponed(failures, f"write the report {report}"):

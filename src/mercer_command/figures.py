@@ -15,8 +15,8 @@ from sklearn.pipeline import Pipeline
 
 from mercer import inspection
 from mercer.preprocessing import convert
-from mercer_command.evaluation import ColumnImportance, HeldOutError
 from mercer_command.fitting import Comparison, Trial
+from mercer_command.held_out_errors import ColumnImportance, HeldOutError
 from mercer_command.messages import shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.problem import Task

@@ -14,15 +14,22 @@ from sklearn.pipeline import Pipeline
 
 from mercer.inspection import kernel_terms
 from mercer.preprocessing import convert
-from mercer_command import evaluation
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.evaluation import ColumnImportance, column_importances
+from mercer_command.held_out_errors import (
+    ColumnImportance,
+    HeldOutError,
+    baseline_errors,
+    column_importances,
+    error_interval,
+    is_better,
+    losses_of,
+)
 from mercer_command.messages import InputError, listing, one_line
 from mercer_command.methods import learned_alignment, make_model
 from mercer_command.notation import Array
 from mercer_command.problem import Problem, Rows, Task, unit_of
 from mercer_command.streaming import Training
-from mercer_command.tables import Cells
+from mercer_command.table_files import Cells
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class Fit:
     learner: str
     seed: int
     n_train: int
-    errors: tuple[evaluation.HeldOutError, ...]
+    errors: tuple[HeldOutError, ...]
     beats_constant: bool
     scores: tuple[str, ...]
 
@@ -135,11 +142,11 @@ def fit(
     on_step("testing")
     X_test, y_test = X.iloc[training.test], y[training.test]
     predicted = model.predict(X_test)
-    losses = evaluation.losses_of(task, y_test, predicted)
+    losses = losses_of(task, y_test, predicted)
     # Training rows differ from new rows: categories of many levels are encoded out of fold.
     encoder = clone(model[:-1])
     encoded = encoder.fit_transform(X.iloc[train], y[train])
-    others, constant = evaluation.baseline_errors(
+    others, constant = baseline_errors(
         task,
         (encoded, y[train]),
         (encoder.transform(X_test), y_test),
@@ -149,12 +156,12 @@ def fit(
     on_step("measuring the importance of columns")
     found = column_importances(model, X_test, y_test, task, seed=seed)
     trial = Trial(model, problem.name, task, problem.unit, X_test, y_test, found)
-    own = evaluation.HeldOutError(f"mercer, {learner}", *evaluation.error_interval(task, losses))
+    own = HeldOutError(f"mercer, {learner}", *error_interval(task, losses))
     scores = [f"{training.n_train:,} training rows", *_scores(trial)]
     if task == "regression":
         r2 = r2_score(y_test, predicted)
         scores.insert(1, f"R², the explained share of the variance, held-out rows: {r2:.3f}")
-    beats = evaluation.is_better(losses, constant)
+    beats = is_better(losses, constant)
     return Fit(
         trial, problem, learner, seed, training.n_train, (own, *others), beats, tuple(scores)
     )
@@ -353,6 +360,6 @@ def _measure(
     start = perf_counter()
     model.fit(X.iloc[train], y[train])
     seconds = perf_counter() - start
-    losses = evaluation.losses_of(task, y[test], model.predict(X.iloc[test]))
+    losses = losses_of(task, y[test], model.predict(X.iloc[test]))
     alignment = learned_alignment(model, X.iloc[test], y[test], task)
-    return evaluation.error_interval(task, losses)[0], alignment, seconds
+    return error_interval(task, losses)[0], alignment, seconds

@@ -14,7 +14,7 @@ from mercer_command.fitting import intervals
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.streaming import parquet_source
-from mercer_command.tables import appended_table, is_parquet, read_cells
+from mercer_command.table_files import appended_table, is_parquet, read_cells
 
 # Numbers of rows with categories that a model was not fitted on, of each column.
 NewCategories: TypeAlias = dict[str, Counter[str]]

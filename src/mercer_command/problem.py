@@ -15,7 +15,7 @@ from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array
-from mercer_command.tables import Cells
+from mercer_command.table_files import Cells
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array

@@ -13,12 +13,12 @@ from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.app import DESCRIPTIONS, Options
 from mercer_command.columns import Column
-from mercer_command.evaluation import ColumnImportance, HeldOutError
 from mercer_command.fitting import Comparison, Fit, Trial
+from mercer_command.held_out_errors import ColumnImportance, HeldOutError
 from mercer_command.messages import shown
 from mercer_command.problem import Problem, Task
 from mercer_command.report import Part, Section, Table, Text
-from mercer_command.tables import pandas_call
+from mercer_command.table_files import pandas_call
 
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""

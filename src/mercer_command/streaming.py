@@ -18,7 +18,7 @@ from mercer_command.app import Fit
 from mercer_command.columns import Choice
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
-from mercer_command.tables import is_parquet, read_choices, readable
+from mercer_command.table_files import is_parquet, read_choices, readable
 
 
 @dataclass(frozen=True)

@@ -92,14 +92,10 @@ def cell_readings(
     decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
     order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
 
-    def decided(name: str, one: _Possible) -> CellReading:
-        if isinstance(one, CellReading):
-            return one
-        if isinstance(one, Readings):
-            return _decide_number(one, decimal, separator, likely.get(name, ""))
-        return _decide_date(one, order, decimal, likely.get(name, ""))
-
-    return {name: decided(name, one) for name, one in found.items()}
+    return {
+        name: _decided(one, decimal, order, separator, likely.get(name, ""))
+        for name, one in found.items()
+    }
 
 
 def parse_cells(cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
@@ -184,6 +180,16 @@ def _day_first(name: str) -> bool | None:
     if name == ISO or name.startswith("%Y") or "%d" not in name or "%m" not in name:
         return None
     return name.index("%d") < name.index("%m")
+
+
+def _decided(
+    one: _Possible, decimal: Decimal | None, order: bool | None, separator: str, preferred: str
+) -> CellReading:
+    if isinstance(one, CellReading):
+        return one
+    if isinstance(one, Readings):
+        return _decide_number(one, decimal, separator, preferred)
+    return _decide_date(one, order, decimal, preferred)
 
 
 def _decide_number(

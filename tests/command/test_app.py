@@ -255,7 +255,7 @@ def test_an_interrupted_run_ends_with_exit_code_130(
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer_command.tables.read_cells", interrupt)
+    monkeypatch.setattr("mercer_command.table_files.read_cells", interrupt)
     result = run("fit", "table.csv", "--target", "y")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

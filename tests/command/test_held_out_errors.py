@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("pandas")
 
-from mercer_command.evaluation import baseline_errors, error_interval, is_better, losses_of
+from mercer_command.held_out_errors import baseline_errors, error_interval, is_better, losses_of
 
 
 def test_intervals_hold_the_error_in_about_their_share_of_tables() -> None:

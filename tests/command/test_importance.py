@@ -7,7 +7,7 @@ import pytest
 from command_cases import pd
 from sklearn.inspection import permutation_importance
 
-from mercer_command.evaluation import column_importances, column_relevances
+from mercer_command.held_out_errors import column_importances, column_relevances
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
 from mercer_command.sections import importance_cells

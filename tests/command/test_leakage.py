@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from command_cases import pd
 
-from mercer_command.evaluation import leakage_notes
+from mercer_command.held_out_errors import leakage_notes
 from mercer_command.problem import as_problem
 
 N = 300

@@ -14,8 +14,8 @@ from mercer._records import MixingStep, WeightStep
 from mercer._two_stage.learner_choice import FORMS
 from mercer_command.app import COMPARED, DESCRIPTIONS, LEARNERS
 from mercer_command.commands import DEMONSTRATED
-from mercer_command.evaluation import column_relevances
 from mercer_command.files import load_model
+from mercer_command.held_out_errors import column_relevances
 from mercer_command.messages import InputError
 from mercer_command.methods import METHODS, check_fit, check_size, feasible, make_model
 from mercer_command.problem import as_problem

@@ -13,7 +13,7 @@ from ten_tables import BAD_TABLES, LONG_NAME, N_ROWS, BadTable
 
 from mercer_command.columns import Column
 from mercer_command.problem import Problem, as_problem
-from mercer_command.tables import read_cells
+from mercer_command.table_files import read_cells
 
 ROLES: dict[str, dict[str, str]] = {
     "decimal_comma.csv": {"Fläche": "number", "Zimmer": "number"},

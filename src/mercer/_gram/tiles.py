@@ -199,7 +199,7 @@ def kept(
         Given a tile, returns the values of some symmetric matrices there.
     n_samples : int
     n_matrices : int, default=1
-        Number of n_samples x n_samples matrices, of which half of the entries are in tiles.
+        Number of n_samples x n_samples matrices; tiles hold half of the entries of each.
     share : float, default=0.5
         Part of the working memory that they may take; otherwise `compute` itself is returned.
     """

@@ -185,8 +185,8 @@ class GradientOuterProduct(KernelLearner):
     scale_ : float
         Mean diagonal of the kernel's centered training Gram matrix.
     metric_ : ndarray of shape (n_features,) or (n_features, n_features)
-        Map of the features: a factor for each, the largest of which is one, or a
-        symmetric matrix of unit norm.
+        Map of the features: a factor for each, with a maximum of one, or a symmetric matrix of
+        unit norm.
     best_iter_ : int
         Iteration that the kernel is of; zero is that of the features as they are.
     alignment_ : float

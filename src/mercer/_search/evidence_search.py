@@ -90,9 +90,6 @@ def marginal_likelihood_widths(
     max_samples: int = 1000,
     max_iter: int = 60,
     tol: float = TOLERANCE,
-    few_samples: int = 250,
-    fewest_samples: int = 120,
-    least_noise: float = 0.1,
     like: Kernel | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
@@ -115,13 +112,6 @@ def marginal_likelihood_widths(
         The search ends when the last three iterations on the mean raised the log marginal
         likelihood, less the prior's cost, by less than half this fraction of the number of
         observations.
-    few_samples, fewest_samples : int, default=250 and 120
-        If there are at least twice as many samples as `few_samples`, the search starts on a
-        subsample of this size. The best common width is found on `fewest_samples` samples.
-    least_noise : float, default=0.1
-        The search starts from no less noise than this, relative to the kernel's variance: one
-        common width fits noise by features that do not matter, and the slope in the logarithm of
-        little noise vanishes with its variance.
     like : Kernel, default=None
         A kernel with one width per feature, such as one that was learned from the same samples. The
         search starts from its widths relative to their geometric mean, or their square roots, times
@@ -146,6 +136,11 @@ def marginal_likelihood_widths(
     evaluation takes O(n^3 + n^2 d). Samples are taken evenly in the order of the targets, so that
     the order of rows does not matter.
 
+    The best common width is found on 120 samples; from 500 samples on, the search starts on 250.
+    It starts from noise of a tenth of the kernel's variance or more: one common width fits noise by
+    features that do not matter, and the slope in the logarithm of little noise vanishes with its
+    variance.
+
     References
     ----------
     Rasmussen & Williams (2006), section 5.4.1.
@@ -154,15 +149,15 @@ def marginal_likelihood_widths(
     kernel = kernel.bind(X)
     rows = spread_rows(X, Y, max_samples)
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
-    few = whole.subsampled(few_samples)
-    fewest = whole.subsampled(fewest_samples, 1.0)
+    few = whole.subsampled(250)
+    fewest = whole.subsampled(120, 1.0)
     if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
     start = fewest.best_common()
     if like is not None:
         start = fewest.with_relative_widths(start, like)
-    start[-1] = max(start[-1], np.log(least_noise))
+    start[-1] = max(start[-1], np.log(0.1))
     if like is None and few is not whole:
         start = _searched(few, start, few.bounds, tol=_ROUGH, max_iter=max_iter, path=[]).x
     path: list[float] = []

@@ -107,7 +107,7 @@ class ViewedSample(Sample):
         return chosen
 
     def stored(self, rows: Array) -> dict[ViewName, Features]:
-        """The views of the samples that predictions need, of which `rows` were evaluated."""
+        """The views of the samples that predictions need; candidates were evaluated on `rows`."""
         return dict(self.X)
 
 

@@ -89,7 +89,7 @@ class ViewEncoder:
 
 @dataclass(frozen=True)
 class DrawnViews(ViewedSample):
-    """Views of rows that were drawn from a large table, to all of which members are fitted.
+    """Views of rows drawn from a large table; members are fitted to all of its rows.
 
     Ridge regressions on Nyström features take one pass for each kernel, so that kernels of a small
     part of the weights do not earn theirs.

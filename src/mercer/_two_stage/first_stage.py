@@ -311,6 +311,10 @@ def check_folds(cv: Any) -> None:
         check_cv(cv)
 
 
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
 def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
     """Refuse settings that would have no effect on a fit.
 
@@ -318,7 +322,6 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
     ----------
     estimator : TwoStageClassifier or TwoStageRegressor
     penalty : {"C", "alpha"}
-        Name of the parameter that holds the penalty.
     exact : bool
         Whether the second stage is fitted exactly, and not on Nyström features.
     n_labels : int, default=1
@@ -330,8 +333,7 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
         If `cv`, `nested` or the penalty was set, and has no part in the fit.
     """
     value, nested = getattr(estimator, penalty), estimator.nested
-    chosen = not (isinstance(value, str) and value == "auto")
-    learns = not isinstance(nested, str) and bool(nested)
+    chosen, learns = not _is_auto(value), not _is_auto(nested) and bool(nested)
     folds = estimator.cv is not None
     given = estimator.learner is not None and not isinstance(estimator.learner, str)
     if not exact:

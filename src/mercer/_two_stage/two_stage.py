@@ -86,7 +86,7 @@ class ExactRows:
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """Rows drawn from a large table, to all of which ridge regression on features is fitted.
+    """Rows drawn from a large table; ridge regression on features is fitted to all of its rows.
 
     Attributes
     ----------

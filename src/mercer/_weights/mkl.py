@@ -86,7 +86,6 @@ def learn_weights(
     start: Array | None = None,
     on_step: Callable[[WeightStep], None] | None = None,
     patience: int = 12,
-    max_cuts: int = 40,
 ) -> LearnedWeights:
     """Minimize the objective of the kernel machines over the weights of the kernels.
 
@@ -112,8 +111,6 @@ def learn_weights(
     patience : int, default=12
         Number of Newton steps before "auto" takes the interior-point method: more are slowed down
         by kinks of the objective.
-    max_cuts : int, default=40
-        The lower bound combines at most this number of recent dual variables.
 
     Returns
     -------
@@ -125,7 +122,8 @@ def learn_weights(
     weights w, with gradient -q / 2; its second derivatives come from the samples whose dual
     variables c are free to move. Any c bounds the optimum from below by -sum l*(-c) - 1/2 max_w
     w'q. A step costs the machines, O(p n^2) for the products K_k c, and O(n_free^3 + p n_free^2 +
-    p^2 n_free) for the second derivatives.
+    p^2 n_free) for the second derivatives. The lower bound combines the dual variables of the last
+    forty steps.
     """
     objective = _Objective(problems, grams, weight_set)
     accuracy, width = _INNER_TOL * tol, problems.weights.spread(problems.Y)
@@ -153,7 +151,7 @@ def learn_weights(
         if found is None:
             break
         state, new_cuts = found
-        cuts = [*cuts, *new_cuts][-max_cuts:]
+        cuts = [*cuts, *new_cuts][-40:]
     return objective.result(state, proof, bound, tol, history)
 
 

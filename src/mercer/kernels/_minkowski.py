@@ -238,7 +238,7 @@ def _absolute_power(values: Array, exponent: float) -> Array:
 def _over_dense_columns(
     X: Features, Z: Features, function: Callable[[Array, Array], Array], size: int = 512
 ) -> Array:
-    """Sum of a function of columns over those with stored values, of which `size` become dense."""
+    """Sum of a function of columns over those with stored values, `size` dense ones at a time."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))

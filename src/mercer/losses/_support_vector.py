@@ -89,28 +89,22 @@ class _SupportVector(Loss):
                     return best
         return best
 
-    def _active_set(
-        self,
-        K: Array,
-        y: Array,
-        machine: Machine,
-        *,
-        intercept: bool,
-        max_exchanges: int = 300,
-        at_bound: float = 1e-9,
-    ) -> Machine:
-        """Solve for the free variables, and exchange them with bound ones until all are optimal.
-
-        A dual variable of libsvm counts as bound if it is closer to a bound than the fraction
-        `at_bound` of C. As rounding could make exchanges cycle, there are at most `max_exchanges`.
-        """
-        c, b = machine.c.copy(), machine.intercept
+    def _free(self, c: Array, at_bound: float = 1e-9) -> Array:
+        """Which variables of libsvm are farther from bounds than the fraction `at_bound` of C."""
         size = np.abs(c)
         least = at_bound * np.minimum(size.max(), self._bounds)
-        free = (size > least) & (size < (1.0 - at_bound) * self._bounds)
+        return np.asarray((size > least) & (size < (1.0 - at_bound) * self._bounds))
+
+    def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
+        """Solve for the free variables, and exchange them with bound ones until all are optimal.
+
+        As rounding could make exchanges cycle, there are at most three hundred.
+        """
+        c, b = machine.c.copy(), machine.intercept
+        free = self._free(c)
         tolerance = ROUNDING * float(np.abs(y).max())
         highest = -np.inf
-        for _ in range(max_exchanges):
+        for _ in range(300):
             residual = y - K @ c - b
             low, high, linear = self._pieces(y, c, residual)
             indices = np.flatnonzero(free)

@@ -246,7 +246,6 @@ def learn_model(
         samples,
         kernels,
         Y,
-        np.full(len(kernels), size / len(kernels)),
         likelihood=None if settings.exact else settings.of_noise(noise, samples.weights.given),
         noise=noise,
         learns_noise=settings.learns_noise,

@@ -77,7 +77,6 @@ def learn_parameters(
     samples: Samples,
     kernels: Sequence[Kernel],
     Y: Array,
-    weights: Array,
     *,
     likelihood: Likelihood | None,
     noise: float,
@@ -85,9 +84,6 @@ def learn_parameters(
     tol: float,
     max_iter: int,
     on_step: Callable[..., None] | None = None,
-    log_radius: float = 20.0,
-    width_shifts: Sequence[float] = (0.0, -1.2, 1.2),
-    n_rough: int = 250,
 ) -> LearnedParameters:
     """Maximize the marginal likelihood, or its variational bound, over all parameters together.
 
@@ -97,8 +93,6 @@ def learn_parameters(
     kernels : sequence of Kernel
         Bound to the samples; their bounds are kept.
     Y : ndarray of shape (n_samples, n_problems)
-    weights : ndarray of shape (n_kernels,)
-        Positive weights to start from.
     likelihood : Likelihood or None
         None for Gaussian noise, whose marginal likelihood is in closed form.
     noise : float
@@ -109,18 +103,13 @@ def learn_parameters(
     max_iter : int
     on_step : callable, default=None
         Called after each step.
-    log_radius : float, default=20.0
-        Natural logarithms of weights and noise stay within this distance of their starting values.
-    width_shifts : sequence of float, default=(0.0, -1.2, 1.2)
-        The search starts from the best of the given widths shifted by these on the log scale.
-    n_rough : int, default=250
-        A rough search on this many samples comes first, if there are at least twice as many.
 
     Notes
     -----
-    L-BFGS searches in logarithms, from the best of three scales of the widths, and with many
-    samples on a subsample first. With A = K + Gamma the gradient is <A^-1 - alpha alpha', dK>. An
-    evaluation is O(n^3 + p n^2 d), its memory a few n x n matrices.
+    L-BFGS searches in logarithms, from equal weights and the best of three scales of the widths;
+    from 500 samples on, a rough search on 250 of them comes first. With A = K + Gamma the gradient
+    is <A^-1 - alpha alpha', dK>. An evaluation is O(n^3 + p n^2 d), its memory a few n x n
+    matrices.
     """
 
     def objective(samples: Samples, Y: Array) -> KernelParameters:
@@ -131,11 +120,8 @@ def learn_parameters(
         return KernelParameters(samples, kernels, evidence, noise=known)
 
     whole = objective(samples, Y)
-    center = np.concatenate([*(kernel.theta for kernel in kernels), np.log(weights)])
-    center = np.append(center, np.log(noise)) if learns_noise else center
-    bounds = np.stack([center - log_radius, center + log_radius], axis=1)
-    limits = [kernel.log_bounds(samples.repeated) for kernel in kernels]
-    bounds[: whole.ends[-1]] = np.concatenate(limits).reshape(-1, 2)
+    weight = float(samples.weights.mean(Y * Y).mean()) / len(kernels)
+    center, bounds = _box(samples, kernels, [weight] * len(kernels) + [noise] * learns_noise)
     is_width = np.isin(np.arange(center.size), np.r_[*whole.widths()])
     history: list[float] = []
 
@@ -145,24 +131,34 @@ def learn_parameters(
             on_step()
 
     few = whole
-    if samples.n_samples >= 2 * n_rough:
-        rows = np.sort(spread_rows(samples.X, Y, n_rough))
+    if samples.n_samples >= 500:
+        rows = np.sort(spread_rows(samples.X, Y, 250))
         few = objective(samples.take(rows), Y[rows])
     options: dict[str, float] = {"maxiter": max_iter, "gtol": 0.0}
     with serial_algebra():
-        starts = [np.clip(center + shift * is_width, *bounds.T) for shift in width_shifts]
+        starts = [np.clip(center + shift * is_width, *bounds.T) for shift in (0.0, -1.2, 1.2)]
         start = min(starts, key=few.value) if is_width.any() else starts[0]
         if few is not whole:
-            rough = max(tol, 1e-4)
-            start = minimized(
-                few,
-                start,
-                bounds,
-                after_step=lambda intermediate_result: None,
-                ftol=rough,
-                **options,
-            ).x
+            rough = {**options, "ftol": max(tol, 1e-4)}
+            start = minimized(few, start, bounds, after_step=_ignored, **rough).x
     found = minimized(whole, start, bounds, after_step=after_step, ftol=tol, **options)
-    learned, weights, variance = whole.read(found.x)
-    steps = history or [float(found.fun)]
-    return LearnedParameters(learned, weights, variance, steps, bool(found.success))
+    return LearnedParameters(
+        *whole.read(found.x), history or [float(found.fun)], bool(found.success)
+    )
+
+
+def _box(
+    samples: Samples, kernels: Sequence[Kernel], others: Sequence[float]
+) -> tuple[Array, Array]:
+    """The logarithms of parameters to start from, and their bounds.
+
+    Weights and noise, the others, stay within a factor of exp(20) of where they start.
+    """
+    logs = np.log(others)
+    limits = [kernel.log_bounds(samples.repeated).reshape(-1, 2) for kernel in kernels]
+    center = np.concatenate([*(kernel.theta for kernel in kernels), logs])
+    return center, np.concatenate([*limits, logs[:, None] + [-20.0, 20.0]])
+
+
+def _ignored(intermediate_result: OptimizeResult) -> None:
+    """Do nothing after a step."""
