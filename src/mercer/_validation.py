@@ -12,6 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_scalar
 
+ROUNDING = 1e-12
+"""What is smaller than this part of the largest value comes from rounding, and counts as zero."""
+
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
     "make_pipeline(table_encoder(), estimator)."

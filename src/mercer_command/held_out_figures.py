@@ -1,5 +1,7 @@
 """Tables and figures of a report on the predictions of held-out rows."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np

@@ -15,9 +15,10 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
-from mercer._clustering.partitions import ROUNDING, Dependence, Partition
+from mercer._clustering.partitions import Dependence, Partition
 from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
+from mercer._validation import ROUNDING
 
 
 @dataclass(frozen=True)

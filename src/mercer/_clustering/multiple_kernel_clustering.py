@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._clustering.hsic_clustering import Clusters, KernelClusterer
 from mercer._clustering.local_search import best_local_search, local_search
-from mercer._clustering.partitions import ROUNDING, Dependence, Partition
+from mercer._clustering.partitions import Dependence, Partition
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._records import AlternationStep
 from mercer._typing import Array
-from mercer._validation import check_choice, check_number, warn
+from mercer._validation import ROUNDING, check_choice, check_number, warn
 from mercer._weights.alignment_weights import best_nonnegative, normalized
 from mercer.kernels import Kernel, WeightedSum
 

@@ -11,9 +11,6 @@ from scipy.linalg import eigh
 
 from mercer._typing import Array
 
-ROUNDING = 1e-12
-"""Differences of the objective below this fraction of its upper bound are rounding errors."""
-
 
 @dataclass(frozen=True)
 class Dependence:

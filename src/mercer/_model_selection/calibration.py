@@ -12,12 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
+from mercer._validation import ROUNDING
 
 _RANGE = (-10.0, 10.0)
 """Logarithms of the factors that are tried, for decision values of unit variance."""
-
-_PRECISION = 1e-12
-"""Error of that logarithm: equal fits that differ by rounding errors have equal probabilities."""
 
 
 _TOLERANCE = 1e-9
@@ -104,7 +102,7 @@ def fit_temperature(
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         logarithm = low if slope(low) >= 0.0 else high
     else:
-        logarithm = brentq(slope, low, high, xtol=_PRECISION)
+        logarithm = brentq(slope, low, high, xtol=ROUNDING)
     return Calibration(float(np.exp(logarithm)) / deviation)
 
 

@@ -15,6 +15,7 @@ from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_
 from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array, RandomState
+from mercer._validation import ROUNDING
 from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")
@@ -28,9 +29,6 @@ PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
 
 _TRIAL_TOL = 1e-3
 """Searches whose kernels are only compared stop at this relative change of the criterion."""
-
-_EQUAL_ALIGNMENT = 1e-12
-"""Alignments that differ by less than this are equal up to rounding."""
 
 
 def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
@@ -219,7 +217,7 @@ def choose_strength_by_alignment(
                 scores[k:] += score
                 break
             scores[k] += score
-    best = np.flatnonzero(scores >= scores.max() - _EQUAL_ALIGNMENT)[-1]
+    best = np.flatnonzero(scores >= scores.max() - ROUNDING)[-1]
     return float(PENALTIES[best])
 
 

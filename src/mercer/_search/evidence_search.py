@@ -15,6 +15,7 @@ from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import ConcentratedEvidence, KernelParameters, minimized
 from mercer._search.parameter_search import have_slowed
 from mercer._typing import Array, Features
+from mercer._validation import ROUNDING
 from mercer.kernels import WeightedSum
 from mercer.kernels._kernel import Kernel
 
@@ -34,10 +35,6 @@ TOLERANCE = 1e-4
 
 _ROUGH = 1e-3
 """The same for searches on subsamples."""
-
-
-_CONSTANT = 1e-12
-"""A target, or a matrix of kernel values, is constant if it varies by less than this fraction."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,7 @@ class _Evidence(KernelParameters):
         self.kernel, self.deviation = kernel, prior_deviation
         self.Y = Y - Y.mean(axis=0)
         largest = float(np.abs(Y).max(initial=0.0))
-        self.Y[np.abs(self.Y) <= _CONSTANT * largest] = 0.0
+        self.Y[np.abs(self.Y) <= ROUNDING * largest] = 0.0
         self.rank = int(np.linalg.matrix_rank(self.Y))
         self.scale = float(np.linalg.norm(self.Y)) / np.sqrt(max(self.rank, 1) * len(Y)) or 1.0
         self.Y /= self.scale
@@ -205,7 +202,7 @@ class _Evidence(KernelParameters):
     @property
     def is_constant(self) -> bool:
         """Whether the target, or the kernel of the narrowest common width, is constant."""
-        return self.rank == 0 or float(np.ptp(self.gram(self.starts[0]))) <= _CONSTANT
+        return self.rank == 0 or float(np.ptp(self.gram(self.starts[0]))) <= ROUNDING
 
     def subsampled(self, n_rows: int, factor: float = 2.0) -> _Evidence:
         """Return the problem for a subsample, or this one if there are few samples."""

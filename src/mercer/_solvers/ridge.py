@@ -17,9 +17,6 @@ from mercer._typing import Array
 INDEFINITE = 1e-8
 """Negative eigenvalues down to this fraction of the largest one are rounding errors."""
 
-_SINGLE_PRECISION = 10.0 * float(np.finfo(np.float32).eps)
-"""The same for kernels that were computed in single precision, where the penalty is raised."""
-
 
 def check_definite(values: Array) -> None:
     """Raise unless ascending eigenvalues are those of a positive semi-definite matrix.
@@ -357,7 +354,8 @@ def _factor(
         return factor(alpha), alpha
     except ValueError:
         values = eigvalsh(weights.scaled_gram(gram), check_finite=False)
-        if values[0] < -_SINGLE_PRECISION * values[-1]:
+        # Rounding of kernels in single precision raises the penalty.
+        if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)
         alpha = max(-2.0 * float(values[0]), INDEFINITE * float(values[-1]))
         return factor(alpha), alpha

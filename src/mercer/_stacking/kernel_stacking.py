@@ -30,12 +30,9 @@ from mercer._stacking.combination import Combination, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample, evaluate
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_number
+from mercer._validation import ROUNDING, check_bool, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
-
-_ROUNDING = 1e-12
-"""Samples whose squared distance is a smaller fraction of the largest one are equal."""
 
 
 @dataclass(frozen=True)
@@ -335,7 +332,7 @@ def largest_gap(X: Features) -> float:
     for start in range(0, X.shape[0], size):
         part = X[start : start + size]
         squared = squared_distances(part, X, start)
-        squared[squared <= _ROUNDING * squared.max()] = np.inf
+        squared[squared <= ROUNDING * squared.max()] = np.inf
         nearest = squared.min(axis=1)
         largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
     return float(np.sqrt(largest)) if largest > 0.0 else 1.0

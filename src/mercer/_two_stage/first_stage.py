@@ -26,7 +26,7 @@ from mercer._learners import ContinuousAlignment
 from mercer._solvers.ridge import check_definite
 from mercer._targets import output_kernel_of_part
 from mercer._typing import Array, Features
-from mercer._validation import warn
+from mercer._validation import ROUNDING, warn
 from mercer.kernels import Kernel
 
 Fit = dict[str, Any]
@@ -34,9 +34,6 @@ Fit = dict[str, Any]
 
 NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
-
-_CONSTANT = 1e-12
-"""A kernel is constant up to rounding if centering leaves less than this part of its values."""
 
 
 def first_stage(learner: Any) -> Any:
@@ -93,7 +90,7 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
     if np.any(learner.weights_ < 0.0):
         unweighted = UnitScale(gram.mean(axis=0), 1.0)
         check_definite(eigvalsh(unweighted.apply(gram), check_finite=False))
-    if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
+    if gram.trace() / len(gram) - gram.mean() <= ROUNDING * np.abs(gram).max():
         warn("The learned kernel is constant on the training set, and so are all predictions.")
     return LearnedGram(learner, gram, sample, task)
 

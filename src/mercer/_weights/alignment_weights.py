@@ -6,14 +6,11 @@ from scipy.optimize import nnls
 
 from mercer._gram.moments import Moments
 from mercer._typing import Array
+from mercer._validation import ROUNDING
 
 _EPSILON = float(np.finfo(np.float64).eps)
 """Eigenvalues of M below p times this fraction of the largest are rounding errors, and the products
 of block pivoting are wrong by up to p times this fraction of the largest |a_k|."""
-
-_NEGLIGIBLE = 1e-12
-"""Weights of either sign ignore eigenvalues below this fraction of the largest, as dividing by them
-makes weights large; criteria that differ by less than this fraction are equal up to rounding."""
 
 
 def independent_weights(moments: Moments) -> Array:
@@ -97,7 +94,8 @@ def free_weights(moments: Moments) -> Array:
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
     scale, M, a = _scaled(moments.a, moments.M)
-    R, b = _least_squares(M, a, floor=_NEGLIGIBLE)
+    # Dividing by the least eigenvalues would make weights large.
+    R, b = _least_squares(M, a, floor=ROUNDING)
     eigenvalues = np.einsum("ij,ij->i", R, R)
     solution = R.T @ (b / eigenvalues)
     return normalized(solution * scale)
@@ -126,7 +124,7 @@ def dependence_weights(hsic: Array, norm: int) -> Array:
     hsic = np.maximum(hsic, 0.0)
     if norm == 2:
         return hsic
-    winner = int(np.flatnonzero(hsic >= (1.0 - _NEGLIGIBLE) * hsic.max())[0])
+    winner = int(np.flatnonzero(hsic >= (1.0 - ROUNDING) * hsic.max())[0])
     return np.eye(hsic.size)[winner]
 
 
