@@ -68,7 +68,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
     ]
     measures = dict(collected(steps))
     curves = measures.pop("curve")
-    return {**measures, "taken": grown.n_iter, "curves": curves if task.draws else []}
+    return {**measures, "taken": len(grown.history), "curves": curves if task.draws else []}
 
 
 def examine(objective: StepObjective, found: float) -> dict[str, Any]:
