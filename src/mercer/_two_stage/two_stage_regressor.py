@@ -17,7 +17,7 @@ from mercer._model_selection.calibration import residual_intervals
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge
-from mercer._targets.factors import response_deviation
+from mercer._targets import response_deviation
 from mercer._two_stage.first_stage import Fit, LearnedGram
 from mercer._two_stage.two_stage import ExactRows, TwoStage
 from mercer._typing import Array, Features, available_if

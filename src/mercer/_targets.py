@@ -6,21 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+import scipy.sparse as sp
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
-from mercer._targets.factors import (
-    RESPONSE_KERNELS,
-    check_similarities,
-    response_factor,
-    similarity_factor,
-)
+from mercer._gram.dense import check_symmetry
+from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
 from mercer._typing import Array
 from mercer._validation import check_choice, check_target_values, infer_task
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.kernels._conversion import NAMES
+from mercer.kernels._distances import check_squares, median_distance
 from mercer.kernels._kernel import PrecomputedGram
 
 Task = Literal["auto", "classification", "regression"]
@@ -28,16 +26,18 @@ TASKS = ("auto", "classification", "regression")
 """Values of the parameter `task`."""
 OutputKernel: TypeAlias = str | Array | Kernel
 
-_GIVEN = "precomputed"
-"""Name of the output kernel that is given as a Gram matrix in place of y."""
 _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
-_NAMED_KERNELS = (*_CLASS_KERNELS, *RESPONSE_KERNELS)
+_NAMED_KERNELS = (*_CLASS_KERNELS, "linear", "gaussian", "multilabel", "precomputed")
 """Names of output kernels with a meaning of their own, before names of kernels."""
-_ALIASES = {"rbf": "gaussian"}
-"""Other names of named output kernels."""
 _CONSTANT = 1e-14
 """A factor is constant if centering leaves less than this, relative to its largest entry."""
+_SPECTRUM_TOLERANCE = 1e-14
+"""A factor of class similarities leaves out at most this part of their trace."""
+_OUTPUT_GRAM = "The output Gram matrix"
+"""Error messages call a given output Gram matrix by this name."""
+_SIMILARITIES = "The matrix of similarities between classes"
+"""Error messages call such an output kernel by this name."""
 
 
 @dataclass(frozen=True)
@@ -115,26 +115,8 @@ def as_target(
     n_samples : int, default=None
         Number of rows that `y` must have.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two outputs are, L:
-
-        * None: `"labels"` or `"linear"`, by the task.
-        * `"labels"`: +1 within a class and -1 between classes.
-        * `"delta"`: 1 within a class and 0 between. Centering makes it the same as `"labels"`, up
-          to scale. Uncentered alignment with several classes needs it: most entries of `"labels"`
-          are -1 then.
-        * `"balanced"`: 1 / n_c within a class c of n_c samples and 0 between, so that small classes
-          count as much as large ones. For two classes, centering makes this, too, the same as
-          `"labels"` up to scale: it is for three and more.
-        * A matrix A of shape (n_classes, n_classes): similarities of the classes in sorted order,
-          symmetric and positive semi-definite, for hierarchies of labels for instance. L = Pi A Pi'
-          with the one-hot labels Pi.
-        * `"linear"`: inner products of responses, each divided by its standard deviation.
-        * `"gaussian"` or `"rbf"`: exp(-|y - y'|^2 / m^2) on responses, each divided by its standard
-          deviation; m is the median of their positive distances.
-        * `"multilabel"`: how many labels two samples share; `y` is an indicator matrix.
-        * A kernel: a mercer kernel, another name of one, a callable or a scikit-learn
-          Gaussian-process kernel, of the responses as they are.
-        * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
+        How alike two outputs are, L; see "Output kernels" in docs/glossary.md, which has its rank
+        and the sources, too.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         None where all are one.
 
@@ -150,33 +132,7 @@ def as_target(
         output kernel, L is not symmetric or not positive semi-definite, or the output kernel's name
         is unknown.
     TypeError
-        If the output kernel is none of these.
-
-    Notes
-    -----
-    L is only ever held as a factor. Its rank is at most the number of classes, responses or labels
-    for the kernels of those. Gaussian and other kernels are factored by pivoted Cholesky
-    decomposition to 1e-8 of their trace, in O(n r^2): the rank r is some dozens for a Gaussian of
-    one response and rises with the number of responses; for rough kernels it is n. Whatever
-    learns from a target takes O(n^2 r).
-
-    References
-    ----------
-    Wang & Li (2018), eqs. (6), whose signs are swapped, and (7); Cortes, Mohri, Rostamizadeh
-    (2010), section 2; Song, Smola, Gretton, Borgwardt (2007), A dependence maximization view of
-    clustering, and Song, Smola, Gretton, Bedo, Borgwardt (2012), Feature selection via dependence
-    maximization, on balanced labels; Zhang & Zhou (2010), Multilabel dimensionality reduction via
-    dependence maximization.
-
-    Examples
-    --------
-    >>> from mercer._targets import as_target
-    >>> Y = as_target(["a", "b", "c", "a"], output_kernel="delta").factor
-    >>> Y @ Y.T
-    array([[1., 0., 0., 1.],
-           [0., 1., 0., 0.],
-           [0., 0., 1., 0.],
-           [1., 0., 0., 1.]])
+        If the output kernel is of another type.
     """
     check_choice("task", task, TASKS)
     kernel = check_output_kernel(output_kernel)
@@ -217,7 +173,8 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
         Where it is `"precomputed"`, the columns of `y` are all samples that were given.
     """
     y = sample.y
-    if sample.kept is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
+    is_gram = isinstance(output_kernel, str) and output_kernel == "precomputed"
+    if is_gram and sample.kept is not None:
         y = y[:, sample.kept]
     return as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
 
@@ -230,10 +187,6 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     output_kernel : object
         See :func:`as_target`.
 
-    Returns
-    -------
-    str, ndarray of shape (n_classes, n_classes), Kernel or None
-
     Raises
     ------
     ValueError
@@ -245,7 +198,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     if output_kernel is None:
         return None
     if isinstance(output_kernel, str):
-        kind = _ALIASES.get(output_kernel, output_kernel)
+        kind = "gaussian" if output_kernel == "rbf" else output_kernel
         if kind in _NAMED_KERNELS:
             return kind
         if kind not in NAMES:
@@ -256,7 +209,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
             similarities = np.asarray(output_kernel, dtype=np.float64)
         except (TypeError, ValueError):
             raise TypeError(_accepted(output_kernel)) from None
-        check_similarities(similarities)
+        _check_similarities(similarities)
         return similarities
     try:
         kernel = as_kernel(output_kernel)
@@ -293,62 +246,10 @@ def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
     ----------
     y : array-like of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_problems)
-        Of two classes, 1 stands for the second.
+        Of two, 1 stands for the second.
     """
     positive = np.asarray(y).reshape(-1, 1) == classes
     return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
-
-
-def class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
-    """Return the sorted classes, and the index of each sample's class.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If there is one class only, or the labels are continuous numbers.
-    """
-    check_classification_targets(y)
-    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(
-            "This solver needs samples of at least 2 classes in the data, "
-            f"but the data contains only one class: {classes.tolist()[0]!r}"
-        )
-    return classes, codes
-
-
-def class_factor(
-    codes: Array, n_classes: int, kernel: str | Array, weights: SampleWeights
-) -> tuple[Array, Array]:
-    """Return a factor Y of the output kernel on classes, and the signs of its columns.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_samples,)
-    n_classes : int
-    kernel : {"labels", "delta", "balanced"} or ndarray of shape (n_classes, n_classes)
-    weights : SampleWeights
-    """
-    if isinstance(kernel, np.ndarray):
-        factor = similarity_factor(kernel, n_classes)[codes]
-        return factor, np.ones(factor.shape[1])
-    if kernel == "labels" and n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
-    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
-    if kernel == "labels":
-        factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
-        return factor, np.append(np.ones(n_classes), -1.0)
-    if kernel == "balanced":
-        one_hot /= np.sqrt(np.bincount(codes, weights.given))
-    return one_hot, np.ones(n_classes)
 
 
 def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
@@ -356,13 +257,13 @@ def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) ->
     if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
         if task == "regression":
             raise ValueError('it is for classes, and the task is "regression".')
-        classes, codes = class_codes(y)
-        factor, signs = class_factor(codes, classes.size, kernel, weights)
+        classes, codes = _class_codes(y)
+        factor, signs = _class_factor(codes, classes.size, kernel, weights)
         return Target(factor, signs, classes, codes, weights)
-    factor = response_factor(y, kernel, weights)
+    factor = _response_factor(y, kernel, weights)
     signs = np.ones(factor.shape[1])
-    if task == "classification" and kernel not in ("multilabel", _GIVEN):
-        return Target(factor, signs, *class_codes(y), weights)
+    if task == "classification" and kernel not in ("multilabel", "precomputed"):
+        return Target(factor, signs, *_class_codes(y), weights)
     return Target(factor, signs, None, None, weights)
 
 
@@ -384,3 +285,114 @@ def _accepted(given: Any) -> str:
         " or a kernel: a mercer kernel, a callable, a scikit-learn Gaussian-process kernel or one "
         f"of {others}; got {given!r}."
     )
+
+
+# --- output kernels on classes -------------------------------------------------------------------
+
+
+def _check_similarities(similarities: Array) -> None:
+    """Raise an error unless similarities between classes are a positive semi-definite matrix."""
+    shape = similarities.shape
+    if similarities.ndim != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
+    assert_all_finite(similarities, input_name="output_kernel")
+    check_symmetry(similarities, _SIMILARITIES)
+    spectral_factor(similarities, _SIMILARITIES)
+
+
+def _class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
+    """Return the sorted classes, and the index of each sample's class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, "
+            f"but the data contains only one class: {classes.tolist()[0]!r}"
+        )
+    return classes, codes
+
+
+def _class_factor(
+    codes: Array, n_classes: int, kernel: str | Array, weights: SampleWeights
+) -> tuple[Array, Array]:
+    """Return a factor Y of the output kernel on classes, and the signs of its columns."""
+    if isinstance(kernel, np.ndarray):
+        if len(kernel) != n_classes:
+            raise ValueError(
+                f"A matrix of similarities of shape {kernel.shape} was passed as the output "
+                f"kernel, but y holds {n_classes} classes."
+            )
+        factor = spectral_factor(kernel, _SIMILARITIES, _SPECTRUM_TOLERANCE)[codes]
+        return factor, np.ones(factor.shape[1])
+    if kernel == "labels" and n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
+    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
+    if kernel == "labels":
+        factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
+        return factor, np.append(np.ones(n_classes), -1.0)
+    if kernel == "balanced":
+        one_hot /= np.sqrt(np.bincount(codes, weights.given))
+    return one_hot, np.ones(n_classes)
+
+
+# --- output kernels on responses -----------------------------------------------------------------
+
+
+def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Array:
+    """Return a factor Y of the output kernel L = Y Y' on anything but classes."""
+    if kernel == "multilabel":
+        return _indicator_factor(y)
+    table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    if kernel == "precomputed":
+        return _given_factor(table)
+    table = table.reshape(table.shape[0], -1)
+    if isinstance(kernel, Kernel):
+        check_squares(table, "y")
+        return kernel_factor(kernel.bind(weights.repeated(table)), table)
+    scale = response_deviation(table, weights)
+    constant = scale <= _CONSTANT * np.abs(table).max(axis=0)
+    if constant.any():
+        raise ValueError(
+            f"y is constant (response {np.flatnonzero(constant)[0]}): "
+            "there is nothing to learn a kernel for."
+        )
+    standard = table / scale
+    if kernel == "linear":
+        return kernel_factor(Linear(), standard)
+    return kernel_factor(Gaussian(median_distance(weights.repeated(standard))), standard)
+
+
+def response_deviation(responses: Array, weights: SampleWeights | Array | None) -> Array:
+    """Standard deviations of responses whose squares may over- or underflow.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (n_samples, n_outputs)
+    weights : SampleWeights or ndarray of shape (n_samples,), or None
+    """
+    weights = as_weights(weights, len(responses))
+    # Multiplied by powers of two, no digit changes.
+    exponents = np.frexp(np.abs(responses).max(axis=0))[1]
+    return np.ldexp(weights.deviation(np.ldexp(responses, -exponents)), exponents)
+
+
+def _indicator_factor(y: Any) -> Array:
+    """Return indicators of labels as a factor of the number of labels that two samples share."""
+    entries = y.data if sp.issparse(y) else y
+    if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
+        raise ValueError(
+            "it is for indicator matrices of shape (n_samples, n_labels) with entries 0 and 1; "
+            f"got shape {y.shape}, entries like {np.ravel(entries)[:3].tolist()}."
+        )
+    return columns_factor(y.astype(np.float64))
+
+
+def _given_factor(gram: Array) -> Array:
+    """Factor the output Gram matrix that is given in place of `y`."""
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise ValueError(
+            "it is for output Gram matrices of shape (n_samples, n_samples), which are no longer "
+            f"square after rows were selected; got shape {gram.shape}."
+        )
+    check_symmetry(gram, _OUTPUT_GRAM)
+    return gram_factor(gram, _OUTPUT_GRAM)
