@@ -58,7 +58,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
         samples,
         target.centered,
         starts=[None],
-        movable=growth.rule.moves_kernels,
+        movable=growth.corrective,
     )
     search = RecordingSearch(inner[0])
     grown = grow_dictionary([search], samples, target.centered, growth)

@@ -15,7 +15,6 @@ from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.family_search import family_searches
 from mercer._search.greedy_alignment import Growth, grow_dictionary
-from mercer._search.greedy_loop import CorrectiveStep
 from mercer._targets import as_target
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian
@@ -117,7 +116,7 @@ def test_the_recorded_objective_is_minimal_at_the_width_that_the_search_finds() 
     samples, target = Samples(X), as_target(y)
     inner = family_searches([Gaussian()], samples, target.centered, starts=[None])
     search = RecordingSearch(inner[0])
-    grow_dictionary([search], samples, target.centered, Growth(CorrectiveStep(), max_kernels=2))
+    grow_dictionary([search], samples, target.centered, Growth(True, max_kernels=2))
     objective = StepObjective.of(X, search.asked[0])
     assert objective.value(search.found[0]) <= objective.curve(np.geomspace(0.1, 100, 50)).min()
     step = 1e-5

@@ -19,8 +19,8 @@ from sklearn.preprocessing import minmax_scale
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._kernel_objectives import CRITERIA, Dependence
-from mercer._search.kernel_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._search.parameter_search import Maximum
+from mercer._search.width_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._targets import as_target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern, OnColumns
 

@@ -19,7 +19,6 @@ from mercer._model_selection.penalty_choice import (
 from mercer._records import LearnedKernel
 from mercer._search.family_search import STEP_TOLERANCE
 from mercer._search.greedy_alignment import Growth, learn_families, learn_scaled, scalable
-from mercer._search.greedy_loop import CorrectiveStep, StagewiseStep
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array
@@ -213,15 +212,16 @@ class ContinuousAlignment(KernelLearner):
     def _growth(self) -> Growth:
         """Return the settings of the greedy loop."""
         corrective = self.step == "corrective"
-        rule = CorrectiveStep(self.eps) if corrective else StagewiseStep(self.eps, self.eta_max)
         normalize = corrective if self.normalize_families is None else self.normalize_families
         return Growth(
-            rule,
+            corrective,
             self.tol,
             self.max_kernels,
             self.certificate,
             search_tol=self._search_tol(),
             normalize_families=bool(normalize),
+            eps=self.eps,
+            eta_max=self.eta_max,
         )
 
     def _search_tol(self) -> float:

@@ -12,8 +12,13 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._kernel_objectives import Sensitivity
 from mercer._records import MixingStep
-from mercer._search.family_search import family_search, is_searched_globally
-from mercer._search.greedy_loop import Stage, grow, isotropic_starts
+from mercer._search.family_search import (
+    Stage,
+    family_search,
+    grow,
+    is_searched_globally,
+    isotropic_starts,
+)
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, learn_weights

@@ -1,14 +1,16 @@
-"""The search that suits each family of kernels."""
+"""The search that suits each family of kernels, and the greedy loop over several families."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
 
 from mercer._gram.samples import Samples, has_one_width
+from mercer._gram.tiles import serial_algebra
 from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
-from mercer._search.histogram_search import HistogramSearch
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import (
     UNPENALIZED,
@@ -18,7 +20,9 @@ from mercer._search.parameter_search import (
     WidthPenalty,
     maximize_parameters,
 )
+from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
+from mercer._weights.alignment_weights import normalized
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
@@ -183,11 +187,6 @@ def _zero_of_slope(
     return float(brentq(slope, start, end, xtol=precision)) if end != start else start
 
 
-def _refined(search: FamilySearch) -> FamilySearch:
-    """The search, with peaks refined on the samples if they are found on a mesh."""
-    return RefinedSearch(search) if isinstance(search, MeshSearch) else search
-
-
 def family_searches(
     families: Sequence[Kernel],
     samples: Samples,
@@ -226,18 +225,18 @@ def family_searches(
     if len(families) == 1 and movable and has_one_width(families[0]):
         certified = MeshSearch(families[0], samples, certificate=True) if certificate else None
         return [HistogramSearch(families[0], samples, Y, certified=certified)]
-    searches = [
+    return [
         family_search(
             family,
             samples,
             start=start,
             width_penalty=width_penalty,
             certificate=certificate,
+            refined=not movable,
             tol=tol,
         )
         for family, start in zip(families, starts, strict=True)
     ]
-    return searches if movable else [_refined(search) for search in searches]
 
 
 def family_search(
@@ -248,6 +247,7 @@ def family_search(
     width_penalty: WidthPenalty = UNPENALIZED,
     certificate: bool = False,
     local: bool = False,
+    refined: bool = False,
     tol: float = STEP_TOLERANCE,
 ) -> FamilySearch:
     """The search that suits one family among others; see :func:`family_searches`.
@@ -262,6 +262,8 @@ def family_search(
     certificate : bool, default=False
     local : bool, default=False
         Whether to follow gradients even if the family could be searched globally.
+    refined : bool, default=False
+        Whether a peak that is found on a mesh is refined on the samples.
     tol : float, default=STEP_TOLERANCE
 
     Raises
@@ -273,24 +275,122 @@ def family_search(
     if n_theta == 0:
         return FixedSearch(family, samples)
     if is_searched_globally(family) and not local:
-        return MeshSearch(family, samples, certificate=certificate)
+        search = MeshSearch(family, samples, certificate=certificate)
+        return RefinedSearch(search) if refined else search
     if certificate:
         raise ValueError(
             "certificate=True needs families of one width or frequency; "
             f"{family.describe()} has {n_theta} parameters or is no function of a distance."
         )
     common = family.structure.isotropic() if width_penalty.strength > 0.0 else None
-    isotropic = None if common is None else _refined(family_search(common, samples))
+    isotropic = None if common is None else family_search(common, samples, refined=True)
     return GradientSearch(
         family, samples, start=start, width_penalty=width_penalty, isotropic=isotropic, tol=tol
     )
 
 
 def is_searched_globally(family: Kernel) -> bool:
-    """Whether a family has one width or frequency, which can be searched with a certificate.
+    """Whether a family has one width or frequency, which can be searched with a certificate."""
+    return family.theta.size == 1 and isinstance(family.structure, RadialFunction)
+
+
+class Stage(ABC):
+    """A combination of kernels between two steps of the greedy loop, with its objective."""
+
+    history: tuple[Any, ...]
+    """A record of each step so far."""
+
+    @property
+    @abstractmethod
+    def is_final(self) -> bool:
+        """Whether the loop has ended."""
+
+    @abstractmethod
+    def sensitivity(self) -> Sensitivity:
+        """P, whose inner product <P, K> is largest for the best kernel K to add."""
+
+    @abstractmethod
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        """The combination with the best kernel of all families, or this one, marked as final.
+
+        Parameters
+        ----------
+        found : sequence of (FamilySearch, Candidate)
+            The best kernel of each family.
+        """
+
+
+Grown = TypeVar("Grown", bound=Stage)
+
+
+@serial_algebra()
+def grow(
+    stage: Grown,
+    searches: Sequence[FamilySearch],
+    max_kernels: int,
+    on_step: Callable[[Any], None] | None = None,
+) -> Grown:
+    """Add kernels one at a time, each the best of all families, until none is worth a step.
 
     Parameters
     ----------
-    family : Kernel
+    stage : Stage
+        The combination before the first step.
+    searches : sequence of FamilySearch
+        One for each family.
+    max_kernels : int
+        Largest number of steps.
+    on_step : callable, default=None
+        Called with the record of each step.
+
+    Returns
+    -------
+    Stage
+        It is final unless the number of steps reached its limit.
     """
-    return family.theta.size == 1 and isinstance(family.structure, RadialFunction)
+    while not stage.is_final:
+        n_steps = len(stage.history)
+        P = stage.sensitivity()
+        found = [(search, search.best(P)) for search in searches]
+        stage = stage.joined(found)
+        if len(stage.history) > n_steps and on_step is not None:
+            on_step(stage.history[-1])
+        if len(stage.history) == max_kernels:
+            break
+    return stage
+
+
+def isotropic_starts(
+    families: Sequence[Kernel], learn: Callable[[Kernel], tuple[Sequence[Kernel], Array]]
+) -> list[Array | None]:
+    """Starts of ARD kernels: the weighted mean of the widths of learned isotropic kernels.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+    learn : callable
+        Maps an isotropic family to the kernels learned from it and their weights.
+
+    Returns
+    -------
+    list of (ndarray of shape (n_theta,) or None)
+        None for families without ARD widths.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), appendix B.2.
+    """
+    starts: list[Array | None] = []
+    for family in families:
+        isotropic = family.structure.isotropic()
+        if isotropic is None:
+            starts.append(None)
+            continue
+        kernels, weights = learn(isotropic)
+        weights = normalized(weights)
+        parameters = np.array([kernel.theta for kernel in kernels])
+        width = float(weights @ np.exp(parameters[:, 0]))
+        start = np.full(family.theta.size, np.log(width))
+        start[family.structure.n_widths :] = weights @ parameters[:, isotropic.structure.n_widths :]
+        starts.append(start)
+    return starts

@@ -1,4 +1,4 @@
-"""Dictionaries grown from continuous families for their centered alignment with a target."""
+"""Dictionaries grown from continuous families for their centered alignment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,17 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._kernel_objectives import Sensitivity
 from mercer._records import LearnedKernel, Step
-from mercer._search.family_search import STEP_TOLERANCE, family_searches
-from mercer._search.greedy_loop import Stage, StepRule, grow, isotropic_starts
+from mercer._search.family_search import (
+    STEP_TOLERANCE,
+    Stage,
+    family_searches,
+    grow,
+    isotropic_starts,
+)
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
-from mercer._weights.alignment_weights import normalized
+from mercer._weights.alignment_weights import nonnegative_weights, normalized
 from mercer.kernels._distances import scaled_features
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
@@ -24,18 +29,18 @@ from mercer.kernels._radial import RadialFunction
 
 @dataclass(frozen=True)
 class Growth:
-    """Settings of the greedy growth of a dictionary.
+    """Settings of the greedy growth of a dictionary, and the rule by which weights change.
 
     Attributes
     ----------
-    rule : StepRule
+    corrective : bool
+        Whether all weights are optimized again in each step, as in alignf, and widths may move; or
+        earlier weights stay, as in forward stagewise additive modeling.
     tol : float
         The loop stops after a step by which the alignment grows less than this. That step is kept,
         as published, unless it is corrective and brings less than `least_gain`.
     max_kernels : int
         Largest number of steps.
-    least_gain : float, default=0.1
-        In units of `tol`.
     certificate : bool
         Whether each step proves how much better another kernel can be.
     search_tol : float
@@ -43,15 +48,68 @@ class Growth:
     normalize_families : bool
         Whether the best kernels of several families are compared by <P, K> / |K_c|, so that their
         scales do not matter, or by the objective that each of them maximizes.
+    eps : float, default=1e-10
+        The gradient of the first step is that at eps I, which stagewise steps keep.
+    eta_max : float, default=1.0
+        Largest weight of a new kernel in a stagewise step.
+    least_gain : float, default=0.1
+        In units of `tol`.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1 and Proposition 2.
     """
 
-    rule: StepRule
+    corrective: bool
     tol: float = 1e-3
     max_kernels: int = 50
     certificate: bool = False
     search_tol: float = STEP_TOLERANCE
     normalize_families: bool = True
+    eps: float = 1e-10
+    eta_max: float = 1.0
     least_gain: float = 0.1
+
+    @property
+    def identity(self) -> float:
+        """Coefficient of the identity matrix in the learned Gram matrix."""
+        return 0.0 if self.corrective else self.eps
+
+    def weights(self, before: Array, found: Moments) -> Array:
+        """Weights of all kernels, given those of all but the last, and the moments of all."""
+        return nonnegative_weights(found) if self.corrective else self._appended(before, found)
+
+    def _appended(self, weights: Array, found: Moments) -> Array:
+        """The weights, followed by the best of 0, eta* and eta_max for the last kernel."""
+        a, c = self.products(np.append(weights, 0.0), found)
+        b, e = float(found.a[-1]), float(found.M[-1, -1])
+        d = float(weights @ found.M[-1, :-1] + self.identity * found.traces[-1])
+        if not (e > 0.0 and found.target_norm > 0.0):
+            return np.append(weights, 0.0)
+        # eta* = (ad - bc) / (bd - ae)
+        denominator = b * d - a * e
+        best = max(0.0, (a * d - b * c) / denominator) if denominator != 0.0 else 0.0
+
+        def alignment(eta: float) -> float:
+            square = c + 2.0 * eta * d + eta**2 * e
+            return (a + eta * b) / float(np.sqrt(square)) if square > 0.0 else -np.inf
+
+        eta = max((0.0, min(best, self.eta_max), self.eta_max), key=alignment)
+        return np.append(weights, eta)
+
+    def products(self, weights: Array, found: Moments) -> tuple[float, float]:
+        """<K, L_c> and |K_c|^2 of the learned Gram matrix K, the identity's part included."""
+        eps = self.identity
+        a = float(weights @ found.a) + eps * found.target_trace
+        square = float(weights @ found.M @ weights + 2.0 * eps * (weights @ found.traces))
+        return a, square + eps**2 * (found.n_samples - 1)
+
+    def alignment(self, weights: Array, found: Moments) -> float:
+        """Centered alignment of the learned Gram matrix with the target, or zero."""
+        a, square = self.products(weights, found)
+        if not (square > 0.0 and found.target_norm > 0.0):
+            return 0.0
+        return a / (float(np.sqrt(square)) * found.target_norm)
 
 
 @serial_algebra()
@@ -83,8 +141,8 @@ def learn_families(
     Returns
     -------
     LearnedKernel
-        Weights are positive and sum to one. The alignment is that of the weighted sum plus the
-        rule's multiple of the identity.
+        Weights are positive and sum to one. The alignment is that of the weighted sum, plus
+        eps I after stagewise steps.
     """
     if width_penalty.strength == np.inf:
         families = [family.structure.isotropic() or family for family in families]
@@ -98,7 +156,7 @@ def learn_families(
         starts=starts,
         width_penalty=width_penalty,
         certificate=growth.certificate,
-        movable=growth.rule.moves_kernels,
+        movable=growth.corrective,
         tol=growth.search_tol,
     )
     return grow_dictionary(searches, samples, target.centered, growth, on_step)
@@ -203,8 +261,8 @@ def grow_dictionary(
     Returns
     -------
     LearnedKernel
-        Weights are positive and sum to one. The alignment is that of the weighted sum plus the
-        rule's multiple of the identity.
+        Weights are positive and sum to one. The alignment is that of the weighted sum, plus
+        eps I after stagewise steps.
 
     Notes
     -----
@@ -218,9 +276,8 @@ def grow_dictionary(
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    rule, none = growth.rule, np.empty(0)
-    known = empty_moments(Y, samples.total)
-    start = _Aligned(samples, Y, growth, (), none, known, rule.alignment(none, known))
+    none, known = np.empty(0), empty_moments(Y, samples.total)
+    start = _Aligned(samples, Y, growth, (), none, known, growth.alignment(none, known))
     return grow(start, searches, growth.max_kernels, on_step).learned()
 
 
@@ -239,24 +296,24 @@ class _Aligned(Stage):
     is_final: bool = False
 
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
-        rule, tol = self.growth.rule, self.growth.tol
+        growth = self.growth
         candidate, kernels, extended = self._extended(found)
-        weights = rule.update(self.weights, extended)
-        is_idle = not rule.moves_kernels and weights[-1] == 0.0
-        alignment = self.alignment if is_idle else rule.alignment(weights, extended)
+        weights = growth.weights(self.weights, extended)
+        is_idle = not growth.corrective and weights[-1] == 0.0
+        alignment = self.alignment if is_idle else growth.alignment(weights, extended)
         gain = alignment - self.alignment
-        is_worthwhile = candidate.value > 0.0 and gain > self.growth.least_gain * tol
-        if rule.moves_kernels and self.kernels and not is_worthwhile:
+        is_worthwhile = candidate.value > 0.0 and gain > growth.least_gain * growth.tol
+        if growth.corrective and self.kernels and not is_worthwhile:
             return replace(self, is_final=True)
         # Stagewise steps are recorded in the scale of F', as published.
-        scale = 1.0 if rule.moves_kernels else self.sensitivity().gram_norm
+        scale = 1.0 if growth.corrective else self.sensitivity().gram_norm
         step = Step(
             candidate.kernel,
             int(np.count_nonzero(weights)),
             candidate.objective / scale,
             alignment,
             None if candidate.gap is None else candidate.gap / scale,
-            None if rule.moves_kernels else float(weights[-1]),
+            None if growth.corrective else float(weights[-1]),
         )
         return replace(
             self,
@@ -265,7 +322,7 @@ class _Aligned(Stage):
             moments=extended,
             alignment=alignment,
             history=(*self.history, step),
-            is_final=gain < tol or is_idle,
+            is_final=gain < growth.tol or is_idle,
         )
 
     def learned(self) -> LearnedKernel:
@@ -285,13 +342,13 @@ class _Aligned(Stage):
         )
 
     def sensitivity(self) -> Sensitivity:
-        """P = (L_c - rho K_c) / |L_c|, where K includes the rule's multiple of the identity."""
-        rule, found = self.growth.rule, self.moments
+        """P = (L_c - rho K_c) / |L_c|, where K includes eps I after stagewise steps."""
+        growth, found = self.growth, self.moments
         norm = found.target_norm or 1.0
         signs = np.ones(self.Y.shape[1])
-        a, square = rule.products(self.weights, found)
+        a, square = growth.products(self.weights, found)
         if square == 0.0:
-            start = rule.eps * float(np.sqrt(found.n_samples - 1))
+            start = growth.eps * float(np.sqrt(found.n_samples - 1))
             return Sensitivity(self.Y, signs, 1.0 / norm, norm=1.0, gram_norm=start)
         ratio = -a / (square * norm)
         used = np.flatnonzero(self.weights)
@@ -303,7 +360,7 @@ class _Aligned(Stage):
             tuple(self.kernels[k] for k in used),
             ratio * self.weights[used],
             found.row_means[used],
-            ratio * rule.identity,
+            ratio * growth.identity,
             norm=1.0,
             gram_norm=float(np.sqrt(square)),
         )
@@ -312,7 +369,7 @@ class _Aligned(Stage):
         self, found: Sequence[tuple[FamilySearch, Candidate]]
     ) -> tuple[Candidate, list[Kernel], Moments]:
         """The best kernel of all families, the dictionary with it, and its moments."""
-        movable = self.growth.rule.moves_kernels and len(found) == 1
+        movable = self.growth.corrective and len(found) == 1
         if not self.growth.normalize_families:
             found = [max(found, key=lambda pair: pair[1].objective)]
         tried = []

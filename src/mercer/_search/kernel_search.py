@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
@@ -14,18 +13,12 @@ from mercer._search.parameter_search import (
     UNPENALIZED,
     Maximum,
     WidthPenalty,
-    maximize,
     maximize_parameters,
     maximize_unbounded,
 )
+from mercer._search.width_search import best_width
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-
-Profile = Callable[[Array], Array]
-"""An objective's values at some parameters, both of shape (n_parameters,)."""
-
-N_WIDTHS = 200
-"""Number of widths, in geometric progression, in the grid on which <P, K> is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -208,177 +201,3 @@ def _optimized(kernel: Kernel, found: Maximum) -> OptimizedKernel:
         found.converged,
         found.iterates,
     )
-
-
-def best_width(
-    objective: Objective,
-    kernel: Kernel,
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 200,
-    mesh_error: float = 1e-2,
-) -> Maximum:
-    """Maximize an objective over the one width of a radial kernel, within its bounds.
-
-    Parameters
-    ----------
-    objective : Objective
-    kernel : Kernel
-        Bound to the samples; :func:`has_one_width` is true for it.
-    tol : float, default=1e-5
-        The search stops where the objective can gain no more than this fraction.
-    max_iter : int, default=200
-        Largest number of steps on the samples.
-    mesh_error : float, default=1e-2
-        The best width of the profile is final if the slope on the samples leaves at most this
-        fraction of the tolerance to be gained.
-
-    Returns
-    -------
-    Maximum
-        `theta` is the logarithm of the width, shape (1,).
-
-    Notes
-    -----
-    The best of about a hundred widths of the objective's profile starts the search on the samples,
-    which usually ends after a few evaluations.
-
-    References
-    ----------
-    Wang & Li (2018), section 3.2, who use a local search.
-    """
-    log_bounds = kernel.log_bounds(objective.samples.repeated)[0]
-    low, high = log_bounds
-
-    @cache
-    def at(theta: float) -> tuple[float, float]:
-        value, gradient = objective.value_and_gradient(kernel.with_theta(np.array([theta])))
-        return value, float(gradient[0])
-
-    peaks = _highest_peaks(objective.profile(kernel), log_bounds)
-    start, curvature = max(peaks, key=lambda peak: at(peak[0])[0])
-    value, slope = at(start)
-    # In this unit the objective's logarithm has curvature one, so that the first step is Newton's.
-    unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
-    converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
-    outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
-    if converged or outward or unit == 0.0:
-        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
-
-    def scaled(steps: Array) -> tuple[float, Array]:
-        value, slope = at(start + unit * float(steps[0]))
-        return value, np.array([unit * slope])
-
-    bounds = (log_bounds[None] - start) / unit
-    found = maximize(scaled, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
-    theta = np.clip(start + unit * found.theta, low, high)
-    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
-
-
-def _highest_peaks(
-    profile: Profile,
-    log_bounds: Array,
-    *,
-    step: float = 0.125,
-    precision: float = 0.1,
-    nearly_equal: float = 2e-3,
-    most: int = 5,
-) -> list[tuple[float, float]]:
-    """Log-widths of the highest peaks of a profile, each with its curvature.
-
-    Parameters
-    ----------
-    profile : callable
-    log_bounds : ndarray of shape (2,)
-    step : float, default=0.125
-        Largest difference of the log-widths of the grid, in which peaks are far wider.
-    precision : float, default=0.1
-        Fraction of the grid's step to which peaks are refined; the profile is no more exact.
-    nearly_equal : float, default=2e-3
-        Peaks are compared on the samples if their values differ by less than this fraction.
-    most : int, default=5
-        Largest number of peaks.
-    """
-    low, high = log_bounds
-    grid = np.linspace(low, high, int((high - low) / step) + 3)
-    values = profile(grid)
-    peaks, highest = local_maxima(values), values.max()
-    peaks = peaks[values[peaks] >= highest - nearly_equal * abs(highest)]
-    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:most]
-    return [refined_peak(profile, grid, peak, precision=precision) for peak in peaks]
-
-
-def local_maxima(values: Array) -> Array:
-    """Indices of the values, of shape (n_values,), that are no lower than their neighbors."""
-    padded = np.concatenate([[-np.inf], values, [-np.inf]])
-    return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
-
-
-def refined_peak(
-    profile: Profile,
-    grid: Array,
-    peak: int,
-    *,
-    precision: float = 1e-2,
-    zoom: float = 0.1,
-    max_parabolas: int = 12,
-) -> tuple[float, float]:
-    """Refine a local maximum on a uniform grid by parabolas through three closer and closer points.
-
-    Parameters
-    ----------
-    profile : callable
-    grid : ndarray of shape (n_parameters,)
-    peak : int
-        Index of the local maximum.
-    precision : float, default=1e-2
-        The last parabola spans at most this fraction of the grid's step on either side: values are
-        then exact to far more than six digits, which proofs of a gap build on.
-    zoom : float, default=0.1
-        Where a parabola has its top inside, the next one spans this fraction of it.
-    max_parabolas : int, default=12
-
-    Returns
-    -------
-    parameter : float
-        Between the ends of the grid.
-    curvature : float
-        Minus the second derivative there; zero where the profile is not concave.
-    """
-    top, curvature = float(grid[peak]), 0.0
-    if grid.size < 3 or grid[0] == grid[1]:
-        return top, curvature
-    low, high, step = float(grid[0]), float(grid[-1]), float(grid[1] - grid[0])
-    span = step
-    for _ in range(max_parabolas):
-        center = min(max(top, low + span), high - span)
-        before, middle, after = profile(center + span * np.array([-1.0, 0.0, 1.0]))
-        difference = float(2.0 * middle - before - after)
-        if not difference > 0.0:
-            break
-        shift = min(max(0.5 * float(after - before) / difference, -1.0), 1.0)
-        top = min(max(center + span * shift, low), high)
-        curvature = difference / span**2
-        if abs(shift) < 1.0:
-            span *= zoom
-        if span < precision * step:
-            break
-    return top, curvature
-
-
-def highest_peak(profile: Profile, grid: Array, values: Array, peaks: Array) -> tuple[float, float]:
-    """The best parameter among the grid's best and its refined peaks, and the value there.
-
-    Parameters
-    ----------
-    profile : callable
-    grid, values : ndarray of shape (n_parameters,)
-        Evenly spaced parameters, and the objective there.
-    peaks : ndarray of int
-        Indices of the local maxima that are refined.
-    """
-    tops = [refined_peak(profile, grid, peak)[0] for peak in peaks]
-    parameters = np.array([grid[np.argmax(values)], *tops])
-    found = profile(parameters)
-    best = int(np.argmax(found))
-    return float(parameters[best]), float(found[best])

@@ -19,8 +19,8 @@ from mercer._gram.distance_histograms import (
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
 from mercer._kernel_objectives import Sensitivity
-from mercer._search.kernel_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import Radial, RadialFunction

@@ -1,0 +1,332 @@
+"""Global searches of one width, by profiles and histograms, and joint ones of several widths."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
+from mercer._gram.samples import Samples
+from mercer._kernel_objectives import Objective, Sensitivity
+from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, maximize
+from mercer._typing import Array
+from mercer._weights.alignment_weights import best_nonnegative
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._radial import RadialFunction
+
+Profile = Callable[[Array], Array]
+"""An objective's values at some parameters, both of shape (n_parameters,)."""
+
+N_WIDTHS = 200
+"""Number of widths, in geometric progression, in the grid on which <P, K> is evaluated."""
+
+
+class HistogramSearch(FamilySearch):
+    """Global search of one width, and joint search of all widths of a dictionary of one family.
+
+    One histogram of distances serves all steps, however many there are.
+
+    Parameters
+    ----------
+    family : Kernel
+        Radial and not band-limited, with one parameter.
+    samples : Samples
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    certified : FamilySearch, default=None
+        Finds the width of each step instead, with a proven gap, before widths move jointly.
+    tol : float, default=1e-7
+        Widths have moved enough when an iteration changes the alignment by less than this fraction.
+    trial_iterations : int, default=4
+        Iterations from each start of the joint search; the best one then goes on.
+    split : float, default=0.3
+        One start replaces a width by two whose logarithms are this much smaller and larger.
+    """
+
+    def __init__(
+        self,
+        family: Kernel,
+        samples: Samples,
+        Y: Array,
+        *,
+        certified: FamilySearch | None = None,
+        tol: float = 1e-7,
+        trial_iterations: int = 4,
+        split: float = 0.3,
+    ) -> None:
+        self.family, self.samples = family, samples
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial = structure.function
+        self.certified = certified
+        self.tol, self.trial_iterations, self.split = tol, trial_iterations, split
+        self.log_bounds = family.log_bounds(samples.repeated)[0]
+        mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
+        self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
+        self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
+        self._values = self._at(self._grid)
+        self._norms = self._centered_norms(self._values)
+
+    def best(self, P: Sensitivity) -> Candidate:
+        """The width of the largest <P, K>; see :meth:`FamilySearch.best`.
+
+        Parameters
+        ----------
+        P : Sensitivity
+            A combination of the target that the search was made for and kernels of its family.
+        """
+        if self.certified is not None:
+            return self.certified.best(P)
+        weights = self._weights(P)
+        values = self._values @ weights
+        theta, value = highest_peak(
+            lambda thetas: self._at(thetas) @ weights, self._grid, values, local_maxima(values)
+        )
+        return Candidate(self.family.with_theta(np.array([theta])), value, None)
+
+    def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
+        """Move the widths of all kernels jointly to where their best combination aligns most.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+        P : Sensitivity
+            The last kernel is the best for this sensitivity.
+
+        Returns
+        -------
+        list of Kernel
+            Those of positive weight, by increasing width.
+
+        Notes
+        -----
+        The weights are optimal at all widths that are tried ("variable projection"), and their
+        dependence on the widths drops out of the gradient. There are up to three starts: the given
+        widths; the last width replaced by that of the largest <P, K> / |K_c|, whose kernel would
+        align most with all others fixed; and, without the last width, the one before it split in
+        two.
+        """
+        thetas = np.concatenate([kernel.theta for kernel in kernels])
+        gains = self._values @ self._weights(P) / self._norms
+        starts = [thetas, np.append(thetas[:-1], self._grid[np.argmax(gains)])]
+        if thetas.size > 1:
+            split = thetas[-2] + np.array([-self.split, self.split])
+            starts.append(np.append(thetas[:-2], split))
+        bounds = np.tile(self.log_bounds, (thetas.size, 1))
+
+        def search(start: Array, max_iter: int = 200) -> Maximum:
+            return maximize(self._alignment, start, bounds, tol=self.tol, max_iter=max_iter)
+
+        trials = [search(start, self.trial_iterations) for start in starts]
+        best = max(trials, key=lambda found: found.value).theta
+        best = np.sort(search(best).theta)
+        used = best_nonnegative(*self._moments(self._histogram.at(self.radial, best)[0])) > 0.0
+        return [self.family.with_theta(theta[None]) for theta in best[used]] or list(kernels)
+
+    def _at(self, thetas: Array) -> Array:
+        """The family's values at the nodes for some log-widths, shape (n_thetas, n_nodes)."""
+        return np.stack([self.radial.at_theta(self._histogram.nodes, theta) for theta in thetas])
+
+    def _weights(self, P: Sensitivity) -> Array:
+        """Weights v with <P, K> = v'k for every kernel k given at the histogram's nodes."""
+        histogram = self._histogram
+        weights = P.scale * histogram.target_weights()
+        if P.kernels:
+            thetas = np.concatenate([kernel.theta for kernel in P.kernels])
+            combined = P.coefficients @ histogram.at(self.radial, thetas)[0]
+            weights += histogram.centered_weights(combined)
+        return weights
+
+    def _alignment(self, thetas: Array) -> tuple[float, Array]:
+        """|L_c|^2 times the squared alignment of the best combination, and its gradient."""
+        values, slopes = self._histogram.at(self.radial, thetas)
+        a, M = self._moments(values)
+        w = best_nonnegative(a, M)
+        slope = self._histogram.target_products(slopes)
+        slope -= slopes @ self._histogram.centered_weights(w @ values)
+        return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
+
+    def _moments(self, values: Array) -> tuple[Array, Array]:
+        """A and M of kernels given at the nodes."""
+        weighted = self._histogram.centered_weights(values)
+        return self._histogram.target_products(values), weighted @ values.T
+
+    def _centered_norms(self, values: Array) -> Array:
+        """|K_c| of each kernel given at the nodes; infinite where the kernel is constant."""
+        squares = self._histogram.products(values)[1]
+        return np.sqrt(np.where(squares > 0.0, squares, np.inf))
+
+
+def best_width(
+    objective: Objective,
+    kernel: Kernel,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+    mesh_error: float = 1e-2,
+) -> Maximum:
+    """Maximize an objective over the one width of a radial kernel, within its bounds.
+
+    Parameters
+    ----------
+    objective : Objective
+    kernel : Kernel
+        Bound to the samples; :func:`has_one_width` is true for it.
+    tol : float, default=1e-5
+        The search stops where the objective can gain no more than this fraction.
+    max_iter : int, default=200
+        Largest number of steps on the samples.
+    mesh_error : float, default=1e-2
+        The best width of the profile is final if the slope on the samples leaves at most this
+        fraction of the tolerance to be gained.
+
+    Returns
+    -------
+    Maximum
+        `theta` is the logarithm of the width, shape (1,).
+
+    Notes
+    -----
+    The best of about a hundred widths of the objective's profile starts the search on the samples,
+    which usually ends after a few evaluations.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.2, who use a local search.
+    """
+    log_bounds = kernel.log_bounds(objective.samples.repeated)[0]
+    low, high = log_bounds
+
+    @cache
+    def at(theta: float) -> tuple[float, float]:
+        value, gradient = objective.value_and_gradient(kernel.with_theta(np.array([theta])))
+        return value, float(gradient[0])
+
+    peaks = _highest_peaks(objective.profile(kernel), log_bounds)
+    start, curvature = max(peaks, key=lambda peak: at(peak[0])[0])
+    value, slope = at(start)
+    # In this unit the objective's logarithm has curvature one, so that the first step is Newton's.
+    unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
+    converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
+    outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
+    if converged or outward or unit == 0.0:
+        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
+
+    def scaled(steps: Array) -> tuple[float, Array]:
+        value, slope = at(start + unit * float(steps[0]))
+        return value, np.array([unit * slope])
+
+    bounds = (log_bounds[None] - start) / unit
+    found = maximize(scaled, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
+    theta = np.clip(start + unit * found.theta, low, high)
+    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
+
+
+def _highest_peaks(
+    profile: Profile,
+    log_bounds: Array,
+    *,
+    step: float = 0.125,
+    precision: float = 0.1,
+    nearly_equal: float = 2e-3,
+    most: int = 5,
+) -> list[tuple[float, float]]:
+    """Log-widths of the highest peaks of a profile, each with its curvature.
+
+    Parameters
+    ----------
+    profile : callable
+    log_bounds : ndarray of shape (2,)
+    step : float, default=0.125
+        Largest difference of the log-widths of the grid, in which peaks are far wider.
+    precision : float, default=0.1
+        Fraction of the grid's step to which peaks are refined; the profile is no more exact.
+    nearly_equal : float, default=2e-3
+        Peaks are compared on the samples if their values differ by less than this fraction.
+    most : int, default=5
+        Largest number of peaks.
+    """
+    low, high = log_bounds
+    grid = np.linspace(low, high, int((high - low) / step) + 3)
+    values = profile(grid)
+    peaks, highest = local_maxima(values), values.max()
+    peaks = peaks[values[peaks] >= highest - nearly_equal * abs(highest)]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:most]
+    return [refined_peak(profile, grid, peak, precision=precision) for peak in peaks]
+
+
+def local_maxima(values: Array) -> Array:
+    """Indices of the values, of shape (n_values,), that are no lower than their neighbors."""
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
+
+
+def refined_peak(
+    profile: Profile,
+    grid: Array,
+    peak: int,
+    *,
+    precision: float = 1e-2,
+    zoom: float = 0.1,
+    max_parabolas: int = 12,
+) -> tuple[float, float]:
+    """Refine a local maximum on a uniform grid by parabolas through three closer and closer points.
+
+    Parameters
+    ----------
+    profile : callable
+    grid : ndarray of shape (n_parameters,)
+    peak : int
+        Index of the local maximum.
+    precision : float, default=1e-2
+        The last parabola spans at most this fraction of the grid's step on either side: values are
+        then exact to far more than six digits, which proofs of a gap build on.
+    zoom : float, default=0.1
+        Where a parabola has its top inside, the next one spans this fraction of it.
+    max_parabolas : int, default=12
+
+    Returns
+    -------
+    parameter : float
+        Between the ends of the grid.
+    curvature : float
+        Minus the second derivative there; zero where the profile is not concave.
+    """
+    top, curvature = float(grid[peak]), 0.0
+    if grid.size < 3 or grid[0] == grid[1]:
+        return top, curvature
+    low, high, step = float(grid[0]), float(grid[-1]), float(grid[1] - grid[0])
+    span = step
+    for _ in range(max_parabolas):
+        center = min(max(top, low + span), high - span)
+        before, middle, after = profile(center + span * np.array([-1.0, 0.0, 1.0]))
+        difference = float(2.0 * middle - before - after)
+        if not difference > 0.0:
+            break
+        shift = min(max(0.5 * float(after - before) / difference, -1.0), 1.0)
+        top = min(max(center + span * shift, low), high)
+        curvature = difference / span**2
+        if abs(shift) < 1.0:
+            span *= zoom
+        if span < precision * step:
+            break
+    return top, curvature
+
+
+def highest_peak(profile: Profile, grid: Array, values: Array, peaks: Array) -> tuple[float, float]:
+    """The best parameter among the grid's best and its refined peaks, and the value there.
+
+    Parameters
+    ----------
+    profile : callable
+    grid, values : ndarray of shape (n_parameters,)
+        Evenly spaced parameters, and the objective there.
+    peaks : ndarray of int
+        Indices of the local maxima that are refined.
+    """
+    tops = [refined_peak(profile, grid, peak)[0] for peak in peaks]
+    parameters = np.array([grid[np.argmax(values)], *tops])
+    found = profile(parameters)
+    best = int(np.argmax(found))
+    return float(parameters[best]), float(found[best])
