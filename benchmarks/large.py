@@ -49,8 +49,9 @@ from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_files import table_split
 from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
-from mercer._blocks import BlockSource, block_source, sample_positions
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.blocks import BlockSource
+from mercer._blocks.row_sample import sample_positions
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.features import nystroem_features

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._blocks import Block, BlockSource, sample_positions
+from mercer._blocks.blocks import Block, BlockSource
+from mercer._blocks.row_sample import sample_positions
 from mercer._typing import Array
 
 

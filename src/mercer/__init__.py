@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mercer._blocks import ParquetSource
+    from mercer._blocks.parquet_source import ParquetSource
     from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
@@ -81,7 +81,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "mercer._blocks": ("ParquetSource",),
+    "mercer._blocks.parquet_source": ("ParquetSource",),
     "mercer._blocks.passes": ("pass_hooks",),
     "mercer._clustering": (
         "HSICClustering",

@@ -15,9 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from mercer._blocks import Block, block_source
-from mercer._blocks.blocks import merged
+from mercer._blocks.blocks import Block, merged
 from mercer._blocks.passes import run_in_threads
+from mercer._blocks.tables import block_source
 
 X, Y = table(60)
 

@@ -13,8 +13,9 @@ from block_cases import NormalSums, Starts, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
-from mercer._blocks import Block, block_source
+from mercer._blocks.blocks import Block
 from mercer._blocks.dask_source import DaskSource, running_client
+from mercer._blocks.tables import block_source
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

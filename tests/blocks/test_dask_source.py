@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._blocks import block_source, class_counts
+from mercer._blocks.row_sample import class_counts
+from mercer._blocks.tables import block_source
 from mercer.preprocessing import table_encoder
 
 dask = pytest.importorskip("dask")

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from mercer import ParquetSource
-from mercer._blocks import block_source
+from mercer._blocks.tables import block_source
 from mercer.preprocessing import table_encoder
 
 pa = pytest.importorskip("pyarrow")

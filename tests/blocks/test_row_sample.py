@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer._blocks import (
+from mercer._blocks.row_sample import (
     ClassCounts,
     RowWeights,
-    block_source,
     class_counts,
+    class_quotas,
     class_row_weights,
     row_folds,
+    row_keys,
 )
-from mercer._blocks.row_sample import class_quotas, row_keys
+from mercer._blocks.tables import block_source
 from mercer._data.sample import with_class_weights
 from mercer._data.weights import SampleWeights
 
@@ -37,17 +38,20 @@ def splitmix(seed: int, n: int) -> list[int]:
 class TestRowKeys:
     @given(st.integers(0, 2**63), st.integers(0, 30))
     def test_they_are_those_of_splitmix(self, seed: int, start: int) -> None:
-        assert row_keys(seed, start, 10).tolist() == splitmix(seed, start + 10)[start:]
+        assert (
+            row_keys(seed, np.arange(start, start + 10)).tolist()
+            == splitmix(seed, start + 10)[start:]
+        )
 
 
 class TestRowFolds:
     @given(st.integers(0, 100), st.integers(1, 40), st.integers(2, 6))
     def test_they_do_not_depend_on_blocks(self, start: int, n_rows: int, n_folds: int) -> None:
-        whole = row_folds(3, 0, 200, n_folds)
-        assert_array_equal(row_folds(3, start, n_rows, n_folds), whole[start : start + n_rows])
+        rows = np.arange(start, start + n_rows)
+        assert_array_equal(row_folds(3, rows, n_folds), row_folds(3, np.arange(200), n_folds)[rows])
 
     def test_each_group_has_all_folds_in_a_random_order(self) -> None:
-        groups = row_folds(0, 0, 500, 5).reshape(100, 5)
+        groups = row_folds(0, np.arange(500), 5).reshape(100, 5)
         assert_array_equal(np.sort(groups, axis=1), np.tile(np.arange(5), (100, 1)))
         assert len(np.unique(groups, axis=0)) > 50
 
@@ -90,7 +94,7 @@ class TestSampleBlocks:
             block_source(np.arange(300_000.0)[:, None], y), 600, 0, stratify=True
         )
         seed = int(np.random.RandomState(0).randint(np.iinfo(np.int64).max, dtype=np.int64))
-        keys, quotas = row_keys(seed, 0, 300_000), np.bincount(stratified)
+        keys, quotas = row_keys(seed, np.arange(300_000)), np.bincount(stratified)
         expected = [
             rows[np.argsort(keys[rows])[:quota]]
             for rows, quota in ((np.flatnonzero(y == c), quotas[c]) for c in range(3))

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from mercer import ParquetSource
-from mercer._blocks import block_source, class_counts
+from mercer._blocks.row_sample import class_counts
+from mercer._blocks.tables import block_source
 
 X, Y = table(60)
 LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])

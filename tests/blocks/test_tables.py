@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
 from mercer import ParquetSource, TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._blocks import block_source
-from mercer._blocks.tables import DrawnSample, drawn_rows
+from mercer._blocks.tables import DrawnSample, block_source, drawn_rows
 from mercer.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,9 @@ from nystroem_reference import naive_losses
 from sklearn import config_context
 from sklearn.linear_model import Ridge
 
-from mercer._blocks import Block, block_source, row_folds
+from mercer._blocks.blocks import Block
+from mercer._blocks.row_sample import row_folds
+from mercer._blocks.tables import block_source
 from mercer._data.sample import TargetEncoding
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._nystroem import feature_ridge
@@ -49,7 +51,7 @@ def assert_equal_sums(found: list[Moments], expected: list[Moments]) -> None:
 
 class TestSums:
     def test_they_are_those_of_the_rows_of_each_fold(self) -> None:
-        folds, K = row_folds(0, 0, 80, 5), FEATURES.columns(X)
+        folds, K = row_folds(0, np.arange(80), 5), FEATURES.columns(X)
         for fold, part in enumerate(sums_of(Y)):
             rows = folds == fold
             expected = Moments.zero(10, 2)
@@ -89,7 +91,7 @@ class TestSums:
         assert_equal_sums(block_source(X, Y, block_rows=rows).reduce(STATISTIC), sums_of(Y))
 
     def test_tiles_are_rows_of_one_fold(self) -> None:
-        folds = row_folds(0, 0, 80, 5)
+        folds = row_folds(0, np.arange(80), 5)
         tiles = list(fold_tiles(folds, 6))
         assert all((folds[rows] == fold).all() and len(rows) <= 6 for fold, rows in tiles)
         np.testing.assert_array_equal(np.sort(np.concatenate([r for _, r in tiles])), np.arange(80))
@@ -133,7 +135,7 @@ class TestRidge:
     @WEIGHTED
     def test_losses_are_those_of_cross_validation(self, weights: Array | None) -> None:
         found = ridge_on_features(sums_of(Y, weights), FEATURES, ALPHAS)
-        Z, folds = FEATURES.transform(X), row_folds(0, 0, 80, 5)
+        Z, folds = FEATURES.transform(X), row_folds(0, np.arange(80), 5)
         expected = naive_losses(Z, Y, folds, ALPHAS.tolist(), weights)
         np.testing.assert_allclose(found.losses, expected, rtol=1e-6)
         assert found.alpha == ALPHAS[expected.argmin()]
@@ -148,7 +150,7 @@ class TestRidge:
     @WEIGHTED
     def test_fits_of_folds_leave_the_fold_out(self, weights: Array | None) -> None:
         found = ridge_on_features(sums_of(Y, weights), FEATURES, ALPHAS)
-        Z, folds = FEATURES.transform(X), row_folds(0, 0, 80, 5)
+        Z, folds = FEATURES.transform(X), row_folds(0, np.arange(80), 5)
         for fold, fit in enumerate(found.fold_fits):
             inside = (folds != fold) * (1.0 if weights is None else weights)
             expected = Ridge(found.alpha).fit(Z, Y, sample_weight=inside).predict(Z)

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mercer._blocks import block_source, folds_at
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.row_sample import row_folds
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights, as_weights
 from mercer._nystroem.second_stage import (
@@ -105,7 +105,7 @@ class TestProblem:
         labels = np.digitize(Y, [8.0, 19.0]).astype("U1")
         model = fitted(labels, kernel=Gaussian(0.7), alphas=np.array([0.03, 0.3]))
         indicators = (labels[:, None] == np.unique(labels)).astype(float)
-        folds = folds_at(0, np.arange(400), 5)
+        folds = row_folds(0, np.arange(400), 5)
         for alpha, loss in zip(model.choice.alphas, model.choice.losses, strict=True):
             errors, baseline = np.zeros((2, indicators.shape[1]))
             for out in (folds == fold for fold in range(5)):
@@ -123,7 +123,7 @@ class TestProblem:
     def test_rows_out_of_fold_are_predicted_without_their_fold(self) -> None:
         alphas = np.array([0.03])
         model = fitted(Y, kernel=Gaussian(0.7), n_components=60, alphas=alphas)
-        folds = folds_at(0, np.arange(400), 5)
+        folds = row_folds(0, np.arange(400), 5)
         found = model.decode(model.out_of_fold(X[150:], np.arange(150, 400)))
         for fold in range(5):
             inside = (folds != fold).astype(float)

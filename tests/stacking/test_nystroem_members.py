@@ -27,8 +27,8 @@ from mercer import (
     ParquetSource,
     UniformCombination,
 )
-from mercer._blocks import block_source, folds_at
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.row_sample import row_folds
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import with_width_factor
@@ -82,7 +82,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     member = table.member(kernel, given)
     rows = np.array([3, 20, 77, 149])
     found = member.deviations_in_folds(scaled[rows], rows)
-    folds = folds_at(0, rows, len(member.model.choice.fold_fits))
+    folds = row_folds(0, rows, len(member.model.choice.fold_fits))
     for row, fold, prediction in zip(rows, folds, found, strict=True):
         fit = member.model.choice.fold_fits[fold]
         expected = fit.predict(member.model.columns(scaled[[row]]))

@@ -1,14 +1,16 @@
-"""A sample of the rows of a source, and folds of rows, which do not depend on blocks."""
+"""Classes of a target and their weights, a sample of rows, and folds, independent of blocks."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, compute_class_weight
 
-from mercer._blocks.blocks import BlockSource
-from mercer._blocks.classes import ClassCounts, class_counts
+from mercer._blocks.blocks import Block, BlockSource
 from mercer._data.folds import N_FOLDS
+from mercer._data.weights import SampleWeights
 from mercer._typing import Array
 from mercer._validation import check_number
 
@@ -16,15 +18,180 @@ _SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """The increment and the two factors of SplitMix64."""
 
 
-def row_keys(seed: int, start: int, n_rows: int) -> Array:
+@dataclass(frozen=True)
+class ClassCounts:
+    """The classes of a target, and the number of rows of each.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    counts : ndarray of shape (n_classes,)
+    """
+
+    classes: Array
+    counts: Array
+
+    def codes(self, y: Array) -> Array:
+        """Return the position of each row's class.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            If a class is not among `classes`.
+        """
+        positions = {value: code for code, value in enumerate(self.classes.tolist())}
+        codes = np.array([positions.get(value, -1) for value in y.tolist()], dtype=np.intp)
+        if codes.size and codes.min() < 0:
+            raise ValueError(f"y has an unknown class: {y[codes < 0][0]!r}.")
+        return codes
+
+
+@dataclass(frozen=True)
+class _ClassCounter:
+    """The statistic whose state is the number of rows of each class."""
+
+    def start(self) -> Counter[Any]:
+        return Counter()
+
+    def add(self, state: Counter[Any], block: Block) -> Counter[Any]:
+        if block.y is None or block.y.ndim != 1:
+            raise ValueError("Classes need a target of one column.")
+        state.update(block.y.tolist())
+        return state
+
+    def merge(self, first: Counter[Any], second: Counter[Any]) -> Counter[Any]:
+        return first + second
+
+
+def class_counts(source: BlockSource) -> ClassCounts:
+    """Count the classes of a source's target, in a pass over the target alone.
+
+    Parameters
+    ----------
+    source : BlockSource
+        With a target of one column.
+
+    Returns
+    -------
+    ClassCounts
+
+    Raises
+    ------
+    ValueError
+        If values are missing, or are of types that have no common order, such as numbers and text.
+    """
+    found = source.only_targets().reduce(_ClassCounter())
+    if any(value is None or value != value for value in found):  # noqa: PLR0124
+        raise ValueError("y has missing values.")
+    try:
+        values = sorted(found)
+    except TypeError as error:
+        types = ", ".join(sorted({type(value).__name__ for value in found}))
+        raise ValueError(f"y has values of several types: {types}.") from error
+    return ClassCounts(np.array(values), np.array([found[v] for v in values], dtype=np.intp))
+
+
+class RowWeights(Protocol):
+    """Positive weights of all rows of a source, such as `SampleWeights`; they can be pickled."""
+
+    @property
+    def average(self) -> float:
+        """Mean over the rows."""
+        ...
+
+    def of(self, y: Array, rows: Array) -> SampleWeights:
+        """Weights of some rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_chosen,) or (n_chosen, n_outputs)
+            Their targets.
+        rows : ndarray of int of shape (n_chosen,)
+            Their positions in the source.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class WeightsOfClasses:
+    """A weight for each class of rows.
+
+    Attributes
+    ----------
+    found : ClassCounts
+    factors : ndarray of shape (n_classes,)
+        Positive weights of each class's rows.
+    """
+
+    found: ClassCounts
+    factors: Array
+
+    @property
+    def average(self) -> float:
+        """Mean over the rows."""
+        return float(np.average(self.factors, weights=self.found.counts))
+
+    def of(self, y: Array, rows: Array) -> SampleWeights:
+        """Weights of some rows; see `RowWeights`."""
+        return SampleWeights(self.factors[self.found.codes(y)])
+
+
+def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasses:
+    """Weights of the rows of a source by their classes, which a pass over the targets counts.
+
+    Parameters
+    ----------
+    source : BlockSource
+        With a target of one column.
+    class_weight : dict or "balanced"
+        By label; `"balanced"` gives all classes the same total weight.
+
+    Returns
+    -------
+    WeightsOfClasses
+
+    Raises
+    ------
+    ValueError
+        If `class_weight` is neither, names a class that is not there, or is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer._blocks.tables import block_source
+    >>> source = block_source(np.zeros((4, 1)), np.array(["a", "a", "a", "b"]))
+    >>> class_row_weights(source, "balanced").factors
+    array([0.66666667, 2.        ])
+    """
+    found = class_counts(source)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factors = found.counts.sum() / (found.counts.size * found.counts)
+    else:
+        factors = compute_class_weight(class_weight, classes=found.classes, y=found.classes)
+    if not (np.isfinite(factors).all() and np.all(factors > 0.0)):
+        raise ValueError(
+            "class_weight must be positive for tables that are read in blocks; "
+            f"got {class_weight!r}."
+        )
+    return WeightsOfClasses(found, factors)
+
+
+def row_keys(seed: int, positions: Array) -> Array:
     """Pseudo-random numbers that depend on a seed and on the position of a row alone.
 
     Parameters
     ----------
     seed : int
-    start : int
-        Position of the first row.
-    n_rows : int
+    positions : ndarray of int of shape (n_rows,)
 
     Returns
     -------
@@ -36,44 +203,16 @@ def row_keys(seed: int, start: int, n_rows: int) -> Array:
     G. L. Steele, D. Lea, C. H. Flood (2014). Fast Splittable Pseudorandom Number Generators.
     OOPSLA 2014, figure 16.
     """
-    return _keys(seed, np.arange(start, start + n_rows, dtype=np.uint64))
-
-
-def _keys(seed: int, positions: Array) -> Array:
-    """Pseudo-random numbers of rows at some positions, 64-bit unsigned integers."""
     increment, first, second = (np.uint64(number) for number in _SPLITMIX)
-    keys = (positions + np.uint64(1)) * increment
+    keys = (positions.astype(np.uint64) + np.uint64(1)) * increment
     keys += np.uint64(seed % 2**64)
     keys = (keys ^ (keys >> np.uint64(30))) * first
     keys = (keys ^ (keys >> np.uint64(27))) * second
     return keys ^ (keys >> np.uint64(31))
 
 
-def row_folds(seed: int, start: int, n_rows: int, n_folds: int) -> Array:
+def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
     """Assign rows to folds by their positions, independently of the division into blocks.
-
-    Parameters
-    ----------
-    seed : int
-    start : int
-        Position of the first row.
-    n_rows, n_folds : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Folds from 0 to n_folds - 1. Consecutive rows are in different folds in a random order:
-        every n_folds rows, counted from the first row of the source, have one row of each fold.
-    """
-    group = start // n_folds
-    n_groups = -(-(start + n_rows) // n_folds) - group
-    keys = row_keys(seed, group * n_folds, n_groups * n_folds).reshape(n_groups, n_folds)
-    offset = start - group * n_folds
-    return np.argsort(np.argsort(keys, axis=1), axis=1).ravel()[offset : offset + n_rows]
-
-
-def folds_at(seed: int, positions: Array, n_folds: int) -> Array:
-    """Folds of some rows; see :func:`row_folds`.
 
     Parameters
     ----------
@@ -85,19 +224,11 @@ def folds_at(seed: int, positions: Array, n_folds: int) -> Array:
     Returns
     -------
     ndarray of int of shape (n_rows,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> every = row_folds(0, 0, 20, 5)
-    >>> np.array_equal(folds_at(0, np.array([3, 17]), 5), every[[3, 17]])
-    True
+        Folds from 0 to n_folds - 1. Consecutive rows are in different folds in a random order:
+        every n_folds rows, counted from the first row of the source, have one row of each fold.
     """
-    positions = np.asarray(positions, dtype=np.uint64)
-    within = positions % np.uint64(n_folds)
-    first = positions - within
-    own = _keys(seed, positions)
-    others = (_keys(seed, first + np.uint64(k)) for k in range(n_folds))
+    own, first = row_keys(seed, positions), positions - positions % n_folds
+    others = (row_keys(seed, first + k) for k in range(n_folds))
     return np.asarray(sum((keys < own).astype(int) for keys in others))
 
 
@@ -132,20 +263,13 @@ def sample_positions(
     if n_rows <= max_samples:
         return np.arange(n_rows)
     if stratify:
-        return _stratified_rows(source, max_samples, seed)
-    keys = ((a, row_keys(seed, a, b - a), np.zeros(b - a, int)) for a, b in _ranges(n_rows))
-    return _smallest(keys, np.array([max_samples]))
-
-
-def _ranges(n_rows: int, size: int = 2**20) -> Iterator[tuple[int, int]]:
-    yield from ((start, min(start + size, n_rows)) for start in range(0, n_rows, size))
-
-
-def _stratified_rows(source: BlockSource, max_samples: int, seed: int) -> Array:
-    found = class_counts(source)
-    quotas = class_quotas(found, max_samples)
-    keys = ((a, row_keys(seed, a, y.shape[0]), found.codes(y)) for a, y in source.targets())
-    return _smallest(keys, quotas)
+        found = class_counts(source)
+        quotas = class_quotas(found, max_samples)
+        codes = ((start, found.codes(y)) for start, y in source.targets())
+    else:
+        quotas, starts = np.array([max_samples]), range(0, n_rows, 2**20)
+        codes = ((start, np.zeros(min(2**20, n_rows - start), int)) for start in starts)
+    return _smallest(codes, quotas, seed)
 
 
 def class_quotas(found: ClassCounts, max_samples: int) -> Array:
@@ -186,30 +310,23 @@ def class_quotas(found: ClassCounts, max_samples: int) -> Array:
     return quotas
 
 
-def _smallest(chunks: Iterator[tuple[int, Array, Array]], quotas: Array) -> Array:
+def _smallest(chunks: Iterable[tuple[int, Array]], quotas: Array, seed: int) -> Array:
     """Positions of the rows with the smallest keys of each class, sorted.
 
     Parameters
     ----------
-    chunks : iterator of tuple
-        The position of a first row, keys and codes of classes of the rows that follow.
+    chunks : iterable of (start, codes)
+        Position of the first row, and each row's class.
     quotas : ndarray of shape (n_classes,)
-        Number of rows to keep of each class.
+    seed : int
     """
     kept = np.zeros((3, 0), dtype=np.uint64)
-    bounds = np.full(quotas.size, np.iinfo(np.uint64).max)
-    for start, keys, codes in chunks:
-        below = np.flatnonzero(keys <= bounds[codes])
-        new = np.stack(
-            [keys[below], codes[below].astype(np.uint64), (start + below).astype(kept.dtype)]
-        )
+    for start, codes in chunks:
+        numbers = [array.astype(np.uint64) for array in (codes, start + np.arange(codes.size))]
+        new = np.stack([row_keys(seed, numbers[1]), *numbers])
         kept = np.concatenate([kept, new], axis=1)
         if kept.shape[1] > 2 * quotas.sum():
             kept = _pruned(kept, quotas)
-            full = np.bincount(kept[1].astype(np.intp), minlength=quotas.size) == quotas
-            largest = np.zeros(quotas.size, dtype=np.uint64)
-            np.maximum.at(largest, kept[1].astype(np.intp), kept[0])
-            bounds = np.where(full, largest, bounds)
     return np.sort(_pruned(kept, quotas)[2]).astype(np.intp)
 
 

@@ -12,10 +12,9 @@ from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.classes import RowWeights, class_row_weights
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.memory_source import memory_source
-from mercer._blocks.row_sample import sample_positions
+from mercer._blocks.row_sample import RowWeights, class_row_weights, sample_positions
 from mercer._data.sample import Sample, with_class_weights
 from mercer._data.weights import UnitWeights
 from mercer._gram.tiles import check_gram_memory

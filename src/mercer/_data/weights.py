@@ -73,7 +73,7 @@ class SampleWeights:
         return SampleWeights(self.values[rows])
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
-        """Weights of some rows of a table; see :class:`mercer._blocks.RowWeights`."""
+        """Weights of some rows of a table; see :class:`mercer._blocks.row_sample.RowWeights`."""
         return self.take(rows)
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from mercer._blocks import Block, RowWeights, row_folds
+from mercer._blocks.blocks import Block
+from mercer._blocks.row_sample import RowWeights, row_folds
 from mercer._data.sample import TargetEncoding
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
@@ -361,7 +361,7 @@ class NormalEquations:
         assert block.y is not None
         Y = self.encoding.encode(block.y)
         roots = self.weights.of(block.y, block.positions).roots
-        folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
+        folds = row_folds(self.seed, block.positions, self.n_folds)
         for fold, rows in fold_tiles(folds):
             state[fold].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
         if not all(np.isfinite(part.features).all() for part in state):
@@ -388,8 +388,6 @@ def fold_tiles(folds: Array, n_rows: int = 2048) -> Iterator[tuple[int, Array]]:
     n_rows : int, default=2048
         Largest number of rows of a tile.
     """
-    order = np.argsort(folds, kind="stable")
-    ends = np.searchsorted(folds[order], np.arange(folds.max(initial=0) + 2))
-    for fold, (first, last) in enumerate(pairwise(ends)):
-        for start in range(first, last, n_rows):
-            yield fold, order[start : min(start + n_rows, last)]
+    for fold in np.unique(folds).tolist():
+        rows = np.flatnonzero(folds == fold)
+        yield from ((fold, rows[start : start + n_rows]) for start in range(0, rows.size, n_rows))

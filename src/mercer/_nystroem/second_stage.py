@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 
-from mercer._blocks import block_source, folds_at
 from mercer._blocks.passes import current_hooks
-from mercer._blocks.tables import DrawnSample
+from mercer._blocks.row_sample import row_folds
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import map_tiles
@@ -124,7 +124,7 @@ class NystroemModel:
         ndarray of shape (n_rows, n_outputs)
         """
         fits = self.choice.fold_fits
-        folds = folds_at(NormalEquations.seed, positions, len(fits))
+        folds = row_folds(NormalEquations.seed, positions, len(fits))
         predictions = np.empty((X.shape[0], self.encoding.n_outputs))
         for fold, fit in enumerate(fits):
             rows = folds == fold

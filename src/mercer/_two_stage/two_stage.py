@@ -13,7 +13,8 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
-from mercer._blocks import BlockSource, tables
+from mercer._blocks import tables
+from mercer._blocks.blocks import BlockSource
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
