@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache, singledispatch
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,48 +13,16 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
-from mercer import (
-    _clustering,
-    _feature_selection,
-    _learners,
-    _one_stage,
-    _stacking,
-    _two_stage,
-    kernels,
-    preprocessing,
-    probabilistic,
-)
-from mercer._data.sample import EncodedTarget, TargetEncoding
-from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._gram.dense import UnitScale
-from mercer._model_selection.calibration import Calibration
-from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
-from mercer._nystroem.features import KernelColumns
-from mercer._nystroem.second_stage import NystroemModel
-from mercer._records import MixingStep, ObjectiveStep, Step, WeightStep
-from mercer._solvers.ridge import Ridge
-from mercer._stacking.candidates import TableViews
-from mercer._stacking.combination import LinearCombination, LogisticCombination
-from mercer._stacking.evaluation import GramMember
-from mercer._stacking.kernel_stacking import EvaluatedCandidate
-from mercer._stacking.machines import ScaledMachine
-from mercer._stacking.nystroem_members import NystroemMember
-from mercer._two_stage.label_machines import LabelMachines
-from mercer._two_stage.learner_choice import EvaluatedLearner
-from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
-from mercer.preprocessing._column_kinds import ColumnsOfKind, convert
-from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
-
 _ESTIMATOR_MODULES = (
-    _clustering,
-    _feature_selection,
-    _learners,
-    _one_stage,
-    _stacking,
-    _two_stage,
-    kernels,
-    preprocessing,
-    probabilistic,
+    "mercer._clustering",
+    "mercer._feature_selection",
+    "mercer._learners",
+    "mercer._one_stage",
+    "mercer._stacking",
+    "mercer._two_stage",
+    "mercer.kernels",
+    "mercer.preprocessing",
+    "mercer.probabilistic",
 )
 """Modules whose estimators and kernels are trusted."""
 
@@ -67,39 +36,31 @@ _TRUSTED_OF_LIBRARIES = (
 """A fitted pipeline holds these types, which skops does not trust by default. The last is the type
 of the scorer that calls an estimator's own `score`."""
 
-_TRUSTED_OF_MERCER = (
-    CalendarFeatures,
-    Calibration,
-    LabelMachines,
-    EncodedTarget,
-    KernelColumns,
-    LinearCombination,
-    LinearFit,
-    LogisticCombination,
-    GramMember,
-    NystroemMember,
-    NystroemModel,
-    EvaluatedCandidate,
-    Ridge,
-    SampleWeights,
-    ScaledMachine,
-    EvaluatedLearner,
-    RidgeChoice,
-    TableViews,
-    TargetEncoding,
-    TextFeatures,
-    UnitScale,
-    UnitWeights,
-    Hinge,
-    Squared,
-    Logistic,
-    EpsilonInsensitive,
-)
-"""Fitted estimators hold these types."""
-
-_TRUSTED_OF_COMMAND = ("mercer_command.table_reader.TableReader",)
-"""The first step of models of the command. The library does not import the command, which is
-imported when such a model is loaded."""
+_TRUSTED_OF_MERCER = {
+    "mercer._data.sample": ("EncodedTarget", "TargetEncoding"),
+    "mercer._data.weights": ("SampleWeights", "UnitWeights"),
+    "mercer._gram.dense": ("UnitScale",),
+    "mercer._model_selection.calibration": ("Calibration",),
+    "mercer._nystroem.feature_ridge": ("LinearFit", "RidgeChoice"),
+    "mercer._nystroem.features": ("KernelColumns",),
+    "mercer._nystroem.second_stage": ("NystroemModel",),
+    "mercer._records": ("MixingStep", "ObjectiveStep", "Step", "WeightStep"),
+    "mercer._solvers.ridge": ("Ridge",),
+    "mercer._stacking.candidates": ("TableViews",),
+    "mercer._stacking.combination": ("LinearCombination", "LogisticCombination"),
+    "mercer._stacking.evaluation": ("GramMember",),
+    "mercer._stacking.kernel_stacking": ("EvaluatedCandidate",),
+    "mercer._stacking.machines": ("ScaledMachine",),
+    "mercer._stacking.nystroem_members": ("NystroemMember",),
+    "mercer._two_stage.label_machines": ("LabelMachines",),
+    "mercer._two_stage.learner_choice": ("EvaluatedLearner",),
+    "mercer.losses._smooth": ("Logistic", "Squared"),
+    "mercer.losses._support_vector": ("EpsilonInsensitive", "Hinge"),
+    "mercer.preprocessing._column_kinds": ("ColumnsOfKind", "convert"),
+    "mercer.preprocessing._table_encoder": ("CalendarFeatures", "TextFeatures"),
+    "mercer_command.table_reader": ("TableReader",),
+}
+"""What fitted estimators hold, by module. A module is imported when such a model is loaded."""
 
 _PLAIN = {
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "set", "slice")),
@@ -125,14 +86,12 @@ Some others read files, or have compiled code that relies on unchecked numbers."
 @cache
 def trusted_types() -> tuple[str, ...]:
     """Return the names of the types that a model may hold besides those that skops trusts."""
-    public = [getattr(module, name) for module in _ESTIMATOR_MODULES for name in module.__all__]
+    modules = map(import_module, _ESTIMATOR_MODULES)
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
-    steps = (Step, MixingStep, WeightStep, ObjectiveStep)
-    own = (*steps, *_TRUSTED_OF_MERCER, ColumnsOfKind, convert)
-    types = [*estimators, *own, *_TRUSTED_OF_LIBRARIES]
-    return tuple(
-        sorted({*_TRUSTED_OF_COMMAND, *(f"{t.__module__}.{t.__qualname__}" for t in types)})
-    )
+    named = {f"{t.__module__}.{t.__qualname__}" for t in (*estimators, *_TRUSTED_OF_LIBRARIES)}
+    held = {f"{module}.{name}" for module, names in _TRUSTED_OF_MERCER.items() for name in names}
+    return tuple(sorted(named | held))
 
 
 def is_trusted(name: str) -> bool:
