@@ -11,7 +11,6 @@ from mercer._blocks.parquet_files import (
     as_frame,
     find_parquet,
     is_arrow_number,
-    is_arrow_single,
     target_array,
 )
 
@@ -129,8 +128,6 @@ NAN = np.nan
 def test_types_of_columns() -> None:
     assert all(is_arrow_number(column.type) for column in NUMBERS.values())
     assert not any(is_arrow_number(column.type) for column in OTHERS.values())
-    kinds = (pa.float16(), pa.float32(), pa.float64(), pa.int8())
-    assert [is_arrow_single(kind) for kind in kinds] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("of", [pa.RecordBatch, pa.Table])

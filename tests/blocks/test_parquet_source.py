@@ -136,6 +136,13 @@ class TestRows:
         blocks = [block.X[:, 0].tolist() for block in ParquetSource(tmp_path)]
         assert blocks == [[1.0, 2.0], [0.5, 3.0]]
 
+    @pytest.mark.parametrize("other", [np.float16, np.float32, np.float64, np.int8])
+    def test_single_precision_is_kept_if_all_columns_have_it(self, other, tmp_path) -> None:
+        table = pa.table({"a": np.zeros(2, np.float32), "b": np.zeros(2, other)})
+        pq.write_table(table, tmp_path / "x.parquet")
+        (block,) = ParquetSource(tmp_path)
+        assert block.X.dtype == (np.float32 if other in (np.float16, np.float32) else np.float64)
+
     def test_columns_may_be_in_another_order_in_another_file(self, tmp_path) -> None:
         pd.DataFrame({"a": [1, 2], "b": [True, False]}).to_parquet(tmp_path / "1.parquet")
         pd.DataFrame({"b": [False], "a": [3]}).to_parquet(tmp_path / "2.parquet")

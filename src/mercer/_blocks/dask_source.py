@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from copy import copy
 from operator import attrgetter, itemgetter
 from typing import Any, Self, TypeVar
@@ -235,7 +235,15 @@ def _computed(
 ) -> Any:
     """Compute a delayed result, and report the rows of the partial results that it is made of."""
     if client is None:
-        with serial_algebra(), _reported(partials, on_rows):
+        from dask.callbacks import Callback
+
+        keys = {partial.key for partial in partials}
+
+        def report(key: Any, value: Any, *_: Any) -> None:
+            if on_rows is not None and key in keys:
+                on_rows(value[1])
+
+        with serial_algebra(), Callback(posttask=report):
             return result.compute()
     from distributed import as_completed
 
@@ -259,21 +267,6 @@ def _released(futures: Iterable[Any]) -> Iterator[None]:
     finally:
         for future in futures:
             future.release()
-
-
-@contextmanager
-def _reported(partials: Sequence[Any], on_rows: Callable[[int], None] | None) -> Iterator[None]:
-    """Report rows of partial results that Dask's scheduler of this process has computed."""
-    from dask.callbacks import Callback
-
-    keys = {partial.key for partial in partials}
-
-    def report(key: Any, value: Any, *_: Any) -> None:
-        if on_rows is not None and key in keys:
-            on_rows(value[1])
-
-    with Callback(posttask=report) if on_rows is not None else nullcontext():
-        yield
 
 
 def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:

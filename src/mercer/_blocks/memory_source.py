@@ -44,7 +44,7 @@ class MemorySource(BlockSource):
 
     def head(self) -> Any:
         """Return the first row, if there is one."""
-        return self._rows(slice(0, min(1, self.count_rows())))
+        return self.take_raw(slice(0, min(1, self.count_rows())))[0]
 
     def raw_blocks(self) -> Iterator[Block]:
         """Yield the rows as the input holds them."""
@@ -53,7 +53,7 @@ class MemorySource(BlockSource):
             size = max(size, self.rows_together(self.n_features))
         for first in range(0, end, size):
             rows = slice(first, min(first + size, end))
-            yield Block(self._rows(rows), self._targets(rows), self.start + first)
+            yield Block(*self.take_raw(rows), self.start + first)
 
     def only_targets(self) -> MemorySource:
         """Return a source of the same targets whose blocks have no features."""
@@ -68,13 +68,8 @@ class MemorySource(BlockSource):
 
     def take_raw(self, rows: Array | slice) -> tuple[Any, Array | None]:
         """Return some rows as the input holds them, and their targets."""
-        return self._rows(rows), self._targets(rows)
-
-    def _targets(self, rows: Any) -> Array | None:
-        return None if self.y is None else self.y[rows]
-
-    def _rows(self, rows: Any) -> Any:
-        return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+        table = self.X.iloc if hasattr(self.X, "iloc") else self.X
+        return table[rows], None if self.y is None else self.y[rows]
 
 
 def memory_source(

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
-from mercer._typing import Array, Features
+from mercer._typing import Features
 
 
 def is_frame(X: Any) -> bool:
@@ -40,12 +40,8 @@ def check_convertible(X: Any) -> None:
         If there are such columns; the message names them.
     """
     if is_frame(X):
-        other = [
-            str(name)
-            for name, dtype in zip(X.columns, X.dtypes, strict=True)
-            if not _is_number(dtype)
-        ]
-        refuse_columns(other)
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        refuse_columns([str(name) for name, dtype in kinds if not _is_number(dtype)])
     elif isinstance(X, np.ndarray) and X.dtype.kind not in "biufO":
         raise ValueError(f"X must hold numbers; its type is {X.dtype}.")
 
@@ -95,22 +91,17 @@ def as_numeric(X: Any) -> Features:
     ValueError
         If numbers are missing or infinite.
     """
-    if is_frame(X):
-        X = _frame_values(X)
-    elif issparse(X):
-        X = X.tocsr().astype(numeric_dtype(X), copy=False)
-    else:
-        X = np.asarray(X, dtype=numeric_dtype(X))
-    assert_all_finite(X, input_name="X")
-    return X
-
-
-def _frame_values(X: Any) -> Array:
-    """Numbers of a data frame, missing ones as NaN, shape (n_rows, n_columns)."""
     dtype = numeric_dtype(X)
     if hasattr(X, "iloc"):
-        return X.to_numpy(dtype=dtype, na_value=np.nan)
-    import polars
+        X = X.to_numpy(dtype=dtype, na_value=np.nan)
+    elif is_frame(X):
+        import polars
 
-    values = X.select(polars.all().cast(polars.Float32 if dtype == np.float32 else polars.Float64))
-    return np.asarray(values.to_numpy())
+        kind = polars.Float32 if dtype == np.float32 else polars.Float64
+        X = np.asarray(X.select(polars.all().cast(kind)).to_numpy())
+    elif issparse(X):
+        X = X.tocsr().astype(dtype, copy=False)
+    else:
+        X = np.asarray(X, dtype=dtype)
+    assert_all_finite(X, input_name="X")
+    return X

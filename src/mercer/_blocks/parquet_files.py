@@ -260,23 +260,8 @@ def is_arrow_number(kind: Any) -> bool:
     """
     from pyarrow import types
 
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-        or types.is_null(kind)
-    )
-
-
-def is_arrow_single(kind: Any) -> bool:
-    """Whether an Arrow type is one of floating-point numbers in single precision or less.
-
-    Parameters
-    ----------
-    kind : pyarrow.DataType
-    """
-    return bool(str(kind) in ("float", "halffloat"))
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
 
 
 def is_arrow_date(kind: Any) -> bool:
@@ -303,37 +288,13 @@ def arrow_numbers(table: Any, dtype: np.dtype[Any]) -> Array:
     -------
     ndarray of shape (n_rows, n_columns)
     """
-    values = np.empty((table.num_rows, table.num_columns), dtype=dtype)
-    for position, column in enumerate(table.columns):
-        values[:, position] = _floats(column)
-    return values
-
-
-def _floats(column: Any) -> Array:
     import pyarrow as pa
 
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        column = column.cast(pa.float64())
-    return as_array(column)
-
-
-def as_array(column: Any) -> Array:
-    """Convert a column; missing numbers become NaN, and text and categories become objects.
-
-    Parameters
-    ----------
-    column : pyarrow.Array or pyarrow.ChunkedArray of length n_rows
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    if hasattr(column, "chunks"):
-        column = column.combine_chunks()
-        if hasattr(column, "chunks"):
-            return np.concatenate([as_array(chunk) for chunk in column.chunks])
-    return column.to_numpy(zero_copy_only=False)
+    values = np.empty((table.num_rows, table.num_columns), dtype=dtype)
+    for position, column in enumerate(table.columns):
+        plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        values[:, position] = column if plain else column.cast(pa.float64())
+    return values
 
 
 def target_array(columns: list[Any]) -> Array:
@@ -351,13 +312,9 @@ def target_array(columns: list[Any]) -> Array:
 
     arrays = []
     for column in columns:
-        kind = column.type
-        if pa.types.is_dictionary(kind):
-            column = column.dictionary_decode()  # noqa: PLW2901
-        elif pa.types.is_decimal(kind):
-            column = column.cast(pa.float64())  # noqa: PLW2901
-        values = as_array(column)
-        arrays.append(days_of(values) if is_arrow_date(kind) else values)
+        is_decimal = pa.types.is_decimal(column.type)
+        values = np.asarray(column.cast(pa.float64()) if is_decimal else column)
+        arrays.append(days_of(values) if is_arrow_date(column.type) else values)
     return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 
@@ -382,5 +339,4 @@ def as_frame(table: Any) -> Any:
     except ImportError as error:
         message = 'Encoding Parquet files needs pandas: pip install "mercer[arrow]"'
         raise ImportError(message, name=error.name) from error
-    frame = table.to_pandas(ignore_metadata=True)
-    return frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(frame)
+    return pd.DataFrame(table.to_pandas(ignore_metadata=True))

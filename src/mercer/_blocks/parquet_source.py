@@ -22,7 +22,6 @@ from mercer._blocks.parquet_files import (
     find_parquet,
     is_arrow_date,
     is_arrow_number,
-    is_arrow_single,
     known_rows,
     target_array,
 )
@@ -153,7 +152,8 @@ class ParquetSource(BlockSource):
         if self.encoder is not None:
             return numeric_dtype(self.encoder.transform(self.head()))
         types = [self._files.schema.field(name).type for name in self.column_names]
-        single = bool(types) and all(is_arrow_single(kind) for kind in types)
+        # Arrow's names of floating-point numbers in single precision and less.
+        single = bool(types) and all(str(kind) in ("float", "halffloat") for kind in types)
         return np.dtype(np.float32 if single else np.float64)
 
     def check(self) -> None:
@@ -298,11 +298,11 @@ class ParquetSource(BlockSource):
     def _counts(self) -> tuple[int, ...]:
         """Numbers of rows of each row group in which the target is known."""
         if self._known is None:
-            self._known = tuple(self._count(group) for group in self._files.groups)
+            self._known = tuple(
+                sum(raw.X.num_rows for raw in self._batches((), (group,)))
+                for group in self._files.groups
+            )
         return self._known
-
-    def _count(self, group: RowGroup) -> int:
-        return sum(raw.X.num_rows for raw in self._batches((), (group,)))
 
     def _batches(
         self, columns: Sequence[str], groups: Sequence[RowGroup] | None = None

@@ -114,19 +114,13 @@ def run_in_threads(
     stream = iter(items)
     first = list(islice(stream, 2))
     if count == 1 or len(first) < 2:
-        yield from _run_serially(function, chain(first, stream))
+        result: Result | None = None
+        for item in chain(first, stream):
+            result = function(item, result)
+            yield 0, result
         return
     with serial_algebra():
         yield from _run_threads(function, chain(first, stream), count)
-
-
-def _run_serially(
-    function: Callable[[Item, Result | None], Result], items: Iterable[Item]
-) -> Iterator[tuple[int, Result]]:
-    result: Result | None = None
-    for item in items:
-        result = function(item, result)
-        yield 0, result
 
 
 def _run_threads(
