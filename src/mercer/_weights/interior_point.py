@@ -117,26 +117,6 @@ def _complementarity(point: _Point, boxes: Boxes) -> float:
     return float(total) / (2 * boxes.size + point.weights.size)
 
 
-@dataclass(frozen=True)
-class _Corrector:
-    """Terms by which the right-hand sides of the corrector differ from those of the predictor.
-
-    Those of `lower`, `upper` and `weights` are the products aimed at, less their terms of second
-    order. `values` and `quadratics` are the terms of second order of K_w c, sum_k dw_k K_k dc, and
-    of q_k, dc'K_k dc.
-    """
-
-    lower: Array | float = 0.0
-    upper: Array | float = 0.0
-    weights: Array | float = 0.0
-    values: Array | float = 0.0
-    quadratics: Array | float = 0.0
-
-
-_PREDICTOR = _Corrector()
-"""The predictor aims at products of zero, and neglects terms of second order."""
-
-
 class _Iterate:
     """An iterate of the method, with Newton's equations there.
 
@@ -217,20 +197,20 @@ class _Iterate:
         The centering parameter is bounded below: no product vanishes long before the others.
         """
         point, C = self.point, self.boxes.upper
-        predictor = self._direction(_PREDICTOR)
+        predictor = self._direction()
         affine = _moved(point, predictor, _step_size(point, predictor, C))
         mu_ratio = _complementarity(affine, self.boxes) / self.mu
         # Complementarity that falls fast in the predictor needs little centering (Mehrotra 1992).
         sigma = max(mu_ratio**3, least_centering)
-        step = self._direction(self._corrector(predictor, sigma))
+        step = self._direction(*self._corrections(predictor, sigma))
         return _Iterate(_moved(point, step, _step_size(point, step, C)), self.boxes, self.grams)
 
-    def _corrector(self, predictor: _Point, sigma: float) -> _Corrector:
+    def _corrections(self, predictor: _Point, sigma: float) -> tuple[Array, ...]:
         """Aim at products of sigma mu, with the predictor's terms of second order."""
         target = sigma * self.mu
         dc = (self.boxes.signs * predictor.alpha).sum(axis=0)
         products = self.grams.kernel_products(dc)
-        return _Corrector(
+        return (
             target * self.boxes.counts - predictor.alpha * predictor.lower,
             target * self.boxes.counts + predictor.alpha * predictor.upper,
             2.0 * target - predictor.weights * predictor.slacks,
@@ -238,24 +218,36 @@ class _Iterate:
             products.quadratics.sum(axis=1),
         )
 
-    def _direction(self, aim: _Corrector) -> _Point:
-        """Solve Newton's equations for the changes of all variables."""
+    def _direction(
+        self,
+        lower: Array | float = 0.0,
+        upper: Array | float = 0.0,
+        weights: Array | float = 0.0,
+        values: Array | float = 0.0,
+        quadratics: Array | float = 0.0,
+    ) -> _Point:
+        """Solve Newton's equations for the changes of all variables.
+
+        `lower`, `upper` and `weights` are the products aimed at, less their terms of second order,
+        `values` and `quadratics` the terms of second order of K_w c and of q_k. All are zero for
+        the predictor.
+        """
         point, signs = self.point, self.boxes.signs
-        residual = aim.lower / point.alpha - aim.upper / self.to_upper - self.boxes.costs
+        residual = lower / point.alpha - upper / self.to_upper - self.boxes.costs
         residual -= signs * (self._values + point.intercepts)
         rho = (signs * residual / self.barrier_curvature).sum(axis=0) / self.g
-        slacks = point.slacks + self.slack_residual - aim.quadratics
-        side = aim.weights - point.weights * slacks
-        dc, dw, db, dt = self._equations.solve(rho - aim.values, side)
+        slacks = point.slacks + self.slack_residual - quadratics
+        side = weights - point.weights * slacks
+        dc, dw, db, dt = self._equations.solve(rho - values, side)
         # The change of K_w c + b is rho less dc / g.
         dalpha = (residual - signs * (rho - dc / self.g)) / self.barrier_curvature
         return _Point(
             dalpha,
-            aim.lower / point.alpha - point.lower - point.lower / point.alpha * dalpha,
-            aim.upper / self.to_upper - point.upper + point.upper / self.to_upper * dalpha,
+            lower / point.alpha - point.lower - point.lower / point.alpha * dalpha,
+            upper / self.to_upper - point.upper + point.upper / self.to_upper * dalpha,
             db,
             dw,
-            (aim.weights - point.slacks * (point.weights + dw)) / point.weights,
+            (weights - point.slacks * (point.weights + dw)) / point.weights,
             dt,
         )
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from mercer._data.weights import SampleWeights
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples, centered_features
-from mercer._gram.tiles import assembled, serial_algebra, tile_plan
+from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights
 from mercer.kernels import Linear, OnColumns
@@ -31,8 +31,6 @@ class RotatedSamples:
         Of the rotated responses, without intercept.
     samples : Samples
         The rotated features, those alone that kernels read.
-    kernels : list of Kernel
-        The same kernels of the rotated features.
     members : list of ndarray of int
         Indices of the features of each kernel.
     columns : ndarray of shape (n_samples, n_features + n_problems)
@@ -47,7 +45,6 @@ class RotatedSamples:
 
     problems: Problems
     samples: Samples
-    kernels: list[Kernel]
     members: list[Array]
     columns: Array
     factor: Array
@@ -57,7 +54,8 @@ class RotatedSamples:
     @property
     def grams(self) -> BaseGrams:
         """The Gram matrices of the rotated samples."""
-        return base_grams(self.samples, self.kernels, centered=False)
+        kernels = [OnColumns(Linear(), part.tolist()) for part in self.members]
+        return base_grams(self.samples, kernels, centered=False)
 
     def restored(self, found: LearnedWeights) -> LearnedWeights:
         """The machines of the samples as they were before the rotation.
@@ -72,12 +70,12 @@ class RotatedSamples:
         LearnedWeights
             Its Gram matrix alone is that of the rotated samples.
         """
-        return replace(
-            found,
-            dual=self._dual(found.dual),
-            values=self._values(found.values),
-            dual_certificate=self._dual(found.dual_certificate),
+        values = self._rotated_back(found.values) / self.weights.roots[:, None] + self.means
+        dual, certificate = (
+            self.weights.scaled(self._rotated_back(own))
+            for own in (found.dual, found.dual_certificate)
         )
+        return replace(found, dual=dual, values=values, dual_certificate=certificate)
 
     def alignment(self, gram: Array, weights: Array, Y: Array) -> float:
         """Centered alignment of the weighted sum of the kernels with a target, without its matrix.
@@ -91,18 +89,13 @@ class RotatedSamples:
         Y : ndarray of shape (n_samples, n_targets)
             Centered target factor, its rows multiplied by the square roots of the weights.
         """
-        n_features = self.samples.X.shape[1]
-        constant = self.weights.roots
-        n = float(constant @ constant)
-        features, relevance = self.columns[:, :n_features], self._relevance(weights)
-        sums = constant @ features
-        row_sums = features @ (relevance * sums)
-        total, square = float(relevance @ sums**2), float(np.vdot(gram, gram))
-        centered = square - 2.0 / n * float(row_sums @ row_sums) + (total / n) ** 2
-        if centered <= ROUNDING**2 * square:
+        features = self.columns[:, : self.samples.X.shape[1]] * np.sqrt(self._relevance(weights))
+        constant = self.weights.roots / np.linalg.norm(self.weights.roots)
+        features -= np.outer(constant, constant @ features)
+        size = float(np.linalg.norm(features.T @ features))
+        if size <= ROUNDING * float(np.linalg.norm(gram)):
             return 0.0
-        product = float(relevance @ ((features.T @ Y) ** 2).sum(axis=1))
-        return product / float(np.sqrt(centered) * np.linalg.norm(Y.T @ Y))
+        return float(np.square(features.T @ Y).sum() / (size * np.linalg.norm(Y.T @ Y)))
 
     def held_out(
         self, weights: Array, problems: Problems, train: NDArray[np.intp], test: NDArray[np.intp]
@@ -132,14 +125,6 @@ class RotatedSamples:
         for weight, columns in zip(weights, self.members, strict=True):
             relevance[columns] += weight
         return relevance
-
-    def _dual(self, values: Array) -> Array:
-        """Dual variables of the samples as they were."""
-        return self.weights.scaled(self._rotated_back(values))
-
-    def _values(self, values: Array) -> Array:
-        """Predictions for the samples as they were."""
-        return self._rotated_back(values) / self.weights.roots[:, None] + self.means
 
     def _rotated_back(self, values: Array) -> Array:
         """Q times some columns, shape (n_samples, n_columns)."""
@@ -206,7 +191,6 @@ def rotated_samples(
     return RotatedSamples(
         Problems(Squared(problems.loss.alpha), rotated[:, used.size :], intercept=False),
         Samples(np.ascontiguousarray(rotated[:, : used.size]), len(kernels)),
-        [OnColumns(Linear(), part.tolist()) for part in members],
         members,
         columns,
         factor,
@@ -217,13 +201,10 @@ def rotated_samples(
 
 def _factor(columns: Array) -> Array | None:
     """The triangular factor R of a matrix Q R; None where rounding leaves none."""
-    p = columns.shape[1]
-    gram = assembled(
-        tile_plan(p), p, lambda tile: columns[:, tile.rows].T @ columns[:, tile.columns]
-    )
+    gram = columns.T @ columns
     squares = np.diag(gram).copy()
     raised = ROUNDING * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
-    gram[np.diag_indices(p)] += raised
+    gram[np.diag_indices_from(gram)] += raised
     try:
         return np.asarray(cholesky(gram, overwrite_a=True, check_finite=False))
     except LinAlgError:

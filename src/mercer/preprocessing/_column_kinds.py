@@ -100,7 +100,9 @@ def kind_of(column: Any) -> Kind:
     if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
         values = _texts(values)
     elif values.dtype.kind in "iufmM":
-        return _unless_empty(values, "number" if values.dtype.kind in "iuf" else "date")
+        is_number = values.dtype.kind in "iuf"
+        missing = np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(values.size, bool)
+        return "empty" if missing.all() else "number" if is_number else "date"
     try:
         distinct = _distinct(values)
     except TypeError:  # Lists cannot be hashed.
@@ -242,16 +244,6 @@ def as_days(X: Features) -> Array:
     return np.column_stack(days)
 
 
-def days_of(column: Any) -> Array:
-    """Convert one column of dates or durations to days; missing values become NaN.
-
-    Parameters
-    ----------
-    column : Series or ndarray of shape (n_samples,)
-    """
-    return _days(_values(column))
-
-
 def as_categories(X: Features) -> Array:
     """Convert values to text, whole numbers without a decimal point; missing values become NaN.
 
@@ -338,11 +330,6 @@ def _read_as_numbers(texts: Array) -> bool:
     return True
 
 
-def _unless_empty(values: Array, kind: Kind) -> Kind:
-    missing = np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(values.size, bool)
-    return "empty" if missing.all() else kind
-
-
 def _floats(values: Array) -> Array:
     if values.dtype.kind in "mM":
         raise TypeError("dates are no numbers")
@@ -351,7 +338,14 @@ def _floats(values: Array) -> Array:
     return np.where(_is_missing(values), np.nan, values).astype(float)
 
 
-def _days(values: Array) -> Array:
+def days_of(column: Any) -> Array:
+    """Convert one column of dates or durations to days; missing values become NaN.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+    """
+    values = _values(column)
     if values.dtype.kind == "O":
         known = values[~_is_missing(values)]
         kind = "m" if _all_are(known, timedelta | np.timedelta64) and known.size else "M"
