@@ -100,9 +100,8 @@ def kind_of(column: Any) -> Kind:
     if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
         values = _texts(values)
     elif values.dtype.kind in "iufmM":
-        is_number = values.dtype.kind in "iuf"
-        missing = np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(values.size, bool)
-        return "empty" if missing.all() else "number" if is_number else "date"
+        kind: Kind = "number" if values.dtype.kind in "iuf" else "date"
+        return "empty" if np.isnan(values).all() else kind
     try:
         distinct = _distinct(values)
     except TypeError:  # Lists cannot be hashed.
@@ -302,8 +301,6 @@ def _is_missing(values: Array) -> Array:
 
 def _differs(value: Any) -> bool:
     """Whether a number or date differs from itself, as NaN and NaT do."""
-    if isinstance(value, str):
-        return False
     return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
 
 

@@ -212,11 +212,9 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         columns = [column for _, column in named_columns(X)]
         out = np.zeros((len(X), 2 * len(self.features_)))
         for pair, (position, cycle) in enumerate(self.features_):
-            days = days_of(columns[position])
-            angle = 2.0 * np.pi * _phase(days, cycle)
-            known = np.isfinite(angle)
-            out[known, 2 * pair] = np.sin(angle[known])
-            out[known, 2 * pair + 1] = np.cos(angle[known])
+            angle = 2.0 * np.pi * _phase(days_of(columns[position]), cycle)
+            circle = np.column_stack([np.sin(angle), np.cos(angle)])
+            out[:, 2 * pair : 2 * pair + 2] = np.nan_to_num(circle)
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
