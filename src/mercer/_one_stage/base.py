@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +31,7 @@ from mercer._model_selection.calibration import (
 )
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number, check_positive
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._weights.mkl import LearnedWeights, Machines
 from mercer._weights.rotated_samples import RotatedSamples
 from mercer.kernels import Kernel, WeightedSum
@@ -40,7 +41,6 @@ from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems
 
 Report: TypeAlias = Callable[..., None]
-"""Callback after each step of a fit."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,9 @@ class LearnedMachines:
     machines: Machines
 
     def alignment(self, Y: Array, weights: SampleWeights) -> float:
-        """Return the centered alignment of the learned kernel with a target factor.
+        """Return the centered alignment of the learned kernel with a centered target factor.
 
-        Parameters
-        ----------
-        Y : ndarray of shape (n_samples, n_targets)
-            Centered, with its rows multiplied by the square roots of the weights.
-        weights : SampleWeights
+        The rows of Y are multiplied by the square roots of the weights.
         """
         return gram_alignment(self.machines.gram, Y, weights)
 
@@ -226,12 +222,22 @@ class KernelMachines(OneStage):
     """Kernel machines that share a learned kernel."""
 
     loss: Any
+    tol: float
     fit_intercept: bool = True
     intercept_: Array
     support_: NDArray[np.intp]
 
     def _loss(self) -> Loss:
         """Return the loss that the parameters stand for, without weights of samples."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        self._loss()
+        check_positive("tol", self.tol)
+        check_bool("verbose", self.verbose)
+
+    def _stopped_by(self) -> str:
+        """Say why a fit stopped above the tolerance, and what to change."""
         raise NotImplementedError
 
     def _problems(self, data: TrainingData, Y: Array) -> Problems:
@@ -247,35 +253,32 @@ class KernelMachines(OneStage):
             # the uncentered kernel by a constant, the intercept: averaged to lower rounding errors.
             rows = np.unique(np.linspace(0, len(values) - 1, 64).round().astype(int))
             used = np.flatnonzero(dual.any(axis=1))
-            X, stacked = data.X, data.stored is None
-            here, support = (X[np.ix_(rows, used)], None) if stacked else (X[rows], X[used])
-            uncentered = _without_intercept(self.kernel_, here, support, dual[used])
+            uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
             self.intercept_ = (values[rows] - uncentered).mean(axis=0)
+        if not self.dual_gap_ <= self.tol:
+            warn(
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
+                f"{self.dual_gap_:.2g}, above tol={self.tol:g}{self._stopped_by()}",
+                ConvergenceWarning,
+            )
 
     def _values(self, X: Features) -> Array:
         """Values of all machines on new samples, shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples, support, dual = new_samples(self, X), None, self.dual_coef_[self.support_]
+        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
+        values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
+        return values + self.intercept_
+
+    def _without_intercept(
+        self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array
+    ) -> Array:
+        """The learned kernel on samples and support vectors, times these vectors' coefficients."""
+        if not dual.size:
+            return np.zeros((samples.shape[0], dual.shape[1]))
         if self.X_fit_ is None:
-            samples = samples[:, self.support_]
-        else:
-            support = self.X_fit_[self.support_]
-        return _without_intercept(self.kernel_, samples, support, dual) + self.intercept_
-
-
-def _without_intercept(
-    kernel: Kernel, samples: Features, support: Features | None, dual: Array
-) -> Array:
-    """The learned kernel on samples and support vectors, times these vectors' coefficients.
-
-    Stacks hold the kernels of the support vectors alone, which are None then.
-    """
-    if not dual.size:
-        return np.zeros((samples.shape[0], dual.shape[1]))
-    if support is None:
-        return np.asarray(kernel(samples) @ dual)
-    check_rows_memory(samples.shape[0], support.shape[0])
-    return np.asarray(kernel(samples, support) @ dual)
+            return np.asarray(self.kernel_(samples[:, support]) @ dual)
+        check_rows_memory(samples.shape[0], support.size)
+        return np.asarray(self.kernel_(samples, fitted[support]) @ dual)
 
 
 class MachineClassifier(Classifier, KernelMachines):

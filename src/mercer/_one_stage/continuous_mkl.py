@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
@@ -17,9 +16,8 @@ from mercer._one_stage.base import (
 )
 from mercer._search.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._search.parameter_search import WidthPenalty
-from mercer._targets import Target
 from mercer._typing import Array
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._validation import check_choice, check_number
 from mercer.kernels import Kernel
 from mercer.losses import Loss
 
@@ -32,7 +30,6 @@ class ContinuousMKL(KernelMachines):
     step: Literal["corrective", "stagewise"]
     search: Literal["global", "local"]
     width_penalty: float
-    tol: float
     max_kernels: int
     excess_: float
 
@@ -40,7 +37,7 @@ class ContinuousMKL(KernelMachines):
         return 5
 
     def _check_parameters(self) -> None:
-        self._loss()
+        super()._check_parameters()
         if isinstance(self.family, str) and self.family == "precomputed":
             raise ValueError(
                 'family cannot be "precomputed": matrices have no parameters to search. '
@@ -49,9 +46,7 @@ class ContinuousMKL(KernelMachines):
         check_choice("step", self.step, ("corrective", "stagewise"))
         check_choice("search", self.search, ("global", "local"))
         check_number("width_penalty", self.width_penalty)
-        check_positive("tol", self.tol)
         check_number("max_kernels", self.max_kernels, whole=True, low=1)
-        check_bool("verbose", self.verbose)
 
     def _kernels_of(self, data: TrainingData) -> list[Kernel]:
         return data.families(self.family)
@@ -76,21 +71,16 @@ class ContinuousMKL(KernelMachines):
         machines = replace(found.learned, gap=found.gap, history=list(found.history))
         return FittedMachines(kernels, weights, traces, machines, problems)
 
-    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
-        super()._store(data, target, learned)
-        if not self.dual_gap_ <= self.tol:
-            advice = {
-                "growing": 'Raise max_kernels, or take step="corrective".',
-                "stalled": "No step found lowers the objective any more.",
-                "optimal": "The machines did not converge: scale the features or lower C.",
-            }
-            warn(
-                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
-                f"{self.dual_gap_:.2g}, above tol={self.tol:g}; c'Kc of another kernel is larger "
-                f"than that of the learned one by {max(self.excess_, 0.0):.2g}, relatively. "
-                f"{advice[self._status]}",
-                ConvergenceWarning,
-            )
+    def _stopped_by(self) -> str:
+        advice = {
+            "growing": 'Raise max_kernels, or take step="corrective".',
+            "stalled": "No step found lowers the objective any more.",
+            "optimal": "The machines did not converge: scale the features or lower C.",
+        }
+        return (
+            "; c'Kc of another kernel is larger than that of the learned one by "
+            f"{max(self.excess_, 0.0):.2g}, relatively. {advice[self._status]}"
+        )
 
 
 @dataclass(eq=False, repr=False)

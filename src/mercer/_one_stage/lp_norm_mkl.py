@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
@@ -15,9 +14,8 @@ from mercer._one_stage.base import (
     MachineRegressor,
     Report,
 )
-from mercer._targets import Target
 from mercer._typing import Array
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._validation import check_bool, check_choice, check_number
 from mercer._weights.mkl import SOLVERS, Solver, learn_weights
 from mercer._weights.rotated_samples import rotated_samples
 from mercer._weights.weight_sets import WeightSet, unit_ball
@@ -31,7 +29,6 @@ class FiniteMKL(KernelMachines):
     norm: float
     normalize: Literal["trace"] | None
     solver: Solver
-    tol: float
     max_iter: int
 
     def _n_gram_matrices(self) -> int:
@@ -39,14 +36,12 @@ class FiniteMKL(KernelMachines):
         return 4 if self.solver in ("newton", "alternating") else 5
 
     def _check_parameters(self) -> None:
-        self._loss()
+        super()._check_parameters()
         unit_ball(self.norm)
         check_choice("normalize", self.normalize, ("trace", None))
         check_bool("fit_intercept", self.fit_intercept)
         check_choice("solver", self.solver, SOLVERS)
-        check_positive("tol", self.tol)
         check_number("max_iter", self.max_iter, whole=True, low=1)
-        check_bool("verbose", self.verbose)
 
     def _weight_set(self, n_kernels: int) -> WeightSet:
         """Return the set in which weights are sought."""
@@ -88,19 +83,10 @@ class FiniteMKL(KernelMachines):
         machines = found if rotated is None else rotated.restored(found)
         return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
 
-    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
-        super()._store(data, target, learned)
-        if self.dual_gap_ > self.tol:
-            advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
-            scaling = (
-                "" if self.normalize else ', and normalize="trace" brings kernels to one scale'
-            )
-            warn(
-                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
-                f"{self.dual_gap_:.2g}, above tol={self.tol:g}: "
-                f"{advice}{'' if self.normalize else scaling}.",
-                ConvergenceWarning,
-            )
+    def _stopped_by(self) -> str:
+        advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
+        scaling = "" if self.normalize else ', and normalize="trace" brings kernels to one scale'
+        return f": {advice}{scaling}."
 
 
 @dataclass(eq=False, repr=False)

@@ -1,5 +1,6 @@
 """One-stage methods under the names of their papers: l1-svm and l2-krr."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -7,10 +8,10 @@ from sklearn.utils import check_array
 
 from mercer._one_stage.lp_norm_mkl import MKLClassifier, MKLRegressor
 from mercer._validation import check_choice, check_positive
-from mercer._weights.mkl import Solver
 from mercer._weights.weight_sets import ShiftedBall, WeightSet
 
 
+@dataclass(eq=False, repr=False)
 class L1SVM(MKLClassifier):
     """Support vector machine on the best convex combination of kernels of equal trace ("l1-svm").
 
@@ -95,31 +96,13 @@ class L1SVM(MKLClassifier):
     array([0.57, 0.43])
     """
 
-    norm = 1.0
-    loss = "hinge"
-    normalize: Literal["trace"] | None = "trace"
-    fit_intercept = True
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        C: float = 1.0,
-        class_weight: Any = None,
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.C = C
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    norm: float = field(default=1.0, init=False)
+    loss: Any = field(default="hinge", init=False)
+    normalize: Literal["trace"] | None = field(default="trace", init=False)
+    fit_intercept: bool = field(default=True, init=False)
 
 
+@dataclass(eq=False, repr=False)
 class L2KRR(MKLRegressor):
     """Kernel ridge regression on the best weights within a ball ("l2-krr").
 
@@ -134,11 +117,6 @@ class L2KRR(MKLRegressor):
         stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     alpha : float, default=1.0
         Penalty, as in scikit-learn's KernelRidge.
-    center : "zero", "uniform" or array-like of shape (n_kernels,), default="zero"
-        The center mu0 of the ball. With `"zero"` this is `MKLRegressor` with norm 2; `"uniform"`
-        stands for weights of 1 / n_kernels.
-    radius : float, default=1.0
-        The radius Lambda.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
         (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
@@ -154,6 +132,11 @@ class L2KRR(MKLRegressor):
         Largest number of steps; a warning says so if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
+    center : "zero", "uniform" or array-like of shape (n_kernels,), default="zero"
+        The center mu0 of the ball. With `"zero"` this is `MKLRegressor` with norm 2; `"uniform"`
+        stands for weights of 1 / n_kernels.
+    radius : float, default=1.0
+        The radius Lambda.
 
     Attributes
     ----------
@@ -210,32 +193,12 @@ class L2KRR(MKLRegressor):
     True
     """
 
-    norm, loss, epsilon = 2.0, "squared", 0.0
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        alpha: float = 1.0,
-        center: Any = "zero",
-        radius: float = 1.0,
-        normalize: Literal["trace"] | None = "trace",
-        fit_intercept: bool = True,
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.alpha = alpha
-        self.center = center
-        self.radius = radius
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    norm: float = field(default=2.0, init=False)
+    loss: Any = field(default="squared", init=False)
+    epsilon: float = field(default=0.0, init=False)
+    _: KW_ONLY
+    center: Any = "zero"
+    radius: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
