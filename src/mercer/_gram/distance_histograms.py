@@ -289,7 +289,7 @@ class DistanceHistogram:
 
         def work(tile: Tile) -> tuple[Tile, Array, list[Array]]:
             squared = samples.squared_distances(distance, tile)
-            weights = samples.scaled(_target_tile(Y, tile), tile).ravel()
+            weights = samples.scaled(Y[tile.rows] @ Y[tile.columns].T, tile).ravel()
             cells, positions = mesh.locate(squared)
             pairs = _pair_weights(samples, tile)
             of_pairs = positions if pairs is None else pairs * positions
@@ -312,7 +312,7 @@ class DistanceHistogram:
         self._n_fine = int(used.sum())
         self._counts, self._target = counts[used], target[used]
         rows = samples.weights.scaled(rows[:, used_coarse])
-        self._row_gram, self._totals = _gram_of_columns(rows), samples.constant @ rows
+        self._row_gram, self._totals = rows.T @ rows, samples.constant @ rows
 
     def target_products(self, values: Array) -> Array:
         """<K, L_c> of kernels less their offsets, given by values of shape (n_kernels, n_nodes)."""
@@ -354,19 +354,6 @@ class DistanceHistogram:
         gamma = np.exp(-2.0 * thetas)
         values = np.stack([value for value, _ in pairs])
         return values, -2.0 * gamma[:, None] * np.stack([slope for _, slope in pairs])
-
-
-def _target_tile(Y: Array, tile: Tile) -> Array:
-    """The target kernel Y Y' on a tile, shape (n_rows, n_columns)."""
-    if Y.shape[1] == 1:
-        return np.asarray(Y[tile.rows] * Y[tile.columns, 0])
-    return np.asarray(Y[tile.rows] @ Y[tile.columns].T)
-
-
-def _gram_of_columns(V: Array, n_parts: int = 8) -> Array:
-    """V'V, summed over parts of the rows in threads; the number of parts fixes the last digits."""
-    parts = np.array_split(V, n_parts)
-    return sum_results(map_tiles(lambda part: part.T @ part, parts))
 
 
 def _between_nodes(totals: Array, positions: Array) -> Array:

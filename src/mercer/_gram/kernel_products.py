@@ -327,9 +327,8 @@ class _TiledGrams(BaseGrams):
 
     def _computed(self, tile: Tile, which: Array) -> Array:
         kernels = [self.kernels[k] for k in which]
-        if self.centered:
-            return self.samples.blocks(kernels, tile, keep=not self._keeps)
-        return self.samples.raw_blocks(kernels, tile)
+        exact = not self.centered
+        return self.samples.blocks(kernels, tile, keep=not self._keeps, exact=exact)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Centered inner products of kernels with a target and with each other, for alignment."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,10 +12,6 @@ from mercer._gram.samples import Samples, centered_features, check_finite
 from mercer._gram.tiles import Tile, map_tiles, rounding, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
-
-_FEW = 8
-"""Maximum number of products that are computed one vector at a time; beyond it, a matrix product,
-or the tile of the target kernel, is faster."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +56,8 @@ class Moments:
         return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
 
 
-def empty_moments(Y: Array, n_samples: float) -> Moments:
-    """Moments of a dictionary without kernels.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
-    n_samples : float
-        Number of samples, or the sum of their weights.
-    """
-    none = np.empty(0)
-    return Moments(
-        none, np.empty((0, 0)), none, np.empty((0, len(Y))), *_target_scale(Y), n_samples
-    )
-
-
 def moments(
-    samples: Samples,
-    kernels: Sequence[Kernel],
-    Y: Array,
-    known: Moments | None = None,
-    *,
-    dense: bool = False,
+    samples: Samples, kernels: Sequence[Kernel], Y: Array, *, dense: bool = False
 ) -> Moments:
     """Moments of a dictionary.
 
@@ -92,8 +68,6 @@ def moments(
         Bound kernels.
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
-    known : Moments, default=None
-        Moments of the first kernels, which need not be computed again.
     dense : bool, default=False
         Whether to compute from tiles, which row means need, and to keep them.
 
@@ -112,72 +86,42 @@ def moments(
     products; memory for p tiles per thread. If all kernels are inner products of columns, r in
     total, O(n r^2) time and no n x n matrix.
     """
-    factored = None if dense or known is not None else _from_factors(samples, kernels, Y)
+    factored = None if dense else _from_factors(samples, kernels, Y)
     if factored is not None:
         return factored
-    first = 0 if known is None else known.a.size
     p, n, total = len(kernels), samples.n_samples, samples.total
     constant = samples.constant
-    M = np.zeros((p, p))
-    a, traces, row_sums = np.zeros(p), np.zeros(p), np.zeros((p, n))
-    if known is not None:
-        assert known.row_means is not None
-        M[:first, :first], a[:first], traces[:first] = known.M, known.a, known.traces
-        row_sums[:first] = known.row_means * total
-    products = np.zeros((p - first, p))
-    work = partial(_on_tile, samples=samples, kernels=kernels, Y=Y, first=first, keep=dense)
+    M, a, traces, row_sums = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((p, n))
+    work = partial(_on_tile, samples=samples, kernels=kernels, Y=Y, keep=dense)
     for tile, square, cross, diagonal, by_row, by_column in map_tiles(work, samples.plan):
-        products += tile.count * square
-        a[first:] += tile.count * cross
-        traces[first:] += diagonal
-        row_sums[first:, tile.rows] += by_row
+        M += tile.count * square
+        a += tile.count * cross
+        traces += diagonal
+        row_sums[:, tile.rows] += by_row
         if tile.count == 2.0:
-            row_sums[first:, tile.columns] += by_column
-    check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
+            row_sums[:, tile.columns] += by_column
+    check_finite(kernels, np.diag(M) + row_sums.sum(axis=1))
     totals = row_sums @ constant
-    products -= (2.0 / total) * (row_sums[first:] @ row_sums.T)
-    products += np.outer(totals[first:], totals) / total**2
-    # Matrix products of different arrays are symmetric only up to rounding.
-    products[:, first:] = (products[:, first:] + products[:, first:].T) / 2.0
-    M[first:] = products
-    M[:, first:] = products.T
-    traces[first:] -= totals[first:] / total
+    M -= (2.0 / total) * (row_sums @ row_sums.T)
+    M += np.outer(totals, totals) / total**2
+    traces -= totals / total
     return Moments(a, M, traces, row_sums / total, *_target_scale(Y), total)
 
 
 def _on_tile(
-    tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, keep: bool
+    tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, keep: bool
 ) -> tuple[Tile, Array, Array, Array, Array, Array]:
-    """Contributions of a tile to the moments of the kernels from index `first` on.
+    """Contributions of a tile to the moments.
 
-    Returns the tile, products with all kernels, products with the target, sums over the diagonal,
+    Returns the tile, products of the kernels, products with the target, sums over the diagonal,
     over rows and over columns.
     """
-    values = samples.blocks(kernels, tile, keep=keep)
-    new, constant = values[first:], samples.constant
-    flat = values.reshape(len(values), -1)
-    square = _inner_products(flat, first)
-    if new.shape[0] * Y.shape[1] <= _FEW:
-        columns = np.column_stack([Y[tile.columns], constant[tile.columns]])
-        products = new @ columns
-        cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
-    else:
-        target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
-        cross, by_row = flat[first:] @ target, new @ constant[tile.columns]
-    diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(len(new))
-    return tile, square, cross, diagonal, by_row, constant[tile.rows] @ new
-
-
-def _inner_products(flat: Array, first: int) -> Array:
-    """Inner products of the rows from index `first` on with all rows, shape (n_new, n_rows)."""
-    new = flat[first:]
-    if len(new) > _FEW:
-        return np.asarray(new @ flat.T)
-    products = np.empty((len(new), len(flat)))
-    for k, row in enumerate(new):
-        products[k, : first + k + 1] = flat[: first + k + 1] @ row
-        products[:k, first + k] = products[k, first : first + k]
-    return products
+    values, constant = samples.blocks(kernels, tile, keep=keep), samples.constant
+    flat = values.reshape(len(kernels), math.prod(tile.shape))
+    cross = flat @ (Y[tile.rows] @ Y[tile.columns].T).ravel()
+    diagonal = np.einsum("kii->k", values) if tile.count == 1.0 else np.zeros(len(values))
+    by_row, by_column = values @ constant[tile.columns], constant[tile.rows] @ values
+    return tile, flat @ flat.T, cross, diagonal, by_row, by_column
 
 
 def _target_scale(Y: Array) -> tuple[float, float]:

@@ -73,7 +73,6 @@ class Samples:
         self._distances: dict[Distance, Callable[[Tile], Array]] = {}
         self._spare = working_memory() / 4 if keep else 0.0
         self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
-        self._centered: Features | None = None
 
     def take(self, rows: Array) -> Samples:
         """Some of the samples, of a table.
@@ -129,7 +128,9 @@ class Samples:
         """
         return self.weights.scaled_gram(values, tile.rows, tile.columns)
 
-    def blocks(self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False) -> Array:
+    def blocks(
+        self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False, exact: bool = False
+    ) -> Array:
         """Values of kernels on a tile, up to what centering removes.
 
         Parameters
@@ -139,28 +140,29 @@ class Samples:
         tile : Tile
         keep : bool, default=False
             Whether the tiles will be needed again.
+        exact : bool, default=False
+            Whether to return the values as they are, with what centering removes.
 
         Returns
         -------
         ndarray of shape (n_kernels, n_rows, n_columns)
         """
-        if self.stacked:
-            return self.scaled(self._stack_blocks(kernels, tile), tile)
-        values = np.empty((len(kernels), *tile.shape))
-        for position in self._fill_radial(values, kernels, tile):
-            values[position] = self._other_block(kernels[position], tile, keep)
-        return self.scaled(values, tile)
-
-    def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
-        """Values of kernels on a tile, exactly, shape (n_kernels, n_rows, n_columns)."""
         values = np.empty((len(kernels), *tile.shape))
         if self.stacked:
-            here = self.X[tile.rows, tile.columns]
-            values[:] = [stack_values(kernel, here) for kernel in kernels]
+            here, there = self.X[tile.rows, tile.columns], self.X[self._corner]
+            for position, kernel in enumerate(kernels):
+                values[position] = stack_values(kernel, here)
+                if not exact:
+                    values[position] -= stack_values(kernel, there).item()
             return self.scaled(values, tile)
         for position in self._fill_radial(values, kernels, tile):
-            values[position] = gram_tile(kernels[position], self.X, tile.rows, tile.columns)
-        values += np.array([kernel.offset for kernel in kernels])[:, None, None]
+            kernel = kernels[position]
+            if exact:
+                values[position] = gram_tile(kernel, self.X, tile.rows, tile.columns)
+            else:
+                values[position] = self._other_block(kernel, tile, keep)
+        if exact:
+            values += np.array([kernel.offset for kernel in kernels])[:, None, None]
         return self.scaled(values, tile)
 
     def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
@@ -182,15 +184,6 @@ class Samples:
             self._distances[distance] = kept(compute, self.n_samples, share=self._share)
         return self._distances[distance](tile)
 
-    def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
-        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
-        here, there = self.X[tile.rows, tile.columns], self.X[corner]
-        values = np.empty((len(kernels), *here.shape[:2]))
-        for position, kernel in enumerate(kernels):
-            values[position] = stack_values(kernel, here)
-            values[position] -= stack_values(kernel, there).item()
-        return values
-
     def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
         key = (kernel, tile.start)
         if key in self._blocks:
@@ -204,19 +197,22 @@ class Samples:
     def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
         structure = kernel.structure
         if isinstance(structure, InnerProduct):
-            features = self._centered_table()[:, structure.positions(self.X.shape[1])]
+            features = self._centered[:, structure.positions(self.X.shape[1])]
             return products(features[tile.rows], features[tile.columns])
         block = gram_tile(kernel, self.X, tile.rows, tile.columns)
-        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
         with np.errstate(invalid="ignore"):
-            block -= gram_tile(kernel, self.X, *corner).item()
+            block -= gram_tile(kernel, self.X, *self._corner).item()
         return block
 
-    def _centered_table(self) -> Features:
-        if self._centered is None:
-            sparse = sp.issparse(self.X)
-            self._centered = self.X if sparse else centered_features(self.X)
-        return self._centered
+    @property
+    def _corner(self) -> tuple[slice, slice]:
+        """First row and last column, whose entry is subtracted where centering removes it."""
+        return slice(0, 1), slice(self.n_samples - 1, self.n_samples)
+
+    @cached_property
+    def _centered(self) -> Features:
+        """The table, whose columns are centered if it is dense."""
+        return self.X if sp.issparse(self.X) else centered_features(self.X)
 
 
 def centered_features(X: Array, weights: SampleWeights | Array | None = None) -> Array:
@@ -338,12 +334,10 @@ def kernel_tiles(
         return KernelTile(values, lambda P: factor * inner(scaled(P, tile), slopes))
 
     def other_tile(tile: Tile) -> KernelTile:
-        blocks = samples.blocks if centered else samples.raw_blocks
-
         def gradient(P: Array) -> Array:
             return gram_tile_vjp(kernel, samples.X, scaled(P, tile), tile.rows, tile.columns)[1]
 
-        return KernelTile(blocks([kernel], tile)[0], gradient)
+        return KernelTile(samples.blocks([kernel], tile, exact=not centered)[0], gradient)
 
     if ard is not None:
         return ard_tile

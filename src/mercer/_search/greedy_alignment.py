@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from mercer._gram.moments import Moments, empty_moments, moments
+from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._kernel_objectives import Sensitivity
@@ -276,7 +276,7 @@ def grow_dictionary(
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    none, known = np.empty(0), empty_moments(Y, samples.total)
+    none, known = np.empty(0), moments(samples, [], Y, dense=True)
     start = _Aligned(samples, Y, growth, (), none, known, growth.alignment(none, known))
     return grow(start, searches, growth.max_kernels, on_step).learned()
 
@@ -375,11 +375,9 @@ class _Aligned(Stage):
         tried = []
         for search, candidate in found:
             kernels: list[Kernel] = [*self.kernels, candidate.kernel]
-            known: Moments | None = self.moments
-            if movable and (polished := search.polish(kernels, self.sensitivity())) != kernels:
-                kernels, known = polished, None
-            extended = moments(self.samples, kernels, self.Y, known, dense=True)
-            tried.append((candidate, kernels, extended))
+            if movable:
+                kernels = search.polish(kernels, self.sensitivity())
+            tried.append((candidate, kernels, moments(self.samples, kernels, self.Y, dense=True)))
         squares = [float(extended.M[-1, -1]) for _, _, extended in tried]
         gains = [
             candidate.value / np.sqrt(square) if square > 0.0 else -np.inf
