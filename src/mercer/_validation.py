@@ -61,6 +61,15 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be positive; got {value!r}.")
 
 
+def are_positive(values: Any) -> bool:
+    """Whether a number, or all numbers of an array, are positive and finite."""
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.all((numbers > 0.0) & np.isfinite(numbers)))
+
+
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse a parameter that is not one of the values it can take.
 

@@ -22,7 +22,14 @@ from mercer._search.greedy_alignment import Growth, learn_families, learn_scaled
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array
-from mercer._validation import check_bool, check_choice, check_number, check_strength, warn
+from mercer._validation import (
+    are_positive,
+    check_bool,
+    check_choice,
+    check_number,
+    check_strength,
+    warn,
+)
 from mercer.kernels import Kernel
 
 _STAGEWISE_TOLERANCE = 1e-7
@@ -212,23 +219,18 @@ class ContinuousAlignment(KernelLearner):
     def _growth(self) -> Growth:
         """Return the settings of the greedy loop."""
         corrective = self.step == "corrective"
+        tolerance = STEP_TOLERANCE if corrective else _STAGEWISE_TOLERANCE
         normalize = corrective if self.normalize_families is None else self.normalize_families
         return Growth(
             corrective,
             self.tol,
             self.max_kernels,
             self.certificate,
-            search_tol=self._search_tol(),
+            search_tol=tolerance if self.search_tol is None else float(self.search_tol),
             normalize_families=bool(normalize),
             eps=self.eps,
             eta_max=self.eta_max,
         )
-
-    def _search_tol(self) -> float:
-        """Return the tolerance of gradient searches."""
-        if self.search_tol is not None:
-            return float(self.search_tol)
-        return STEP_TOLERANCE if self.step == "corrective" else _STAGEWISE_TOLERANCE
 
     def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
         """Return the strength of the penalty; `"auto"` selects it for kernels of several widths."""
@@ -258,7 +260,8 @@ class ContinuousAlignment(KernelLearner):
                 )
             return lengths
         kernel = data.kernel(self.scaling.kernel)
-        if not _has_lengths(kernel, n_features):
+        has_lengths = kernel.structure.n_widths in (1, n_features)
+        if not (has_lengths and kernel.relevance(n_features).all()):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
         self.scaler_ = scaler._fit_validated(data, self)
@@ -287,12 +290,6 @@ _NO_SCALER = (
 """Error message for a learner that yields no length for each feature."""
 
 
-def _has_lengths(kernel: Kernel, n_features: int) -> bool:
-    """Tell whether a kernel has one width, or one for each feature."""
-    n_widths = kernel.structure.n_widths
-    return n_widths in (1, n_features) and bool(kernel.relevance(n_features).all())
-
-
 def _check_scaling(scaling: Any) -> None:
     """Raise an error unless the scaling is a learner of one kernel, or positive lengths."""
     if scaling is None:
@@ -302,11 +299,7 @@ def _check_scaling(scaling: Any) -> None:
         return
     if hasattr(scaling, "fit"):
         raise ValueError(_NO_SCALER.format(scaling))
-    try:
-        lengths = np.asarray(scaling, dtype=float)
-    except (TypeError, ValueError):
-        lengths = np.zeros(1)
-    if not np.all((lengths > 0.0) & np.isfinite(lengths)):
+    if not are_positive(scaling):
         raise ValueError(
             "scaling must be a learner, or a positive and finite length for each feature; "
             f"got {scaling!r}."

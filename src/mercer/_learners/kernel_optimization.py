@@ -20,7 +20,7 @@ from mercer._search.kernel_search import optimize_kernel
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array
-from mercer._validation import check_choice, check_number, check_strength, warn
+from mercer._validation import are_positive, check_choice, check_number, check_strength, warn
 from mercer.kernels import Kernel
 
 
@@ -202,8 +202,8 @@ class KernelOptimization(KernelLearner):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("criterion", self.criterion, tuple(CRITERIA))
-        if self.start is not None:
-            _check_widths(self.start)
+        if self.start is not None and not (np.size(self.start) and are_positive(self.start)):
+            raise ValueError(f"start must hold positive and finite widths; got {self.start!r}.")
         check_number("tol", self.tol)
         check_number("max_iter", self.max_iter, whole=True, low=1)
         check_strength("width_penalty", self.width_penalty)
@@ -235,13 +235,3 @@ class KernelOptimization(KernelLearner):
             criterion, kernel, samples, target, forms=forms, random_state=self.random_state
         )
         return chosen, None
-
-
-def _check_widths(start: Any) -> None:
-    """Raise an error unless widths are positive and finite."""
-    try:
-        widths = np.asarray(start, dtype=float)
-    except (TypeError, ValueError):
-        widths = np.zeros(1)
-    if widths.size == 0 or not np.all((widths > 0.0) & np.isfinite(widths)):
-        raise ValueError(f"start must hold positive and finite widths; got {start!r}.")
