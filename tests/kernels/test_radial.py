@@ -106,7 +106,7 @@ def test_tiles_are_those_of_the_gram_matrix(kernel: Kernel) -> None:
     gram = kernel._gram_tiles(X)
     assert gram is not None
     for rows, columns in ((slice(0, 12), slice(0, 12)), (slice(2, 12), slice(12, 30))):
-        values, gradient = gram.tile(rows, columns)
+        values, gradient = gram(rows, columns)
         assert_allclose(values + 1.0, kernel(X)[rows, columns], rtol=0, atol=1e-14)
         assert np.all(values[X[rows][:, :1] == X[columns][:, 0]] == 0.0)
         expected = kernel.vjp(X[rows], P[rows, columns], X[columns])[1]

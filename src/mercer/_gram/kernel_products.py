@@ -16,7 +16,8 @@ from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles, rounding
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel, inner_product_columns
+from mercer.kernels._composition import inner_product_columns
+from mercer.kernels._kernel import Kernel
 
 
 class KernelProducts(ABC):

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from mercer._gram.samples import Samples, centered_features, check_finite
 from mercer._gram.tiles import Tile, map_tiles, rounding, working_memory
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel, inner_product_columns
+from mercer.kernels._composition import inner_product_columns
+from mercer.kernels._kernel import Kernel
 
 
 @dataclass(frozen=True)

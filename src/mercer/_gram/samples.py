@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
 from mercer._typing import Array, Features
+from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import center_of, centered_distances, inner, products, rows_squared
 from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, gram_tile_vjp, stack_values
-from mercer.kernels._radial import Distance, RadialFunction, radial_groups
+from mercer.kernels._radial import Distance, RadialFunction
 
 _CONSTANT_FEATURE = 1e-14
 """A feature that differs from its mean by at most this fraction of the mean is constant."""
@@ -320,7 +321,7 @@ def kernel_tiles(
 
     def ard_tile(tile: Tile) -> KernelTile:
         assert ard is not None
-        values, gradient = ard.tile(tile.rows, tile.columns)
+        values, gradient = ard(tile.rows, tile.columns)
         values = scaled(values + offset if offset else values, tile)
         return KernelTile(values, lambda P: gradient(scaled(P, tile)))
 

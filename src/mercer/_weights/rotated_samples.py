@@ -16,7 +16,8 @@ from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights
 from mercer.kernels import Linear, OnColumns
-from mercer.kernels._kernel import Kernel, inner_product_columns
+from mercer.kernels._composition import inner_product_columns
+from mercer.kernels._kernel import Kernel
 from mercer.losses import Squared
 from mercer.losses._loss import ROUNDING, Problems
 

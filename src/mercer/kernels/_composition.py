@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner, products, squared_distances
 from mercer.kernels._kernel import InnerProduct, Kernel, PrecomputedGram, Structure, stack_values
-from mercer.kernels._radial import radial_groups
+from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 
 class Composite(Kernel):
@@ -268,6 +268,35 @@ def shifted_blocks(
     for position, kernel in enumerate(kernels):
         if position not in grouped:
             yield position, kernel._shifted(X, Z)
+
+
+def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
+    """Groups of kernels that are functions of the same distance, which is computed once.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From each distance to the indices of its kernels and their functions. Kernels that are not
+        functions of a distance are left out.
+    """
+    groups: dict[Distance, list[tuple[int, Radial]]] = {}
+    for position, kernel in enumerate(kernels):
+        structure = kernel.structure
+        if isinstance(structure, RadialFunction):
+            groups.setdefault(structure.distance, []).append((position, structure.function))
+    return groups
+
+
+def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
+    """Columns whose inner product each bound kernel is; None if some kernel is not of this kind."""
+    structures = [kernel.structure for kernel in kernels]
+    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
+    return products if len(products) == len(structures) else None
 
 
 def trace_shares(weights: Array, traces: Array) -> Array:

@@ -293,12 +293,7 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
         sources = [sources]
     if not sources:
         raise ValueError("The dictionary of kernels is empty.")
-    return [
-        base
-        for source in sources
-        for kernel in as_kernel(source).expand(X)
-        for base in [kernel.bind(X)]
-    ]
+    return [kernel.bind(X) for source in sources for kernel in as_kernel(source).expand(X)]
 
 
 def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
@@ -333,11 +328,12 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
             right, second = _sklearn_relevance(kernel.k2, n_features)
             if isinstance(kernel, gp.Sum):
                 return left + right, first + second
-            return _factor(second) * left + _factor(first) * right, first * second
+            # A part of value zero, such as an inner product, counts as one, as in `Product`.
+            return (second or 1.0) * left + (first or 1.0) * right, first * second
         case gp.Exponentiation():
             relevance, value = _sklearn_relevance(kernel.kernel, n_features)
             power = kernel.exponent
-            return power * _factor(value) ** (power - 1.0) * relevance, value**power
+            return power * (value or 1.0) ** (power - 1.0) * relevance, value**power
         case gp.ConstantKernel():
             return nothing, float(kernel.constant_value)
         case gp.DotProduct():
@@ -356,8 +352,3 @@ def _inverse_squares(kernel: Any, n_features: int) -> Array:
     if lengths.size not in (1, n_features):
         raise ValueError(f"{kernel} has {lengths.size} length scales; got {n_features} features.")
     return np.asarray(lengths**-2.0)
-
-
-def _factor(value: float) -> float:
-    """Value at distance zero, a factor of the other part's relevance; one if it is zero."""
-    return value or 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels._minkowski import minkowski_squared
+from mercer.kernels._minkowski import minkowski_squared, slices
 
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 """A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
@@ -15,7 +15,8 @@ Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 _CANCELLED = 1e-11
 """A squared distance below this fraction of a row's squared norm has few digits left if it is
 computed from inner products; and a smaller part of the largest one is zero up to rounding."""
-
+_PAIRS_AT_ONCE = 4096
+"""Number of pairs of rows whose differences are in memory at a time."""
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
@@ -82,14 +83,12 @@ def squared_distances(
     return centered_distances(*subtract_center(X, Z), start, norm)
 
 
-def center_of(X: Array, n_rows: int = 100) -> Array:
-    """Robust center of a table: the medians of features over some of the rows.
+def center_of(X: Array) -> Array:
+    """Robust center of a table: the medians of features over about a hundred of the rows.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-    n_rows : int, default=100
-        About this many rows are read, evenly spaced.
 
     Returns
     -------
@@ -99,7 +98,7 @@ def center_of(X: Array, n_rows: int = 100) -> Array:
     -----
     A single distant row moves the mean away from all others, whose distances then lose digits.
     """
-    return np.asarray(np.median(X[:: max(len(X) // n_rows, 1)], axis=0))
+    return np.asarray(np.median(X[:: max(len(X) // 100, 1)], axis=0))
 
 
 def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
@@ -154,8 +153,6 @@ def recompute_cancelled(
     Z: Features,
     squares: tuple[Array, Array],
     start: int | None,
-    *,
-    n_pairs: int = 4096,
 ) -> None:
     """Replace distances that are rounding errors of inner products by those of differences.
 
@@ -171,8 +168,6 @@ def recompute_cancelled(
         Squared norms of the rows of `X` and `Z`.
     start : int or None
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
-    n_pairs : int, default=4096
-        Number of pairs of rows whose differences are in memory at a time.
     """
     if start is not None:
         rows = np.arange(X.shape[0])
@@ -189,14 +184,11 @@ def recompute_cancelled(
     differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
-    for first in range(0, i.size, n_pairs):
-        some = slice(first, first + n_pairs)
+    for some in slices(i.size, _PAIRS_AT_ONCE):
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 
-def log_interval(
-    bounds: Bounds, *, zero_allowed: bool = False, smallest_ratio: float = 1e-6
-) -> Array | None:
+def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
     """Natural logarithms of the ends of a given interval; None if it is derived from the data.
 
     Parameters
@@ -204,9 +196,7 @@ def log_interval(
     bounds : "data" or (float, float)
         Lower and upper end, in the parameter's own unit.
     zero_allowed : bool, default=False
-        Whether the lower end may be zero.
-    smallest_ratio : float, default=1e-6
-        A lower end of zero stands for this fraction of the upper end.
+        Whether the lower end may be zero, which stands for a millionth of the upper end.
 
     Returns
     -------
@@ -224,7 +214,7 @@ def log_interval(
     except (TypeError, ValueError):
         raise ValueError(f'bounds must be "data" or a pair (low, high); got {bounds!r}.') from None
     if zero_allowed and low == 0.0:
-        low = smallest_ratio * high
+        low = 1e-6 * high
     if not (np.isfinite(low) and np.isfinite(high) and low > 0):
         raise ValueError(f"bounds must be positive and finite; got {bounds!r}.")
     if low > high:
@@ -234,19 +224,16 @@ def log_interval(
     return np.log([low, high])
 
 
-def distance_range(
-    X: Features, norm: float = 2.0, *, quantile: float = 0.01
-) -> tuple[float, float]:
+def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
     """A small and the largest positive distance between samples.
+
+    The small distance is the hundredth quantile, so that near duplicates do not count.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     norm : float, default=2.0
         p of the distance |x - z|_p.
-    quantile : float, default=0.01
-        The small distance is this quantile of the positive ones, so that near duplicates do not
-        count.
 
     Returns
     -------
@@ -259,7 +246,7 @@ def distance_range(
     from the mean, so that the result does not depend on the order of rows.
     """
     positive = _positive_squared(X, norm)
-    low = np.sqrt(np.quantile(positive, quantile))
+    low = np.sqrt(np.quantile(positive, 0.01))
     return float(low), float(np.sqrt(positive.max()))
 
 
@@ -279,12 +266,12 @@ def median_distance(X: Features, norm: float = 2.0) -> float:
     return float(np.median(np.sqrt(_positive_squared(X, norm))))
 
 
-def _positive_squared(X: Features, norm: float, n_rows: int = 300) -> Array:
-    """Positive squared distances between at most `n_rows` samples; a one where there are none."""
-    if X.shape[0] > n_rows:
+def _positive_squared(X: Features, norm: float) -> Array:
+    """Positive squared distances between at most 300 samples; a one where there are none."""
+    if X.shape[0] > 300:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
-        ranks = np.linspace(0, X.shape[0] - 1, n_rows).round().astype(int)
+        ranks = np.linspace(0, X.shape[0] - 1, 300).round().astype(int)
         X = X[np.argsort(from_mean, kind="stable")[ranks]]
     squared = squared_distances(X, norm=norm)
     positive = squared[squared > _CANCELLED * squared.max()]

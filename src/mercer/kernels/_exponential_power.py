@@ -82,28 +82,15 @@ class ExponentialPower(Stationary):
     power_bounds: ExponentBounds = "fixed"
     norm_bounds: ExponentBounds = "fixed"
 
-    @property
-    def theta(self) -> Array:
-        """Logarithm of each width, then of the power and of the norm if these are searched."""
-        shapes = [float(getattr(self, name)) for name in self._searched()]
-        return np.append(super().theta, np.log(shapes))
-
     def with_theta(self, theta: Array) -> Self:
         """The same kernel with other widths, and another power and norm if they are searched."""
-        theta = np.atleast_1d(np.asarray(theta, dtype=float))
-        names = self._searched()
-        n_widths = theta.size - len(names)
-        shapes = dict(zip(names, np.exp(theta[n_widths:]).tolist(), strict=True))
-        for name, largest in (("norm", 2.0), ("power", shapes.get("norm", self.norm))):
-            if name in shapes and np.isclose(shapes[name], largest, rtol=1e-12, atol=0.0):
-                shapes[name] = float(largest)
-        return self._replaced(bandwidth=self._bandwidth_of(theta[:n_widths]), **shapes)
-
-    def log_bounds(self, X: Features) -> Array:
-        """Interval of each log-width, then of the searched power's and norm's logarithms."""
-        searched = self._searched()
-        widths = self._width_bounds(X, self.theta.size - len(searched))
-        return np.vstack([widths, *searched.values()])
+        changed = super().with_theta(theta)
+        # Rounding must not carry a norm above two, or a power above the norm.
+        if np.isclose(changed.norm, 2.0, rtol=1e-12, atol=0.0):
+            changed.norm = 2.0
+        if np.isclose(changed.power, changed.norm, rtol=1e-12, atol=0.0):
+            changed.power = changed.norm
+        return changed
 
     def describe(self) -> str:
         """Name, power, norm and width."""
@@ -112,10 +99,10 @@ class ExponentialPower(Stationary):
 
     def _scale(self) -> float | Array:
         check_exponents(self.power, self.norm)
-        self._searched()
+        self._shapes()
         return super()._scale()
 
-    def _searched(self) -> dict[str, Array]:
+    def _shapes(self) -> dict[str, Array]:
         """Logarithms of the ends of the intervals of the parameters that are searched, by name."""
         given = {"power": self.power_bounds, "norm": self.norm_bounds}
         ends = {name: _ends(f"{name}_bounds", bounds) for name, bounds in given.items()}
@@ -129,15 +116,15 @@ class ExponentialPower(Stationary):
         return {name: np.log(pair) for name, pair in ends.items() if pair is not None}
 
     def _spread_exponent(self) -> float:
-        searched = self._searched()
+        searched = self._shapes()
         largest = float(np.exp(searched["power"][1])) if "power" in searched else self.power
         return min(max(1.0 / largest, 1.0), 10.0)
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
-        searched = self._searched()
+        searched = self._shapes()
         if not searched:
             return ()
-        powers = _half_power(u, self.power)
+        powers = u ** (0.5 * self.power)
         values = np.exp(-powers)
         slopes = {}
         if "power" in searched:
@@ -151,14 +138,14 @@ class ExponentialPower(Stationary):
         return tuple(slopes.values())
 
     def _from_scaled(self, u: Array) -> Array:
-        u = _half_power(u, self.power, out=u)
+        u **= 0.5 * self.power
         np.negative(u, out=u)
         return np.expm1(u, out=u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         if self.power == 2.0:
             return -1.0 - shifted
-        slope = _half_power(u, self.power)
+        slope = u ** (0.5 * self.power)
         slope *= shifted + 1.0
         slope *= -0.5 * self.power
         return np.divide(slope, u, out=np.zeros_like(u), where=u > 0)
@@ -252,12 +239,3 @@ def _ends(name: str, bounds: Any) -> tuple[float, float] | None:
     log_interval(bounds)
     low, high = bounds
     return float(low), float(high)
-
-
-def _half_power(u: Array, power: float, out: Array | None = None) -> Array:
-    """u^(power / 2), the power of a distance from its square."""
-    if power == 2.0:
-        return np.copy(u) if out is None else out
-    if power == 1.0:
-        return np.sqrt(u, out=out)
-    return np.power(u, 0.5 * power, out=out)

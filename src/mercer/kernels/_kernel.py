@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -13,7 +13,6 @@ from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
-from mercer.kernels._radial_tiles import RadialTiles
 
 if TYPE_CHECKING:
     from mercer.kernels._composition import Product, WeightedSum
@@ -26,6 +25,10 @@ N_STARTS = 9
 
 Columns: TypeAlias = tuple[int, ...] | None
 """Positions of columns of a table, None for all of them."""
+
+GramTiles: TypeAlias = Callable[[slice, slice], tuple[Array, Callable[[Array], Array]]]
+"""From some rows and columns of a Gram matrix to its values there, less the offset, and to a
+function from P, of the same shape, to the derivatives of <P, K> in the log-parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,7 +342,7 @@ class Kernel(BaseEstimator):
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
-    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+    def _gram_tiles(self, X: Features) -> GramTiles | None:
         """Tiles that share distances between values and gradient; None if there are none."""
         return None
 
@@ -376,13 +379,6 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
     if isinstance(structure, PrecomputedGram):
         return structure.from_stack(stack)
     raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
-
-
-def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
-    """Columns whose inner product each bound kernel is; None if some kernel is not of this kind."""
-    structures = [kernel.structure for kernel in kernels]
-    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
-    return products if len(products) == len(structures) else None
 
 
 def _content(value: Any) -> Any:

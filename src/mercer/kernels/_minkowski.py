@@ -19,6 +19,8 @@ from mercer._typing import Array, Features
 _BLOCK = (4, 32, 256)
 """Numbers of features, rows and columns whose differences are computed at once, so that they stay
 in the cache."""
+_DENSE_COLUMNS = 512
+"""Number of columns of a sparse table that are dense at once."""
 
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
@@ -93,6 +95,32 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
     for rows, columns, some, powers in _difference_powers(X, Z, norm):
         totals[some] += powers.reshape(len(powers), -1) @ W[rows, columns].ravel()
     return totals
+
+
+def weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) -> Array:
+    """Each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
+
+    In the Euclidean norm it is sum_ij W_ij (x_iz - z_jz)^2 for feature z, of centered rows. In
+    other norms u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and the part of a feature is its fraction
+    of s.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    W : ndarray of shape (n_samples_x, n_samples_z)
+        May be overwritten.
+    u : ndarray of shape (n_samples_x, n_samples_z)
+    norm : float
+        p.
+    """
+    if norm != 2.0:
+        W *= u ** (1.0 - 0.5 * norm)
+        return weighted_powers(X, W, Z, norm)
+    if sp.issparse(X):
+        cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
+        return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
+    cross = np.einsum("iz,iz->z", X, W @ Z)
+    return (X * X).T @ W.sum(axis=1) + (Z * Z).T @ W.sum(axis=0) - 2.0 * cross
 
 
 @dataclass(frozen=True)
@@ -182,7 +210,8 @@ def _powers(X: Array, Z: Array, norm: float) -> Array:
     return total
 
 
-def _slices(stop: int, size: int) -> list[slice]:
+def slices(stop: int, size: int) -> list[slice]:
+    """The integers up to `stop` in slices of at most `size` of them."""
     return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
 
 
@@ -191,11 +220,11 @@ def _difference_powers(
 ) -> Iterator[tuple[slice, slice, slice, Array]]:
     """Yield rows of X, rows of Z, features, and |x_j - z_j|^p in a buffer that is reused."""
     features, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-    for rows in _slices(len(X), _BLOCK[1]):
-        for columns in _slices(len(Z), _BLOCK[2]):
+    for rows in slices(len(X), _BLOCK[1]):
+        for columns in slices(len(Z), _BLOCK[2]):
             shape = (_BLOCK[0], rows.stop - rows.start, columns.stop - columns.start)
             buffer = np.empty(shape)
-            for some in _slices(len(features), _BLOCK[0]):
+            for some in slices(len(features), _BLOCK[0]):
                 powers = buffer[: some.stop - some.start]
                 np.subtract(features[some, rows, None], others[some, None, columns], out=powers)
                 yield rows, columns, some, _absolute_power(powers, norm)
@@ -226,24 +255,20 @@ def log_weighted_powers(X: Features, Z: Features, norm: float) -> Array:
 def _absolute_power(values: Array, exponent: float) -> Array:
     """|v|^p, in place."""
     np.abs(values, out=values)
-    if exponent == 1.0:
-        return values
-    if exponent == 0.5:
-        return np.sqrt(values, out=values)
     if exponent == 1.5:
         return np.multiply(values, np.sqrt(values), out=values)
-    return np.power(values, exponent, out=values)
+    values **= exponent
+    return values
 
 
 def _over_dense_columns(
-    X: Features, Z: Features, function: Callable[[Array, Array], Array], size: int = 512
+    X: Features, Z: Features, function: Callable[[Array, Array], Array]
 ) -> Array:
-    """Sum of a function of columns over those with stored values, `size` dense ones at a time."""
+    """Sum of a function of columns over those with stored values, some dense ones at a time."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
-    for start in range(0, used.size, size):
-        block = slice(start, start + size)
+    for block in slices(used.size, _DENSE_COLUMNS):
         total += function(X[:, block].toarray(), Z[:, block].toarray())
     return total
 

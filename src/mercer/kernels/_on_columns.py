@@ -12,9 +12,8 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
-from mercer.kernels._kernel import InnerProduct, Kernel, Structure
+from mercer.kernels._kernel import GramTiles, InnerProduct, Kernel, Structure
 from mercer.kernels._radial import RadialFunction
-from mercer.kernels._radial_tiles import RadialTiles
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -55,7 +54,7 @@ class OnMapped(Composite):
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._mapped(X), P, self._mapped(Z), start)
 
-    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+    def _gram_tiles(self, X: Features) -> GramTiles | None:
         return self.kernel._gram_tiles(self._mapped(X))
 
 
@@ -262,10 +261,6 @@ def column_positions(X: Features, columns: Any) -> list[int]:
         positions = np.arange(n_features)[ends].tolist()
     else:
         entries = [columns] if np.ndim(columns) == 0 else list(columns)
-        if entries and set(map(type, entries)) == {int}:
-            places = np.array(entries)
-            if (-n_features <= places).all() and (places < n_features).all():
-                return (places % n_features).tolist()
         if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
             if len(entries) != n_features:
                 raise ValueError(

@@ -1,7 +1,7 @@
 """Kernels of one distance: their base classes, and the Gaussian kernel."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -17,12 +17,13 @@ from mercer.kernels._distances import (
     inner,
     log_interval,
     median_distance,
+    rows_squared,
     scaled_features,
     squared_distances,
     subtract_center,
 )
-from mercer.kernels._kernel import N_STARTS, Columns, Kernel, Structure
-from mercer.kernels._radial_tiles import RadialTiles, weighted_squares
+from mercer.kernels._kernel import N_STARTS, Columns, GramTiles, Kernel, Structure
+from mercer.kernels._minkowski import weighted_squares
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
@@ -61,9 +62,6 @@ class Radial(Kernel):
 
     norm: float = 2.0
     """p of the distance |x - x'|_p; two, the Euclidean distance, unless it is a parameter."""
-
-    gradient_reads_distances: ClassVar[bool] = True
-    """Whether derivatives need distances, rather than the kernel's values alone."""
 
     @property
     def structure(self) -> Structure:
@@ -150,18 +148,33 @@ class Radial(Kernel):
         u = centered_distances(X, Z, start, self.norm)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())
+        return value, self._gradient(P, u, shifted, X, Z)
+
+    def _gradient(self, P: Array, u: Array, shifted: Array, X: Features, Z: Features) -> Array:
+        """Derivatives of <P, K> in the log-parameters, given scaled distances and features."""
         weighted = self._slope(u, shifted)
         weighted *= P
         if np.ndim(self._scale()) == 0:
             squares = np.array([inner(weighted, u)])
         else:
             squares = weighted_squares(X, weighted, Z, u, self.norm)
-        return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
+        return np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
-    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+    def _gram_tiles(self, X: Features) -> GramTiles | None:
         if sp.issparse(X) or np.ndim(self._scale()) == 0:
             return None
-        return RadialTiles(self, X)
+        # Features are scaled and squared once for the whole table.
+        X = self._scaled(X)
+        X, _ = subtract_center(X, X)
+        norms = rows_squared(X)
+
+        def tile(rows: slice, columns: slice) -> tuple[Array, Callable[[Array], Array]]:
+            here, there, squares = X[rows], X[columns], (norms[rows], norms[columns])
+            u = centered_distances(here, there, 0 if rows == columns else None, self.norm, squares)
+            shifted = self._from_scaled(u.copy())
+            return shifted, lambda P: self._gradient(P, u, shifted, here, there)
+
+        return tile
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         """Derivatives of <P, K> in the log-parameters other than widths, given scaled features."""
@@ -189,28 +202,6 @@ class RadialFunction(Structure):
     def distance(self) -> Distance:
         """The distance that the kernel is a function of."""
         return Distance(self.columns, self.norm)
-
-
-def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
-    """Groups of kernels that are functions of the same distance, which is computed once.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-
-    Returns
-    -------
-    dict
-        From each distance to the indices of its kernels and their functions. Kernels that are not
-        functions of a distance are left out.
-    """
-    groups: dict[Distance, list[tuple[int, Radial]]] = {}
-    for position, kernel in enumerate(kernels):
-        structure = kernel.structure
-        if isinstance(structure, RadialFunction):
-            groups.setdefault(structure.distance, []).append((position, structure.function))
-    return groups
 
 
 @dataclass(eq=False, repr=False)
@@ -247,22 +238,29 @@ class Stationary(Radial):
 
     @property
     def theta(self) -> Array:
-        """Logarithm of each width, shape (1,) or (n_features,)."""
-        return np.atleast_1d(np.log(self._scale()))
+        """Logarithm of each width, then of the other parameters that are learned."""
+        log_widths = np.log(self._scale())
+        return np.append(log_widths, [np.log(getattr(self, name)) for name in self._shapes()])
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other widths.
+        """The same kernel with other widths and other learned parameters.
 
         Parameters
         ----------
-        theta : array-like of shape (1,) or (n_features,)
-            Logarithms of the widths.
+        theta : array-like of shape (n_theta,)
+            Logarithms of the widths, then of the other parameters.
         """
-        return self._replaced(bandwidth=self._bandwidth_of(np.atleast_1d(theta)))
+        theta, names = np.atleast_1d(np.asarray(theta, dtype=float)), self._shapes()
+        n_widths = theta.size - len(names)
+        shapes = dict(zip(names, np.exp(theta[n_widths:]).tolist(), strict=True))
+        single = np.ndim(self.bandwidth) == 0 and n_widths == 1
+        bandwidth = float(np.exp(theta[0])) if single else np.exp(theta[:n_widths])
+        return self._replaced(bandwidth=bandwidth, **shapes)
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval of each log-width, shape (n_theta, 2)."""
-        return self._width_bounds(X, self.theta.size)
+        """Interval of each log-width, then of the other log-parameters, shape (n_theta, 2)."""
+        shapes = self._shapes()
+        return np.vstack([self._width_bounds(X, self.theta.size - len(shapes)), *shapes.values()])
 
     def starts(self, X: Features) -> Array:
         """Nine widths common to all features, in the interval of a single width, (9, n_theta)."""
@@ -327,10 +325,9 @@ class Stationary(Radial):
             raise ValueError(f"bandwidth must be positive and finite; got {self.bandwidth!r}.")
         return float(scale) if scale.ndim == 0 else scale
 
-    def _bandwidth_of(self, theta: Array) -> float | Array:
-        if np.ndim(self.bandwidth) == 0 and theta.size == 1:
-            return float(np.exp(theta[0]))
-        return np.exp(theta)
+    def _shapes(self) -> dict[str, Array]:
+        """Intervals of the logarithms of learned parameters other than widths, by name."""
+        return {}
 
     def _replaced(self, **changes: Any) -> Self:
         return type(self)(**{**self.get_params(deep=False), **changes})
@@ -384,8 +381,6 @@ class Gaussian(Stationary):
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
-
-    gradient_reads_distances = False
 
     def _from_scaled(self, u: Array) -> Array:
         np.negative(u, out=u)

@@ -120,44 +120,31 @@ class RationalQuadratic(Stationary):
     _: KW_ONLY
     alpha: float = 1.0
 
-    @property
-    def theta(self) -> Array:
-        """Logarithm of each width, then of alpha."""
-        return np.append(super().theta, np.log(self._shape()))
-
-    def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other widths and another alpha."""
-        theta = np.asarray(theta, dtype=float)
-        return self._replaced(
-            bandwidth=self._bandwidth_of(theta[:-1]), alpha=float(np.exp(theta[-1]))
-        )
-
-    def log_bounds(self, X: Features) -> Array:
-        """Interval of each log-width, then of log alpha."""
-        widths = self._width_bounds(X, self.theta.size - 1)
-        return np.vstack([widths, np.log([0.01, 100.0])])
-
     def describe(self) -> str:
         """Name, width and alpha."""
         return f"{super().describe()}, alpha {self.alpha:.3g}"
 
-    def _shape(self) -> float:
+    def _shapes(self) -> dict[str, Array]:
+        self._checked_alpha()
+        return {"alpha": np.log([0.01, 100.0])}
+
+    def _checked_alpha(self) -> float:
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha must be positive and finite; got {self.alpha!r}.")
         return float(self.alpha)
 
     def _from_scaled(self, u: Array) -> Array:
-        alpha = self._shape()
+        alpha = self._checked_alpha()
         u /= alpha
         np.log1p(u, out=u)
         u *= -alpha
         return np.expm1(u, out=u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
-        return -(1.0 + shifted) / (1.0 + u / self._shape())
+        return -(1.0 + shifted) / (1.0 + u / self._checked_alpha())
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
-        alpha = self._shape()
+        alpha = self._checked_alpha()
         ratio = u / alpha
         log = np.log1p(ratio)
         return (alpha * inner(P, np.exp(-alpha * log) * (ratio / (1.0 + ratio) - log)),)
