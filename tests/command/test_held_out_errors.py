@@ -28,6 +28,12 @@ def test_extremes() -> None:
     assert error_interval("regression", np.array([4.0])) == (2.0, 0.0, np.inf)
 
 
+def test_intervals_of_root_mean_squared_errors_have_the_unit_of_the_response() -> None:
+    losses = np.random.default_rng(0).random(30)
+    scaled = error_interval("regression", 1e6 * losses)
+    np.testing.assert_allclose(scaled, 1e3 * np.array(error_interval("regression", losses)))
+
+
 def test_chance_is_not_better() -> None:
     rng = np.random.default_rng(1)
     losses = rng.random(200)

@@ -182,13 +182,16 @@ def test_a_machine_predicts_new_samples() -> None:
     )
 
 
-def test_predictions_are_fitted_to_the_indicators() -> None:
+@pytest.mark.parametrize("weights", [np.ones(60), np.linspace(0.1, 4.0, 60)])
+def test_predictions_are_fitted_to_the_indicators(weights: np.ndarray) -> None:
     X, y = problem(60)
-    target = encode_target(labels(y), classification=True)
-    found, _ = best_machine(X, target)
-    assert_allclose(found.deviations.mean(axis=0), 0.0, atol=1e-12)
+    target = encode_target(labels(y), classification=True, weights=weights)
+    found, solver = best_machine(X, target)
+    assert_allclose(weights @ found.deviations, 0.0, atol=1e-10)
     rest = target.values - target.mean - found.deviations
-    assert_allclose(np.sum(found.deviations * rest), 0.0, atol=1e-9)
+    assert_allclose(weights @ np.sum(found.deviations * rest, axis=1), 0.0, atol=1e-9)
+    wrong = (found.deviations / solver.slope + solver.center).argmax(axis=1) != target.codes
+    assert_allclose(found.loo_error, np.average(wrong, weights=weights))
     repeated = found.left_out_deviations(viewed(X, target.codes, target))
     assert_allclose(repeated, found.deviations, atol=1e-9)
 
