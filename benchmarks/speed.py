@@ -364,17 +364,8 @@ def command(repeats: int) -> Iterator[Record]:
     yield Record("mercer --help", "under 1 s", figures | spread("command s", times["command"]))
 
 
-BENCHMARKS: dict[str, Callable[[int], Iterator[Record]]] = {
-    "ca1d": ca1d,
-    "alignf": alignf,
-    "memory": memory,
-    "gradient": gradient,
-    "norms": norms,
-    "two_stage": two_stage,
-    "cand": cand,
-    "package": package,
-    "command": command,
-}
+_BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, package, command)
+BENCHMARKS = {benchmark.__name__: benchmark for benchmark in _BENCHMARKS}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -383,15 +374,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
 
 
-def run_benchmarks(
-    description: str, benchmarks: dict[str, Callable[[int], Iterator[Record]]]
-) -> None:
+def main() -> None:
     """Run the benchmarks that the command line names, and print or write their figures."""
-    names, options = command_line(description, benchmarks, add_options)
+    names, options = command_line(__doc__, BENCHMARKS, add_options)
     records = []
     with threadpool_limits(THREADS):
         for name in names:
-            for record in benchmarks[name](options.repeats):
+            for record in BENCHMARKS[name](options.repeats):
                 print(record, flush=True)
                 records.append(asdict(record))
     if options.json:
@@ -399,4 +388,4 @@ def run_benchmarks(
 
 
 if __name__ == "__main__":
-    run_benchmarks(__doc__, BENCHMARKS)
+    main()
