@@ -13,7 +13,7 @@ pytest.importorskip("skops.io")
 
 from mercer_command.app import app  # noqa: E402
 from mercer_command.columns import recognize_columns  # noqa: E402
-from mercer_command.report import Figure, Section  # noqa: E402
+from mercer_command.output import Figure, Section  # noqa: E402
 from mercer_command.table_files import read_cells  # noqa: E402
 
 Run = Callable[..., Any]

@@ -1,10 +1,11 @@
-"""What the columns of a table hold, how their cells are read, and how they are used."""
+"""What the columns of a table hold, how they are read and used, and files of a user's choices."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,8 +13,11 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of
 from mercer_command import text_columns
-from mercer_command.messages import InputError, listing
+from mercer_command.app import CHOICES
+from mercer_command.files import write_table
+from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.notation import READABLE
+from mercer_command.table_files import read_cells
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
@@ -121,19 +125,15 @@ def recognize_columns(
         If a column cannot be read as the user chose.
     """
     choices = choices or {}
-    text = [name for name in frame.columns if text_columns.is_text(frame[name])]
-    wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {
-        name: (read_as(choices[name].role), choices[name].format) if name in choices else (None, "")
-        for name in text
-    }
-    readings = text_columns.cell_readings(frame[text], wanted, separator=separator)
+    wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
+    readings = text_columns.cell_readings(frame, wanted, separator=separator)
     typed: dict[str, pd.Series[Any]] = {}
     columns = []
     for name in frame.columns:
         values, column, found = frame[name], Column(name, "number"), None
         if name in readings:
-            values = text_columns.parse_cells(frame[name], readings[name])
-            column = _read_column(name, frame[name], values, readings[name])
+            values, odd = text_columns.parse_cells(frame[name], readings[name])
+            column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
@@ -144,11 +144,9 @@ def recognize_columns(
     return pd.DataFrame(typed, index=frame.index), columns
 
 
-def _read_column(
-    name: str, cells: pd.Series[Any], values: pd.Series[Any], reading: text_columns.CellReading
-) -> Column:
-    """Describe how the cells of a column of text were read."""
-    warnings, odd = reading.warnings, text_columns.unreadable(cells, values, reading)
+def _read_column(name: str, odd: pd.Series[Any], reading: text_columns.CellReading) -> Column:
+    """Describe how the cells of a column of text were read, but for the odd ones."""
+    warnings = reading.warnings
     if len(odd):
         verb = "cell counts" if len(odd) == 1 else "cells count"
         named = listing(odd.drop_duplicates(), most=4)
@@ -224,9 +222,8 @@ def _numbers_rows(name: str, values: pd.Series[Any]) -> str | None:
         numbers = convert(values.to_frame(name), "number")[:, 0]
     except ValueError:  # Infinite numbers measure, and are refused where the column is used.
         return None
-    if len(numbers) < 3 or not np.all(numbers == np.round(numbers)):
-        return None
-    if len(np.unique(numbers)) < len(numbers):
+    are_whole = np.all(numbers == np.round(numbers))
+    if len(numbers) < 3 or not are_whole or len(np.unique(numbers)) < len(numbers):
         return None
     # Consecutive numbers may be years, which identify nothing.
     is_year = numbers.min() >= 1800 and numbers.max() <= 2200
@@ -252,3 +249,62 @@ def left_out_notes(columns: Sequence[Column]) -> list[str]:
         f"{'columns' if len(names) > 1 else 'column'} {reason}: {listing(names)}"
         for reason, names in reasons.items()
     ]
+
+
+def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
+    """Read a table of names, roles and formats of columns.
+
+    Parameters
+    ----------
+    path : Path or None
+        CSV with the columns ``name``, ``role`` and, if needed, ``format``. There are no choices
+        if None.
+    names : sequence of str
+        The names of the columns of the table.
+
+    Returns
+    -------
+    dict of str to Choice
+        Without the columns whose role is empty.
+
+    Raises
+    ------
+    InputError
+        If the file has other columns, an unknown role, or the name of no column.
+    """
+    if path is None:
+        return {}
+    frame = read_cells(path).frame
+    if list(frame.columns)[:2] != ["name", "role"]:
+        raise InputError(f"{path} must have the columns name, role, format")
+    choices = {}
+    for row in frame.itertuples(index=False):
+        name, role, notation = [*(str(cell).strip() for cell in row[:3]), ""][:3]
+        # A name that a spreadsheet would take for a formula was written behind an apostrophe.
+        name = name.removeprefix("'") if name not in names else name
+        if name not in names:
+            named = f"{path} names a column '{shown(name)}'"
+            raise InputError(f"{named}, and the table has {listing(names)}")
+        if role:
+            choices[name] = Choice(checked_name("role", role, CHOICES), notation)  # type: ignore[arg-type]
+    return choices
+
+
+def write_choices(columns: Iterable[Column], path: Path) -> None:
+    """Write how columns were recognized, in the form that `read_choices` reads.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+    path : Path
+    """
+    rows = [
+        (
+            column.name,
+            column.role if column.role in CHOICES else "ignored",
+            column.format if column.role in ("number", "date", "time") else "",
+            column.describe(),
+        )
+        for column in columns
+    ]
+    write_table(pd.DataFrame(rows, columns=["name", "role", "format", "recognized"]), path)

@@ -1,6 +1,6 @@
 """What the commands do, once their options are parsed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,20 @@ from mercer_command import (
     app,
     figures,
     files,
-    fitting,
     held_out_figures,
     messages,
     methods,
+    models,
+    output,
     sections,
     streaming,
     table_files,
-    terminal,
 )
-from mercer_command.columns import recognize_columns
+from mercer_command.columns import read_choices, recognize_columns, write_choices
 from mercer_command.held_out_errors import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
-from mercer_command.prediction import predict_file
+from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, Rows, as_problem, splits
-from mercer_command.report import Section, Text, write_page
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -60,8 +59,8 @@ def predict(given: app.Predict) -> None:
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
-        with terminal.progress_bar() as bar:
-            n_rows, found = predict_file(
+        with output.progress_bar() as bar:
+            n_rows, found = models.predict_file(
                 model,
                 given.table,
                 given.out,
@@ -69,8 +68,8 @@ def predict(given: app.Predict) -> None:
                 on_start=lambda n_rows: bar.step("predicting", n_rows),
                 on_rows=bar.advance,
             )
-    terminal.print_notes([*notes, *found])
-    terminal.print_line(f"{n_rows:,} predictions in {given.out}")
+    output.print_notes([*notes, *found])
+    output.print_line(f"{n_rows:,} predictions in {given.out}")
 
 
 def explain(given: app.Explain) -> None:
@@ -79,7 +78,7 @@ def explain(given: app.Explain) -> None:
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
-        trial = fitting.explain(
+        trial = models.explain(
             files.load_model(given.model), table_files.read_cells(given.table), given.seed
         )
         described = sections.describe_trial(trial)
@@ -89,10 +88,7 @@ def explain(given: app.Explain) -> None:
             page = [*_notes(notes), *predictions, *figures.dependence_section(trial), *found]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
-    terminal.print_line(f"{shown(trial.name)}: {described}")
-    terminal.show(found)
-    terminal.print_notes(notes)
-    terminal.show_files(report=given.report)
+    _finish(f"{shown(trial.name)}: {described}", found, notes, {"report": given.report})
 
 
 def columns(given: app.Columns) -> None:
@@ -100,11 +96,11 @@ def columns(given: app.Columns) -> None:
     files.check_outputs(given.out, inputs=(given.table,))
     cells = table_files.read_cells(given.table)
     _, found = recognize_columns(cells.frame, separator=cells.separator)
-    terminal.show([sections.columns_section(found, n_shown=None)])
-    terminal.print_notes(cells.notes)
+    output.show([sections.columns_section(found, n_shown=None)])
+    output.print_notes(cells.notes)
     if given.out is not None:
-        table_files.write_choices(found, given.out)
-        terminal.show_files(columns=given.out)
+        write_choices(found, given.out)
+        output.print_line(f"columns in {given.out}")
 
 
 def compare(given: app.Compare) -> None:
@@ -118,11 +114,12 @@ def compare(given: app.Compare) -> None:
     methods.check_fit(names, problem.task)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    slow = [name for name in names if name not in methods.feasible(names, n_rows)]
-    if given.methods is None and slow:
-        names = methods.feasible(names, n_rows)
-        note = f"these methods are left out because {n_rows:,} rows take long: {listing(slow)}"
-        terminal.print_notes([note])
+    feasible = methods.feasible(names, n_rows)
+    if given.methods is None and len(feasible) < len(names):
+        slow = listing(name for name in names if name not in feasible)
+        note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
+        output.print_notes([note])
+        names = feasible
     methods.check_size(names, n_rows)
     _compare(problem, names, rows, csv=given.csv, report=given.report, seed=given.seed)
 
@@ -141,12 +138,12 @@ def demo(given: app.Demo) -> None:
     fitted = app.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
-        terminal.print_line("The option --report demo.html writes a report with figures.")
+        output.print_line("The option --report demo.html writes a report with figures.")
 
 
 def _problem(given: app.Fit | app.Compare) -> Problem:
     cells = table_files.read_cells(given.table)
-    choices = table_files.read_choices(given.columns, list(cells.frame.columns))
+    choices = read_choices(given.columns, list(cells.frame.columns))
     return as_problem(cells, given.target, given.task, choices=choices)
 
 
@@ -155,8 +152,9 @@ def _fit(
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
+    described = sections.describe_problem(problem)
     failures, written = list[str](), dict[str, Path | None]()
-    with terminal.progress_bar() as bar:
+    with output.progress_bar() as bar:
         bar.step(f"learning a kernel for {shown(problem.name)}")
 
         def begin(n_rows: int) -> None:
@@ -170,63 +168,64 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            fit = fitting.fit(
+            trial = models.fit(
                 training, given.learner, seed=given.seed, on_step=bar.step, on_fitted=save
             )
             notes[:0] = leakage_notes(problem, training.train, given.seed)
-        result = sections.fit_section(fit)
-        learned = _learned(fit.trial, fit.learner)
+        result = sections.error_section(trial)
+        learned = _learned(trial, given.learner)
         read = sections.columns_section(problem.columns)
         if given.report is not None:
             bar.step("writing the report")
             with postponed(failures, f"write the report {given.report}"):
-                repeat = sections.repeat_section(fit, command, given.table, given.out)
-                write_fit_report(
-                    fit, given.report, [result, *_notes(notes)], [*learned, read, repeat]
-                )
+                error = sections.format_error(trial.errors[0].error, trial.task)
+                title = f"Predicting {shown(problem.name)}: error {error}"
+                repeat = sections.repeat_section(trial, training.n_train, given, command)
+                page = [result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
+                write_page(given.report, title, f"{described}.", page)
                 written["report"] = given.report
-    terminal.print_line(f"{shown(problem.name)}: {sections.describe_problem(problem)}")
-    terminal.show([result, *learned, read])
-    _finish(notes, failures, written)
+    headline = f"{shown(problem.name)}: {described}"
+    _finish(headline, [result, *learned, read], notes, written, failures)
 
 
-def write_fit_report(
-    fit: fitting.Fit, path: Path, first: Iterable[Section], last: Iterable[Section]
-) -> None:
-    """Write the sections of a fit, and between them figures of its predictions."""
-    trial, described = fit.trial, sections.describe_problem(fit.problem)
-    between = [
+def _predicted(trial: models.Trial) -> list[Section]:
+    """Return figures of the predictions of held-out rows, and of their kernel."""
+    return [
         held_out_figures.prediction_section(trial),
         *figures.dependence_section(trial),
         Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
     ]
-    error = sections.format_error(fit.errors[0].error, trial.task)
-    title = f"Predicting {shown(trial.name)}: error {error}"
-    write_page(path, title, f"{described}.", [*first, *between, *last])
 
 
-def _learned(trial: fitting.Trial, learner: str = "") -> list[Section]:
-    return [
-        sections.importance_section(trial.importances, trial.task, trial.unit),
-        sections.kernel_section(trial, learner),
-    ]
+def _learned(trial: models.Trial, learner: str = "") -> list[Section]:
+    return [sections.importance_section(trial), sections.kernel_section(trial, learner)]
 
 
 def _notes(notes: list[str]) -> list[Section]:
     return [Section("Notes", [Text(note, "note") for note in notes])] if notes else []
 
 
-def _finish(notes: list[str], failures: list[str], written: dict[str, Path | None]) -> None:
-    """Print remarks and written files, and raise what failed at the end."""
-    terminal.print_notes(notes)
-    terminal.show_files(**written)
+def _finish(
+    headline: str,
+    found: Iterable[Section],
+    notes: Iterable[str],
+    written: dict[str, Path | None],
+    failures: Sequence[str] = (),
+) -> None:
+    """Print results, remarks and written files, and raise what failed at the end."""
+    output.print_line(headline)
+    output.show(found)
+    output.print_notes(notes)
+    for kind, path in written.items():
+        if path is not None:
+            output.print_line(f"{kind} in {path}")
     if failures:
         raise messages.InputError("; ".join(failures))
 
 
 def _compare(
     problem: Problem,
-    methods: list[str],
+    names: list[str],
     rows: list[tuple[Rows, Rows]],
     *,
     csv: Path | None = None,
@@ -235,22 +234,20 @@ def _compare(
 ) -> None:
     notes = list(problem.notes)
     failures, written = list[str](), dict[str, Path | None]()
-    with terminal.progress_bar("fits") as bar, collected_warnings(notes):
-        bar.step("comparing", len(methods) * len(rows))
-        result = fitting.compare(
-            problem, methods, rows, seed=seed, on_step=lambda told: bar.advance(1, told)
+    with output.progress_bar("fits") as bar, collected_warnings(notes):
+        bar.step("comparing", len(names) * len(rows))
+        result = methods.compare(
+            problem, names, rows, seed=seed, on_step=lambda told: bar.advance(1, told)
         )
     found = sections.comparison_section(result, problem.task)
     described = sections.describe_problem(problem)
     if csv is not None:
         with postponed(failures, f"write the results {csv}"):
-            table_files.write_table(result.as_frame(), csv)
+            files.write_table(result, csv)
             written["results"] = csv
     if report is not None:
         with postponed(failures, f"write the report {report}"):
             title = f"Comparison of methods that predict {shown(problem.name)}"
             write_page(report, title, f"{described}.", [found, *_notes(notes)])
             written["report"] = report
-    terminal.print_line(f"{shown(problem.name)}: {described}")
-    terminal.show([found])
-    _finish(notes, failures, written)
+    _finish(f"{shown(problem.name)}: {described}", [found], notes, written, failures)

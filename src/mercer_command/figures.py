@@ -15,12 +15,11 @@ from sklearn.pipeline import Pipeline
 
 from mercer import inspection
 from mercer.preprocessing import convert
-from mercer_command.fitting import Comparison, Trial
-from mercer_command.held_out_errors import ColumnImportance, HeldOutError
 from mercer_command.messages import shown
+from mercer_command.models import Trial
 from mercer_command.notation import Array, as_dates
+from mercer_command.output import ACCENT, COLORS, SOFT, Figure, Part, Section, Text
 from mercer_command.problem import Task
-from mercer_command.report import ACCENT, COLORS, SOFT, Figure, Part, Section, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,62 +29,60 @@ MOST_MARKS = 15
 """A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
 
 
-def error_figure(found: Sequence[HeldOutError], task: Task, unit: str) -> Figure:
+def error_figure(trial: Trial) -> Figure:
     """Draw the errors of several predictors with their confidence intervals, from zero.
 
     Parameters
     ----------
-    found : sequence of HeldOutError
-    task : {"classification", "regression"}
-    unit : str
-        What a response is measured in.
+    trial : Trial
     """
 
     def draw(ax: Axes) -> None:
-        factor = 100.0 if task == "classification" else 1.0
-        for position, one in enumerate(found):
+        factor, label = 1.0, f"RMSE, in {trial.unit}"
+        if trial.task == "classification":
+            factor, label = 100.0, "Error, %"
+        for position, one in enumerate(trial.errors):
             low, high = one.low, one.high if np.isfinite(one.high) else one.error
             spread = factor * np.array([[one.error - low], [high - one.error]])
             color = SOFT if position else ACCENT
             ax.errorbar(factor * one.error, position, xerr=spread, fmt="o", color=color, capsize=3)
-        ax.set_yticks(range(len(found)), [one.name for one in found])
-        ax.invert_yaxis()
+        _name_rows(ax, [one.name for one in trial.errors])
         ax.set_xlim(left=0)
         ax.grid(axis="x")
-        label = "Error, %" if task == "classification" else f"RMSE, in {unit}"
         ax.set(xlabel=label, title="Error on held-out rows")
 
     caption = "Errors with 95% confidence intervals; the axis begins at zero."
     return Figure(draw, caption, height=2.8)
 
 
-def importance_figures(found: Sequence[ColumnImportance], task: Task, unit: str) -> list[Part]:
+def _name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Write names along the vertical axis, the first at the top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+
+
+def importance_figures(trial: Trial) -> list[Part]:
     """Draw by how much the error rises, for the most important columns.
 
     Parameters
     ----------
-    found : sequence of ColumnImportance
-    task : {"classification", "regression"}
-    unit : str
-        What a response is measured in.
+    trial : Trial
     """
-    measured = [column for column in found if not np.isnan(column.increase)][:MOST_MARKS]
+    measured = [c for c in trial.importances if not np.isnan(c.increase)][:MOST_MARKS]
     if len(measured) < 2:
         return []
 
     def draw(ax: Axes) -> None:
-        factor = 100.0 if task == "classification" else 1.0
+        factor = 100.0 if trial.task == "classification" else 1.0
         increases = factor * np.array([column.increase for column in measured])
         spreads = factor * np.array([column.deviation for column in measured])
-        positions = range(len(measured))
-        ax.barh(positions, increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
-        ax.set_yticks(positions, [shown(column.name, longest=26) for column in measured])
-        ax.invert_yaxis()
+        ax.barh(range(len(measured)), increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
+        _name_rows(ax, [shown(column.name, longest=26) for column in measured])
         ax.axvline(0.0, color=SOFT, linewidth=0.8)
         # Importances are seen relative to an error that a decision may depend on.
-        least = 1.0 if task == "classification" else 0.0
+        least = 1.0 if trial.task == "classification" else 0.0
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
-        label = "percentage points" if task == "classification" else f"in {unit}"
+        label = "percentage points" if least else f"in {trial.unit}"
         ax.set(xlabel=f"Rise of the error, {label}", title="Columns that matter")
 
     height = max(2.4, 0.28 * len(measured) + 1.2)
@@ -137,28 +134,25 @@ def similarity_figure(trial: Trial) -> Figure:
     )
 
 
-def dependence_section(
-    trial: Trial, *, n_columns: int = 6, n_rows: int = 100, n_values: int = 20
-) -> list[Section]:
-    """Return figures of how predictions depend on the most important columns.
+def dependence_section(trial: Trial) -> list[Section]:
+    """Return figures of how predictions depend on the six most important columns.
 
     Parameters
     ----------
     trial : Trial
-    n_columns : int, default=6
-        Number of columns, which have a figure each.
-    n_rows : int, default=100
-        Number of rows over which predictions are averaged, at equal distances in the table.
-    n_values : int, default=20
-        Number of values of a column at which predictions are computed.
+
+    Notes
+    -----
+    Predictions are averaged over 100 rows, at equal distances in the table, and computed at 20
+    values of each column.
     """
     model, X, roles = trial.model, trial.X, {c[0]: c[1] for c in trial.model["reader"].columns}
-    chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:n_columns]
-    rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)].copy()
+    chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:6]
+    rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), 100)).astype(int)].copy()
     for name, role in roles.items():
         if role in ("date", "time", "number"):
             rows[name] = convert(rows[[name]], "number" if role == "number" else "date")[:, 0]
-    found = {n: _dependence(model, rows, n, roles[n], n_values) for n in chosen}
+    found = {n: _dependence(model, rows, n, roles[n]) for n in chosen}
     found = {name: pair for name, pair in found.items() if pair is not None}
     if not found:
         return []
@@ -181,7 +175,7 @@ def dependence_section(
     return [Section("How predictions depend on columns", [Text(told), *drawn])]
 
 
-def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str, n_values: int) -> Any:
+def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str) -> Any:
     """Return the values of a column and the mean predictions at each, or None if it is constant."""
     if rows[name].nunique() < 2:
         return None
@@ -194,7 +188,7 @@ def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str, n_val
         rows[rows[name].notna()],
         [name],
         categorical_features=[name] if is_category else None,
-        grid_resolution=n_values,
+        grid_resolution=20,
         kind="average",
     )
     return result["grid_values"][0], np.asarray(result["average"])
@@ -208,11 +202,14 @@ def _draw_dependence(
     labels: list[str | None] = [None]
     if is_classifier(model) and len(averages) > 1:
         labels = [shown(label, longest=20) for label in model.classes_]
+    numbers = values if role == "category" else values.astype(float)
+    if role in ("date", "time"):
+        numbers = 24.0 * numbers if role == "time" else as_dates(numbers)
     for heights, label, color in zip(averages, labels, COLORS, strict=False):
         if role == "category":
             ax.plot(range(len(values)), heights, "o", color=color, label=label)
         else:
-            ax.plot(horizontal(values, role), heights, color=color, label=label)
+            ax.plot(numbers, heights, color=color, label=label)
     if role == "category":
         names = [shown(value, longest=16) for value in values]
         rotation = "horizontal" if sum(map(len, names)) < 40 else "vertical"
@@ -226,12 +223,6 @@ def _draw_dependence(
         label_dates(ax.yaxis)
     ax.grid(axis="y")
     ax.set(xlabel=shown(name, longest=50), ylabel=_predicted_quantity(model))
-
-
-def horizontal(values: Array, role: str) -> Array:
-    """Return days as hours or dates, by the role of their column; other values as numbers."""
-    numbers = values.astype(float)
-    return numbers * 24.0 if role == "time" else as_dates(numbers) if role == "date" else numbers
 
 
 def label_dates(axis: Axis) -> None:
@@ -256,15 +247,16 @@ def _predicted_quantity(model: Pipeline) -> str:
     return kind if several else f"{kind} of {shown(model.classes_[1], longest=20)}"
 
 
-def comparison_figures(comparison: Comparison, task: Task) -> list[Part]:
+def comparison_figures(frame: pd.DataFrame, task: Task) -> list[Part]:
     """Draw the error of each method, and the errors against the alignments.
 
     Parameters
     ----------
-    comparison : Comparison
+    frame : DataFrame
+        Results of `mercer_command.methods.compare`.
     task : {"classification", "regression"}
     """
-    frame, unit = comparison.as_frame(), 100.0 if task == "classification" else 1.0
+    unit = 100.0 if task == "classification" else 1.0
     errors = unit * frame["error"]
     label = "Test error, %" if task == "classification" else "Test error (RMSE, target's unit)"
 
@@ -274,8 +266,7 @@ def comparison_figures(comparison: Comparison, task: Task) -> list[Part]:
         ax.errorbar(errors, positions, xerr=spread, fmt="o", color=ACCENT, capsize=3)
         for split in frame.filter(regex="^error_split_"):
             ax.plot(unit * frame[split], positions + 0.22, ".", color=ACCENT, alpha=0.4)
-        ax.set_yticks(positions, frame["method"])
-        ax.invert_yaxis()
+        _name_rows(ax, list(frame["method"]))
         ax.grid(axis="x")
         ax.set(xlabel=label, title="Error of each method")
 

@@ -1,18 +1,22 @@
-"""Output files and models: checked before any work, and replaced at once by complete ones."""
+"""Files of models and tables: checked before any work, and replaced at once by complete ones."""
 
+import gzip
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
+from typing import Any
 
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import mercer
 from mercer_command.messages import InputError
+from mercer_command.table_files import is_parquet
 
 if sys.platform != "win32":  # Windows has no such locks.
     import fcntl
@@ -59,17 +63,23 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     target = path.resolve()  # A link stays, and leads to the new file.
     remove_leftovers(target.parent)
-    with _refused(path), _locked_file(target) as temporary:
-        try:
-            yield temporary
-            if target.exists():
-                copymode(target, temporary)
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+    temporary, fd = _locked_file(target)
+    try:
+        yield temporary
+        if target.exists():
+            copymode(target, temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        if error.errno not in {EDQUOT, EFBIG, ENOSPC}:
+            raise
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+        if fd is not None:
+            os.close(fd)
+    _sync_folder(target.parent)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -88,33 +98,11 @@ def remove_leftovers(folder: Path) -> None:
                 _remove_if_unlocked(path)
 
 
-@contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    """Turn the error of a full disk into one that names the file that was to be written."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {EDQUOT, EFBIG, ENOSPC}:
-            raise
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+def _locked_file(path: Path) -> tuple[Path, int | None]:
+    """Create an empty file beside another, with its last suffixes, and lock it.
 
-
-@contextmanager
-def _locked_file(path: Path) -> Iterator[Path]:
-    """Create an empty file beside another, and lock it while the block runs."""
-    temporary, fd = _created(path)
-    if sys.platform == "win32":
-        os.close(fd)
-        yield temporary
-        return
-    try:
-        yield temporary
-    finally:
-        os.close(fd)
-
-
-def _created(path: Path) -> tuple[Path, int]:
-    """Create an empty file beside another, with its last suffixes, and lock it."""
+    The file's descriptor holds the lock. There is none on Windows, where open files stay in place.
+    """
     suffixes = "".join(path.suffixes[-2:])[-40:]  # Long names fail.
     while True:
         temporary = path.with_name(f"{_PREFIX}{token_hex(8)}{suffixes}")
@@ -123,7 +111,8 @@ def _created(path: Path) -> tuple[Path, int]:
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error
         if sys.platform == "win32":
-            return temporary, fd
+            os.close(fd)
+            return temporary, None
         with suppress(OSError):  # Some network file systems have no locks.
             fcntl.flock(fd, fcntl.LOCK_EX)
         # Another process may have removed the file before it was locked.
@@ -218,3 +207,78 @@ def load_model(path: Path) -> Pipeline:
     if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):
         raise InputError(f"{path} holds a {type(model).__name__}, not a model of mercer fit")
     return model
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
+    with appended_table(path) as append:
+        append(frame)
+
+
+@contextmanager
+def appended_table(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Write a table part by part; an interruption leaves no incomplete file.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix tells CSV and Parquet apart.
+
+    Yields
+    ------
+    callable
+        It appends a data frame, each with the same columns.
+    """
+    with replacing(path) as temporary, ExitStack() as opened:
+        yield (_parquet_writer if is_parquet(path) else _csv_writer)(temporary, opened)
+
+
+def _parquet_writer(path: Path, opened: ExitStack) -> Callable[[pd.DataFrame], None]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    writer: ParquetWriter | None = None
+
+    def write(frame: pd.DataFrame) -> None:
+        nonlocal writer
+        schema = None if writer is None else writer.schema
+        table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+        if writer is None:
+            writer = opened.enter_context(ParquetWriter(path, table.schema))
+        writer.write_table(table)
+
+    return write
+
+
+def _csv_writer(path: Path, opened: ExitStack) -> Callable[[pd.DataFrame], None]:
+    opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
+    file = opened.enter_context(opener(path, "wt", encoding="utf-8", newline=""))
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    first = iter([True])
+
+    def write(frame: pd.DataFrame) -> None:
+        safe = safe_for_spreadsheets(frame)
+        safe.to_csv(file, index=False, sep=separator, header=next(first, False))
+
+    return write
+
+
+def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before text that a spreadsheet would take for a formula.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its columns of numbers stay as they are.
+    """
+    safe = frame.copy()
+    for position, dtype in enumerate(frame.dtypes):
+        if dtype.kind not in "biufcmM":
+            safe.isetitem(position, [_safe(cell) for cell in frame.iloc[:, position]])
+    safe.columns = [_safe(name) for name in frame.columns]
+    return safe
+
+
+def _safe(cell: Any) -> Any:
+    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if is_formula else cell

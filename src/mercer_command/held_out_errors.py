@@ -1,7 +1,5 @@
 """Tests of a model: errors with intervals, simple predictors, and the columns that matter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +15,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.inspection import permutation_importance
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -175,13 +174,17 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
             "logistic regression": LogisticRegression(max_iter=1000),
             "most frequent class": DummyClassifier(),
         }
-    ridge = KernelRidge(kernel="rbf")
     return {
         "histogram boosting": HistGradientBoostingRegressor(random_state=0),
-        "RBF kernel ridge": TransformedTargetRegressor(ridge, transformer=StandardScaler()),
+        "RBF kernel ridge": scaled_ridge(),
         "linear (ridge)": Ridge(),
         "mean": DummyRegressor(),
     }
+
+
+def scaled_ridge() -> BaseEstimator:
+    """Return kernel ridge regression of a response of mean zero, as it has no intercept."""
+    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
 def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
@@ -244,8 +247,6 @@ def column_importances(
     task: Task,
     *,
     seed: int = 0,
-    repeats: int = 5,
-    max_rows: int = 500,
     max_predictions: int = 50_000,
 ) -> list[ColumnImportance]:
     """Measure how much columns matter by shuffling each of them in held-out rows.
@@ -258,10 +259,6 @@ def column_importances(
         The target; without it, nothing is shuffled.
     task : {"classification", "regression"}
     seed : int, default=0
-    repeats : int, default=5
-        Number of shuffles of each column.
-    max_rows : int, default=500
-        Number of rows that are predicted anew for each shuffle; they are drawn if there are more.
     max_predictions : int, default=50_000
         Number of rows that are predicted in all; if there are many columns, the most relevant ones
         are shuffled.
@@ -270,60 +267,41 @@ def column_importances(
     -------
     list of ColumnImportance
         The most important column comes first.
+
+    Notes
+    -----
+    Each column is shuffled five times in at most 500 rows, which are drawn if there are more.
     """
-    relevances = column_relevances(model)
+    relevances, repeats = column_relevances(model), 5
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
     if y is not None and len(y) > 1:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:max_rows])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:500])
         by_relevance = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
         names = by_relevance[: max(1, max_predictions // (repeats * len(rows)))]
-        scoring = "accuracy" if task == "classification" else "neg_root_mean_squared_error"
+        measure = "accuracy" if task == "classification" else "neg_root_mean_squared_error"
+        score = get_scorer(measure)
         drawn = X.iloc[rows]
+        # The other columns stay as they are, and cost no predictions.
+        rest = drawn.drop(columns=names)
         measured = permutation_importance(
-            # The other columns stay as they are, and cost no predictions.
-            _OfColumns(model, drawn.drop(columns=names)),
+            model,
             drawn[names],
             y[rows],
-            scoring=scoring,
+            scoring=lambda fitted, X, y: score(fitted, pd.concat([X, rest], axis="columns"), y),
             n_repeats=repeats,
             random_state=seed,
         )
         for name, increases in zip(names, measured.importances, strict=True):
             mean, deviation = float(increases.mean()), float(increases.std(ddof=1))
             found[name] = ColumnImportance(name, relevances[name], mean, deviation)
-    return sorted(found.values(), key=_order)
+    # Columns that were not measured come last.
+    return sorted(
+        found.values(),
+        key=lambda c: (-np.nan_to_num(c.increase, nan=-np.inf), -np.nan_to_num(c.relevance)),
+    )
 
 
-def _order(column: ColumnImportance) -> tuple[float, float]:
-    increase = -np.inf if np.isnan(column.increase) else column.increase
-    return -increase, -np.nan_to_num(column.relevance)
-
-
-class _OfColumns:
-    """A fitted model as a function of some columns, while the others do not change."""
-
-    def __init__(self, model: Pipeline, rest: pd.DataFrame) -> None:
-        self._model = model
-        self._rest = rest
-        self._estimator_type = getattr(model, "_estimator_type", None)
-        if hasattr(model, "classes_"):
-            self.classes_ = model.classes_
-
-    def fit(self, X: pd.DataFrame, y: Any) -> _OfColumns:
-        """Do nothing: the model is fitted."""
-        return self
-
-    def predict(self, X: pd.DataFrame) -> Array:
-        """Predict with the other columns as they are."""
-        return self._model.predict(pd.concat([X, self._rest], axis="columns"))
-
-    def __sklearn_tags__(self) -> Any:
-        return self._model.__sklearn_tags__()
-
-
-def leakage_notes(
-    problem: Problem, rows: Rows, seed: int = 0, *, max_rows: int = 2000, left: float = 0.01
-) -> list[str]:
+def leakage_notes(problem: Problem, rows: Rows, seed: int = 0) -> list[str]:
     """Name the columns that predict the target almost perfectly alone.
 
     Parameters
@@ -332,12 +310,6 @@ def leakage_notes(
     rows : ndarray of int
         Positions of the training rows.
     seed : int, default=0
-    max_rows : int, default=2000
-        At most this number of rows tells whether a column predicts the target.
-    left : float, default=0.01
-        A column is named if a tree on it alone leaves at most this share of the variance
-        unexplained, or misclassifies at most this share of the rows, and at most five times this
-        share of those that the most frequent class misclassifies.
 
     Returns
     -------
@@ -347,17 +319,20 @@ def leakage_notes(
     Notes
     -----
     A decision tree of each column by itself predicts rows that it was not fitted to, in three
-    folds. Classes of fewer than three rows do not count. Of text, the tree sees which words occur.
+    folds of at most 2,000 rows. A column is named if its tree leaves at most 1% of the variance
+    unexplained, or misclassifies at most 1% of the rows, and at most 5% of those that the most
+    frequent class misclassifies. Classes of fewer than three rows do not count. Of text, the tree
+    sees which words occur.
     """
-    if len(rows) > max_rows:
-        rows = np.random.default_rng(seed).permutation(rows)[:max_rows]
+    if len(rows) > 2000:
+        rows = np.random.default_rng(seed).permutation(rows)[:2000]
     y = problem.target[rows]
     notes = []
     for column in problem.columns:
         if not column.is_used:
             continue
         values = _as_features(problem.features[[column.name]].iloc[rows], column.role)
-        if (accuracy := _accuracy(values, y, problem.task, seed, left)) is not None:
+        if (accuracy := _accuracy(values, y, problem.task, seed)) is not None:
             notes.append(
                 f"column '{shown(column.name)}' alone predicts the target almost perfectly "
                 f"({accuracy}): if it is not known before the target is, leave it out"
@@ -376,7 +351,7 @@ def _as_features(column: pd.DataFrame, role: str) -> Any:
     return np.unique(texts, return_inverse=True)[1][:, None].astype(float)
 
 
-def _accuracy(X: Any, y: Array, task: str, seed: int, most: float) -> str | None:
+def _accuracy(X: Any, y: Array, task: str, seed: int) -> str | None:
     """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
     # At most five words decide on a row.
     tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
@@ -384,7 +359,7 @@ def _accuracy(X: Any, y: Array, task: str, seed: int, most: float) -> str | None
     if task == "regression":
         predicted = cross_val_predict(DecisionTreeRegressor(**tree), X, y, cv=KFold(**folds))
         left = float(np.mean((predicted - y) ** 2) / np.var(y))
-        return f"R² {1.0 - left:.3f}" if left <= most else None
+        return f"R² {1.0 - left:.3f}" if left <= 0.01 else None
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     frequent = counts >= 3
     if np.sum(frequent) < 2:
@@ -393,5 +368,5 @@ def _accuracy(X: Any, y: Array, task: str, seed: int, most: float) -> str | None
     constant = 1.0 - counts.max() / counts.sum()
     predicted = cross_val_predict(DecisionTreeClassifier(**tree), X, y, cv=StratifiedKFold(**folds))
     error = float(np.mean(predicted != y))
-    found = error <= min(most, 5.0 * most * constant)
+    found = error <= min(0.01, 0.05 * constant)
     return f"it misclassifies {error:.1%} of the rows" if found else None

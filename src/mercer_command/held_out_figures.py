@@ -11,10 +11,10 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.pipeline import Pipeline
 
 from mercer_command.figures import MOST_MARKS, label_dates
-from mercer_command.fitting import Trial, intervals
 from mercer_command.messages import shown
+from mercer_command.models import Trial, intervals
 from mercer_command.notation import Array
-from mercer_command.report import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
+from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,12 +121,7 @@ def _curves(model: Pipeline, X: pd.DataFrame, y: Array) -> list[Part]:
 
 
 def _curve_figure(
-    curves: Curves,
-    display: Any,
-    title: str,
-    labels: tuple[str, str],
-    caption: str,
-    **settings: Any,
+    curves: Curves, display: Any, title: str, labels: tuple[str, str], caption: str, **settings: Any
 ) -> Figure:
     """Return a figure of one curve for each class, drawn by a display of scikit-learn."""
 

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import singledispatch
 from importlib import import_module
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
@@ -34,44 +33,23 @@ def one_line(error: BaseException) -> str | None:
     # method only.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
-    return _line(error)
-
-
-@singledispatch
-def _line(error: BaseException) -> str | None:
+    if isinstance(error, ImportError):
+        name = error.name or ""
+        # If a module inside an installed package is missing, the installation is broken.
+        if "." in name:
+            return None
+        problem = f"the package {name!r} is missing" if name else str(error)
+        return f'{problem}; install it with pip install "mercer[{_EXTRAS.get(name, "cli")}]"'
+    if isinstance(error, (InputError, OSError)):
+        return str(error).replace("\n", " ")
+    if isinstance(error, zlib.error):
+        return f"a compressed file is damaged ({error})"
+    if isinstance(error, MemoryError):
+        return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
+    if isinstance(error, ValueError):
+        lines = str(error).strip().splitlines()
+        return lines[0].rstrip() if lines else type(error).__name__
     return None
-
-
-@_line.register
-def _(error: ImportError) -> str | None:
-    name = error.name or ""
-    # If a module inside an installed package is missing, the installation is broken.
-    if "." in name:
-        return None
-    problem = f"the package {name!r} is missing" if name else str(error)
-    return f'{problem}; install it with pip install "mercer[{_EXTRAS.get(name, "cli")}]"'
-
-
-@_line.register(InputError)
-@_line.register(OSError)
-def _(error: Exception) -> str:
-    return str(error).replace("\n", " ")
-
-
-@_line.register
-def _(error: zlib.error) -> str:
-    return f"a compressed file is damaged ({error})"
-
-
-@_line.register
-def _(error: MemoryError) -> str:
-    return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
-
-
-@_line.register
-def _(error: ValueError) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip() if lines else type(error).__name__
 
 
 def brief(error: Exception) -> str:

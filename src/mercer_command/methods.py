@@ -1,24 +1,25 @@
-"""The methods by their names on the command line, and the pipelines that they are part of."""
+"""The methods by their names on the command line, their pipelines, and how they compare."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import mercer
 from mercer.kernels import Gaussian
 from mercer_command.app import COMPARED, LEARNERS
-from mercer_command.messages import InputError, checked_name, listing
+from mercer_command.held_out_errors import error_interval, losses_of, scaled_ridge
+from mercer_command.messages import InputError, checked_name, listing, one_line
 from mercer_command.notation import Array
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_reader import problem_encoder, problem_reader
@@ -88,11 +89,6 @@ def _one_stage(classifier: Any = None, regressor: Any = None, **settings: Any) -
     )
 
 
-def _scaled_ridge() -> BaseEstimator:
-    """Return kernel ridge regression of a response of mean zero, as it has no intercept."""
-    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-
-
 METHODS: dict[str, Method] = {
     "stacking": Method(
         {
@@ -128,7 +124,7 @@ METHODS: dict[str, Method] = {
     "l1-svm": _one_stage(classifier=mercer.L1SVM),
     "l2-krr": _one_stage(regressor=mercer.L2KRR),
     "grid": Method(
-        {"classification": SVC, "regression": _scaled_ridge},
+        {"classification": SVC, "regression": scaled_ridge},
         {
             "classification": {name: _GRIDS["grid"][name] for name in ("gamma", "C")},
             "regression": {f"regressor__{n}": _GRIDS["grid"][n] for n in ("gamma", "alpha")},
@@ -237,13 +233,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     -------
     Pipeline
         Unfitted.
-
-    Raises
-    ------
-    InputError
-        If there is no such method, or it does not support the problem's task.
     """
-    check_fit([checked_name("method", name, METHODS)], problem.task)
     largest = len(rows)
     if problem.task == "classification":
         # Stratified folds cannot exceed the size of the largest class.
@@ -259,9 +249,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     )
 
 
-def learned_alignment(
-    model: Pipeline, X: Any, y: Array, task: Task, *, max_rows: int = 2000
-) -> float:
+def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     """Compute the centered alignment of a fitted model's kernel with the target.
 
     Parameters
@@ -270,17 +258,19 @@ def learned_alignment(
     X : DataFrame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     task : {"classification", "regression"}
-    max_rows : int, default=2000
-        Of more rows, this number is drawn, as the Gram matrix is in memory.
 
     Returns
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
         sum of its kernels.
+
+    Notes
+    -----
+    Of more than 2,000 rows, this number is drawn, as the Gram matrix is in memory.
     """
-    if len(y) > max_rows:
-        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
+    if len(y) > 2000:
+        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
         X, y = X.iloc[drawn], y[drawn]
     features, step = np.asarray(model[:-1].transform(X)), model[-1]
     step = getattr(step, "best_estimator_", step)
@@ -289,3 +279,85 @@ def learned_alignment(
     else:  # That of `grid`, whose regression is inside a transformation of the target.
         gram = rbf_kernel(features, gamma=getattr(step, "regressor_", step).gamma)
     return mercer.centered_alignment(gram, y, task=task)
+
+
+def comparison_table(
+    methods: Sequence[str], errors: Array, alignments: Array, seconds: Array
+) -> pd.DataFrame:
+    """Return one row per method: means, deviations, mean rank, and the error of each split.
+
+    The method of the best mean rank comes first; of equal ranks, that of the smallest error.
+    Deviations over splits are zero for one split.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Names, of length n_methods.
+    errors, alignments, seconds : ndarray of shape (n_methods, n_splits)
+        Error and alignment on the test rows, and the time to fit.
+    """
+    ddof = min(1, errors.shape[1] - 1)
+    frame = pd.DataFrame(
+        {
+            "method": methods,
+            "error": errors.mean(axis=1),
+            "error_std": errors.std(axis=1, ddof=ddof),
+            "test_alignment": alignments.mean(axis=1),
+            "test_alignment_std": alignments.std(axis=1, ddof=ddof),
+            "fit_seconds": seconds.mean(axis=1),
+            "rank": rankdata(errors, axis=0).mean(axis=1),
+            **{f"error_split_{r + 1}": split for r, split in enumerate(errors.T)},
+        }
+    )
+    return frame.sort_values(["rank", "error"], kind="stable", ignore_index=True)
+
+
+def compare(
+    problem: Problem,
+    methods: Sequence[str],
+    splits: Sequence[tuple[Rows, Rows]],
+    *,
+    seed: int,
+    on_step: Callable[[str], None],
+) -> pd.DataFrame:
+    """Fit every method on every split; see `comparison_table`.
+
+    Parameters
+    ----------
+    problem : Problem
+    methods : sequence of str
+        Keys of `METHODS`.
+    splits : sequence of (ndarray of int, ndarray of int)
+        Rows to learn from and to test on, the same for all methods.
+    seed : int
+    on_step : callable
+        It is called before each fit, with its description.
+
+    Raises
+    ------
+    InputError
+        If a method fails; the message says which.
+    """
+    found = np.empty((3, len(methods), len(splits)))
+    for r, rows in enumerate(splits):
+        for m, name in enumerate(methods):
+            on_step(f"{name}, split {r + 1} of {len(splits)}")
+            try:
+                found[:, m, r] = _measure(problem, name, *rows, seed)
+            except ValueError as error:
+                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
+    return comparison_table(methods, *found)
+
+
+def _measure(
+    problem: Problem, method: str, train: Rows, test: Rows, seed: int
+) -> tuple[float, float, float]:
+    """Return error and alignment on the test rows, and the time to fit in seconds."""
+    X, y, task = problem.features, problem.target, problem.task
+    model = make_model(method, problem, train, seed)
+    start = perf_counter()
+    model.fit(X.iloc[train], y[train])
+    seconds = perf_counter() - start
+    losses = losses_of(task, y[test], model.predict(X.iloc[test]))
+    alignment = learned_alignment(model, X.iloc[test], y[test], task)
+    return error_interval(task, losses)[0], alignment, seconds

@@ -56,11 +56,6 @@ class Problem:
     notes: tuple[str, ...] = ()
     n_rows: int | None = None
 
-    @property
-    def unit(self) -> str:
-        """What a response is measured in."""
-        return unit_of(self.target_column.role)
-
 
 def unit_of(role: str) -> str:
     """Return what a response of some role is measured in."""
@@ -94,7 +89,10 @@ def as_problem(
     """
     cells = table if isinstance(table, Cells) else Cells(table)
     frame, notes = cells.frame, list(cells.notes)
-    target = _found(target, [str(name) for name in frame.columns])
+    names = [str(name) for name in frame.columns]
+    # Spaces around the name of the target do not matter.
+    if target not in names and (target := target.strip()) not in names:
+        raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
     if len(frame) < MIN_ROWS:
         raise InputError(
             f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
@@ -114,13 +112,6 @@ def as_problem(
     numbers = [column.name for column in rest if column.role == "number"]
     convert(features[numbers], "number")  # It refuses infinite numbers.
     return Problem(features, values, target, decided, rest, target_column, tuple(notes))
-
-
-def _found(target: str, names: list[str]) -> str:
-    """Return the name of the target's column, whose spaces around it do not matter."""
-    if target in names or (target := target.strip()) in names:
-        return target
-    raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
 
 
 def _known_target(

@@ -6,19 +6,21 @@ from importlib.metadata import PackageNotFoundError, version
 from math import floor, isinf, isnan, log10
 from pathlib import Path
 from shlex import join
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.app import DESCRIPTIONS, Options
+from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
-from mercer_command.fitting import Comparison, Fit, Trial
 from mercer_command.held_out_errors import ColumnImportance, HeldOutError
 from mercer_command.messages import shown
+from mercer_command.models import Trial
+from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import Problem, Task
-from mercer_command.report import Part, Section, Table, Text
-from mercer_command.table_files import pandas_call
+from mercer_command.table_files import is_parquet, recognize_format
 
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""
@@ -61,28 +63,28 @@ def describe_trial(trial: Trial) -> str:
     return f"A saved model ({kind}), tried on {len(trial.X):,} rows {known} their targets"
 
 
-def fit_section(fit: Fit) -> Section:
+def error_section(trial: Trial) -> Section:
     """Return the errors of a model and of simple predictors, and what else is known of them.
 
     Parameters
     ----------
-    fit : Fit
+    trial : Trial
     """
-    task, unit = fit.trial.task, fit.trial.unit
-    measure = "share misclassified" if task == "classification" else f"RMSE, in {unit}"
-    told = ["Remark"] if any(one.note for one in fit.errors) else []
-    rows = [[e.name, *_error_cells(e, task), *([e.note] if told else [])] for e in fit.errors]
+    task = trial.task
+    measure = "share misclassified" if task == "classification" else f"RMSE, in {trial.unit}"
+    told = ["Remark"] if any(one.note for one in trial.errors) else []
+    rows = [[e.name, *_error_cells(e, task), *([e.note] if told else [])] for e in trial.errors]
     warning = (
         "on the held-out rows, the model is not better than a constant prediction, beyond what "
         "chance explains"
     )
     parts: list[Part] = [
         Table(["Predictor", "Error", "95% interval", *told], rows, {1, 2}, bold={0}),
-        *fit.scores,
-        *([] if fit.beats_constant else [Text(warning, "warning")]),
-        figures.error_figure(fit.errors, task, unit),
+        *trial.scores,
+        *([] if trial.beats_constant else [Text(warning, "warning")]),
+        figures.error_figure(trial),
     ]
-    return Section(f"Error ({measure}) of {len(fit.trial.X):,} held-out rows", parts)
+    return Section(f"Error ({measure}) of {len(trial.X):,} held-out rows", parts)
 
 
 def _error_cells(found: HeldOutError, task: Task) -> list[str]:
@@ -90,30 +92,28 @@ def _error_cells(found: HeldOutError, task: Task) -> list[str]:
     return [format_error(found.error, task), f"{format_error(found.low, task)} to {high}"]
 
 
-def importance_section(found: Sequence[ColumnImportance], task: Task, unit: str) -> Section:
+def importance_section(trial: Trial) -> Section:
     """Return the columns that matter.
 
     Parameters
     ----------
-    found : sequence of ColumnImportance
-    task : {"classification", "regression"}
-    unit : str
-        What a response is measured in.
+    trial : Trial
     """
-    rows = [[shown(c.name), *importance_cells(c, task)] for c in found[:MOST_ROWS]]
-    lengths = [max(np.nan_to_num(c.increase), 0.0) for c in found[:MOST_ROWS]]
+    found = trial.importances[:MOST_ROWS]
+    rows = [[shown(c.name), *importance_cells(c, trial.task)] for c in found]
+    lengths = [max(np.nan_to_num(c.increase), 0.0) for c in found]
     header = ["Column", "Error rises by", "Relevance"]
     return Section(
         "Columns that matter: how much the error rises if their cells are shuffled",
         [
             Table(header, rows, {1, 2}, lengths=lengths, n_shown=_ON_SCREEN),
-            *_hidden(len(found), "columns matter less"),
+            *_hidden(len(trial.importances), "columns matter less"),
             Text(
                 "Mean ± standard deviation of five shuffles of the column's cells among held-out "
                 "rows. Columns that tell the same share their importance. Relevance is the "
                 "column's share in what the kernels measure distances by."
             ),
-            *figures.importance_figures(found, task, unit),
+            *figures.importance_figures(trial),
         ],
     )
 
@@ -205,70 +205,69 @@ def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> S
     return Section("How the columns were read and used", [table])
 
 
-def repeat_section(fit: Fit, options: Options, table: Path, model: Path | None) -> Section:
+def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> Section:
     """Return command, versions and settings, and how to load the model.
 
     Parameters
     ----------
-    fit : Fit
-    options : Options
-        Those of the command.
-    table : Path
-    model : Path or None
-        The file of the saved model.
+    trial : Trial
+    n_train : int
+        Number of training rows.
+    given : Fit
+        Options of the fit.
+    command : Options
+        Those of the command that is to be repeated.
     """
     packages = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
-    versions = [["python", platform.python_version()], *([p, package_version(p)] for p in packages)]
+    versions = [["python", platform.python_version()], *([p, _version(p)] for p in packages)]
     # The reader's columns have a section.
     settings = [
         [f"{name}: {key}", shown(value, longest=200)]
-        for name, step in fit.trial.model.steps[1:]
+        for name, step in trial.model.steps[1:]
         for key, value in sorted(step.get_params(deep=True).items())
         if key != "transformers"
     ]
     loading = (
         "import mercer\nimport pandas as pd\n\n"
-        f"model = mercer.load({str(model or 'model.skops')!r})\n"
-        f"table = {pandas_call(table)}\n"
+        f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
+        f"table = {_pandas_call(given.table)}\n"
         "predictions = model.predict(table)"
     )
-    if fit.trial.has_dates:
+    if trial.has_dates:
         loading += '\ndates = pd.to_datetime(predictions, unit="D")'
     return Section(
         "Repeat it, and load the model in Python",
         [
-            Text(join(options.words()), "code"),
+            Text(join(command.words()), "code"),
             Text(
-                f"Seed {fit.seed}; {fit.n_train:,} training rows and {len(fit.trial.X):,} held-out "
-                "rows."
+                f"Seed {given.seed}; {n_train:,} training rows and {len(trial.X):,} held-out rows."
             ),
             Text(loading, "code"),
-            *([] if model else [Text("The option --out saves the model.")]),
+            *([] if given.out else [Text("The option --out saves the model.")]),
             Table(["Package", "Version"], versions, summary="Versions"),
             Table(["Setting", "Value"], settings, summary="All settings"),
         ],
     )
 
 
-def package_version(name: str) -> str:
-    """Return the version of an installed package."""
+def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
 
 
-def comparison_section(comparison: Comparison, task: Task) -> Section:
+def comparison_section(frame: pd.DataFrame, task: Task) -> Section:
     """Return the table of methods, the best first, and what its columns mean.
 
     Parameters
     ----------
-    comparison : Comparison
+    frame : DataFrame
+        Results of `mercer_command.methods.compare`.
     task : {"classification", "regression"}
     """
-    n_splits = comparison.n_splits
+    n_splits = frame.filter(regex="^error_split_").shape[1]
     several = n_splits > 1
-    frame = comparison.as_frame()
     deviations = frame["error_std"] if several else [None] * len(frame)
     errors = (format_error(e, task, std) for e, std in zip(frame["error"], deviations, strict=True))
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
@@ -295,6 +294,21 @@ def comparison_section(comparison: Comparison, task: Task) -> Section:
             "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
             "Fit time: seconds to learn from the training rows, mean over the splits",
             "Rank: place by error among the methods, mean over the splits; 1 is the best",
-            *figures.comparison_figures(comparison, task),
+            *figures.comparison_figures(frame, task),
         ],
     )
+
+
+def _pandas_call(path: Path) -> str:
+    """Return the call of pandas that reads the cells of a table, for models that are loaded."""
+    if is_parquet(path):
+        return f"pd.read_parquet({str(path)!r})"
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    if path.exists():
+        found = recognize_format(path)
+        usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
+        values = (found.separator, found.encoding, found.quote, found.n_skipped)
+        told = zip(usual, values, strict=True)
+        options = {name: value for name, value in told if value != usual[name]} | options
+    words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
+    return f"pd.read_csv({', '.join([repr(str(path)), *words])})"

@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ import pandas as pd
 from mercer import ParquetSource, infer_task
 from mercer_command import problem as problems
 from mercer_command.app import Fit
-from mercer_command.columns import Choice
+from mercer_command.columns import Choice, read_choices
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
-from mercer_command.table_files import is_parquet, read_choices, readable
+from mercer_command.table_files import is_parquet, readable
 
 
 @dataclass(frozen=True)
@@ -242,30 +242,29 @@ def cluster_client(address: str | None, workers: int | None, timeout: str = "10s
         return
     from distributed import Client, LocalCluster
 
-    own = None
-    if address is None:
-        with _interruptions_ignored():
-            own = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
-    try:
-        client = Client(own or address, timeout=timeout, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"there is no Dask cluster at {address}") from error
-    try:
-        yield client
-    except RuntimeError as error:
-        if "Dask" not in str(error):
-            raise
-        raise InputError(str(error)) from error
-    finally:
-        client.close()
-        if own is not None:
-            own.close()
+    with ExitStack() as opened:
+        cluster: Any = address
+        if address is None:
+            with _interruptions_ignored():
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            opened.callback(cluster.close)
+        try:
+            client = Client(cluster, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"there is no Dask cluster at {address}") from error
+        opened.callback(client.close)
+        try:
+            yield client
+        except RuntimeError as error:
+            if "Dask" not in str(error):
+                raise
+            raise InputError(str(error)) from error
 
 
 @contextmanager

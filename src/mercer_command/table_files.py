@@ -1,19 +1,319 @@
-"""Reading and writing tables, and files in which a user says how columns are read and used."""
+"""Files of tables: text, whose compression, encoding, separator and quotes are recognized."""
 
+import bz2
+import codecs
+import csv
 import gzip
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import lzma
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from warnings import catch_warnings, simplefilter
 
 import pandas as pd
 
-from mercer_command.app import CHOICES
-from mercer_command.columns import Choice, Column
-from mercer_command.files import replacing
-from mercer_command.messages import InputError, checked_name, listing, one_line, shown
-from mercer_command.text_files import COMPRESSED, read_text_table, recognize_format
+from mercer_command.messages import InputError, listing, one_line
+
+_SEPARATORS = (",", ";", "\t", "|")
+"""Characters that separate cells, besides spaces."""
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    # That of UTF-32 begins with that of UTF-16.
+    *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+    *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+)
+"""Byte order marks, and the encodings that they stand for."""
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+"""Suffixes of compressed files."""
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    r"""How a text file holds a table.
+
+    Attributes
+    ----------
+    separator : str
+        Between cells; ``\s+`` for any space.
+    encoding : str
+        A name that Python knows.
+    quote : str
+        It surrounds cells that hold separators.
+    n_skipped : int
+        Lines before the header.
+    names : tuple of str
+        The columns' names.
+    notes : tuple of str
+        What was recognized and is not usual.
+    """
+
+    separator: str
+    encoding: str
+    quote: str
+    n_skipped: int
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
+    """Read the cells of a text file as text, without interpreting them.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix tells whether it is compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
+
+    Returns
+    -------
+    frame : DataFrame of str
+        Empty cells are empty text.
+    text_format : TextFormat
+
+    Raises
+    ------
+    InputError
+        If the file is no text, or its lines have more cells than the header.
+    ValueError, OSError, EOFError
+        If it cannot be decompressed.
+    """
+    found = recognize_format(path)
+    space = found.separator == r"\s+"
+    with _opened(path) as file, catch_warnings():
+        # Cells beyond the header would be dropped with a warning.
+        simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                file,
+                sep=found.separator,
+                quotechar=found.quote,
+                encoding=found.encoding,
+                skiprows=found.n_skipped,
+                header=0,
+                names=list(range(len(found.names))),
+                index_col=False,
+                dtype=str,
+                na_filter=False,
+                skipinitialspace=not space,
+                engine="c",
+            )
+        except pd.errors.ParserWarning:
+            raise InputError(f"{path} has lines of more cells than its header") from None
+        except pd.errors.ParserError as error:
+            long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+            if long is None:
+                raise
+            told = f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
+            raise InputError(told) from error
+    # Cells that a short line lacks are missing.
+    frame = frame.fillna("")
+    frame.columns = pd.Index(found.names)
+    return frame, found
+
+
+def recognize_format(path: Path) -> TextFormat:
+    """Recognize encoding, separator, quotes and names of the columns of a text file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        If the file is no text, or empty.
+    """
+    encoding, notes = _encoding(path)
+    with _opened(path) as file:
+        text = codecs.getreader(encoding)(file)
+        lines = [line.rstrip("\r\n") for line in islice(text, 200)]
+    told = lines[0].strip('"').strip().lower() if lines else ""
+    starts = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+    if kind := next((starts[start] for start in starts if told.startswith(start)), ""):
+        raise InputError(f"the file is {kind}, not a table of cells")
+    # Excel writes the separator into a line of its own.
+    is_told = told.startswith("sep=") and len(told) in (4, 5)
+    if not any(lines[is_told:]):
+        raise InputError("the file is empty")
+    separator, skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
+    lines = lines[skipped:]
+    if skipped and not is_told:
+        above = "first line is" if skipped == 1 else f"first {skipped} lines are"
+        notes.append(f"the {above} left out, as titles or comments above the header")
+    quote = _quote(lines, separator)
+    rows = _parsed(lines, separator, quote)
+    names, more = _names(rows)
+    return TextFormat(separator, encoding, quote, skipped, names, (*notes, *more))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressed by its suffix."""
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.namelist() if not member.endswith("/")]
+            if len(members) != 1:
+                raise InputError(f"the archive holds {len(members)} files; one table is needed")
+            with archive.open(members[0]) as member:
+                yield member
+        return
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    with openers.get(suffix, open)(path, "rb") as file:
+        yield file
+
+
+def _encoding(path: Path) -> tuple[str, list[str]]:
+    """Return the encoding, by the mark, by NUL bytes between letters, or by validity as UTF-8."""
+    with _opened(path) as file:
+        start = file.read(4096)
+        for mark, encoding in _MARKS:
+            if start.startswith(mark):
+                return encoding, []
+        if b"\0" in start:
+            return _utf16_without_mark(start)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        found, is_utf8 = set[int](), True
+        for block in chain([start], iter(lambda: file.read(2**20), b"")):
+            if b"\0" in block:
+                raise InputError("the file holds NUL bytes, as no text does")
+            found.update(block)
+            try:
+                is_utf8 = is_utf8 and decoder.decode(block) is not None
+            except UnicodeDecodeError:
+                is_utf8 = False
+    if is_utf8:
+        return "utf-8", []
+    # Windows-1252 has letters where Latin-1 has control characters, but for five bytes.
+    windows = found.isdisjoint({0x81, 0x8D, 0x8F, 0x90, 0x9D})
+    name, encoding = ("Windows-1252", "cp1252") if windows else ("Latin-1", "latin-1")
+    note = (
+        f"the file is not UTF-8, and is read as {name}; if letters look wrong, convert the file to "
+        "UTF-8"
+    )
+    return encoding, [note]
+
+
+def _utf16_without_mark(start: bytes) -> tuple[str, list[str]]:
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) < len(start) / 4 or min(even, odd) > len(start) / 50:
+        raise InputError("the file holds NUL bytes, as no text does")
+    encoding = "utf-16-le" if odd > even else "utf-16-be"
+    return encoding, ["the file is read as UTF-16, although it has no byte order mark"]
+
+
+def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str]]:
+    """Split lines into cells; a quoted cell may span lines."""
+    if separator == r"\s+":
+        return [line.split() for line in lines if line.strip()]
+    reader = csv.reader(
+        (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
+    )
+    try:
+        return [row for row in reader if row]
+    except csv.Error as error:
+        raise InputError(f"its lines cannot be split into cells ({error})") from error
+
+
+def _separator(lines: list[str]) -> tuple[str, int]:
+    """Return the separator, and the number of lines of titles and comments above the header.
+
+    The sniffer of Python's csv module takes decimal commas, or letters, for separators.
+    """
+    scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
+    best = max(scores, key=lambda separator: scores[separator])
+    if scores[best] > 0.0:
+        return best, 0
+    # Lines below titles come before spaces as separators: a title may happen to have one word for
+    # each column. Commas come last, as they may be decimal marks.
+    unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
+    if (found := _below_titles(lines, unlike_decimals)) is not None:
+        return found
+    if _score(lines, r"\s+") == 1.0:
+        return r"\s+", 0
+    return _below_titles(lines, [","]) or (",", 0)
+
+
+def _below_titles(lines: list[str], separators: list[str]) -> tuple[str, int] | None:
+    """Return the separator of the lines below at most 20 first ones, and how many these are."""
+    for n_above in range(1, min(20, len(lines) - 2) + 1):
+        for separator in separators if lines[n_above] else []:
+            if _score(lines[n_above:], separator) >= 0.9:
+                return separator, n_above
+    return None
+
+
+def _score(lines: list[str], separator: str) -> float:
+    """Return the share of rows that have the usual number of cells, if that is the header's too."""
+    rows = _parsed(lines, separator)
+    # The last row may be cut within a quoted cell.
+    sizes = [len(row) for row in rows[:-1] or rows]
+    n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
+    agreeing = sum(size == n_cells for size in sizes) / len(sizes)
+    fits = abs(len(rows[0]) - n_cells) <= 1
+    return agreeing if n_cells > 1 and fits else 0.0
+
+
+def _quote(lines: list[str], separator: str) -> str:
+    """Return the quotation mark: single ones if they alone give rows of one size."""
+    if separator == r"\s+":
+        return '"'
+    rows, single = (_parsed(lines, separator, quote) for quote in "\"'")
+    is_even, is_even_single = (len({len(row) for row in r[:-1] or r}) == 1 for r in (rows, single))
+    if is_even_single and not is_even:
+        return "'"
+    for column in zip(*rows[1:], strict=False):
+        cells = [cell.strip() for cell in column if cell.strip()]
+        if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in cells):
+            return "'"
+    return '"'
+
+
+def _names(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns' names, and notes on those that are invented or repeated."""
+    names, notes = [name.strip() for name in rows[0]], list[str]()
+    sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
+    if sizes and sizes.most_common(1)[0][0] == len(names) + 1:
+        names = ["row name", *names]
+        notes.append("the first column has no name and is called 'row name'")
+    if len(names) > 1 and all(_is_number(name) for name in names):
+        notes.append(
+            f"the first row is taken for names although it holds numbers: {listing(names)}"
+        )
+    unnamed = [position for position, name in enumerate(names) if not name]
+    for position in unnamed:
+        names[position] = f"Unnamed: {position}"
+    if unnamed:
+        notes.append(f"columns without a name are called {listing(names[p] for p in unnamed)}")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        notes.append(f"names occur twice and get a number: {listing(repeated)}")
+    return tuple(_numbered(names)), notes
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Append .1, .2, ... to names that occurred before."""
+    out = list[str]()
+    for name in names:
+        numbered = (f"{name}.{number}" for number in count(1))
+        is_new = name not in out
+        out.append(name if is_new else next(n for n in numbered if n not in {*names, *out}))
+    return out
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -72,142 +372,6 @@ def readable(path: Path) -> Iterator[None]:
         raise InputError(f"cannot read {path} as a table: {one_line(error) or error}") from error
 
 
-def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
-    """Read a table of names, roles and formats of columns.
-
-    Parameters
-    ----------
-    path : Path or None
-        CSV with the columns ``name``, ``role`` and, if needed, ``format``. There are no choices
-        if None.
-    names : sequence of str
-        The names of the columns of the table.
-
-    Returns
-    -------
-    dict of str to Choice
-        Without the columns whose role is empty.
-
-    Raises
-    ------
-    InputError
-        If the file has other columns, an unknown role, or the name of no column.
-    """
-    if path is None:
-        return {}
-    frame = read_cells(path).frame
-    if list(frame.columns)[:2] != ["name", "role"]:
-        raise InputError(f"{path} must have the columns name, role, format")
-    choices = {}
-    for row in frame.itertuples(index=False):
-        name, role, notation = [*(str(cell).strip() for cell in row[:3]), ""][:3]
-        # A name that a spreadsheet would take for a formula was written behind an apostrophe.
-        name = name.removeprefix("'") if name not in names else name
-        if name not in names:
-            named = f"{path} names a column '{shown(name)}'"
-            raise InputError(f"{named}, and the table has {listing(names)}")
-        if role:
-            choices[name] = Choice(checked_name("role", role, CHOICES), notation)  # type: ignore[arg-type]
-    return choices
-
-
-def write_choices(columns: Iterable[Column], path: Path) -> None:
-    """Write how columns were recognized, in the form that `read_choices` reads.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-    path : Path
-    """
-    rows = [
-        (
-            column.name,
-            column.role if column.role in CHOICES else "ignored",
-            column.format if column.role in ("number", "date", "time") else "",
-            column.describe(),
-        )
-        for column in columns
-    ]
-    write_table(pd.DataFrame(rows, columns=["name", "role", "format", "recognized"]), path)
-
-
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
-    with appended_table(path) as append:
-        append(frame)
-
-
-@contextmanager
-def appended_table(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Write a table part by part; an interruption leaves no incomplete file.
-
-    Parameters
-    ----------
-    path : Path
-        Its suffix tells CSV and Parquet apart.
-
-    Yields
-    ------
-    callable
-        It appends a data frame, each with the same columns.
-    """
-    append = _append_parquet if is_parquet(path) else _append_csv
-    with replacing(path) as temporary, append(temporary) as write:
-        yield write
-
-
-@contextmanager
-def _append_parquet(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
-
-    with ExitStack() as opened:
-        writers: list[ParquetWriter] = []
-
-        def write(frame: pd.DataFrame) -> None:
-            schema = writers[0].schema if writers else None
-            table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-            if not writers:
-                writers.append(opened.enter_context(ParquetWriter(path, table.schema)))
-            writers[0].write_table(table)
-
-        yield write
-
-
-@contextmanager
-def _append_csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
-    opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    first = iter([True])
-    with opener(path, "wt", encoding="utf-8", newline="") as file:
-
-        def write(frame: pd.DataFrame) -> None:
-            safe = safe_for_spreadsheets(frame)
-            safe.to_csv(file, index=False, sep=separator, header=next(first, False))
-
-        yield write
-
-
-def pandas_call(path: Path) -> str:
-    """Return the call of pandas that reads the cells of a table, for models that are loaded.
-
-    Parameters
-    ----------
-    path : Path
-    """
-    if is_parquet(path):
-        return f"pd.read_parquet({str(path)!r})"
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
-    if path.exists():
-        found = recognize_format(path)
-        usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
-        values = (found.separator, found.encoding, found.quote, found.n_skipped)
-        told = zip(usual, values, strict=True)
-        options = {name: value for name, value in told if value != usual[name]} | options
-    words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
-    return f"pd.read_csv({', '.join([repr(str(path)), *words])})"
-
-
 def is_parquet(path: Path) -> bool:
     """Tell Parquet files, and folders of them, and CSV files apart, by the suffix.
 
@@ -231,24 +395,3 @@ def is_parquet(path: Path) -> bool:
             "in .parquet"
         )
     return name.endswith((".parquet", ".pq"))
-
-
-def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
-    """Put an apostrophe before text that a spreadsheet would take for a formula.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Its columns of numbers stay as they are.
-    """
-    safe = frame.copy()
-    for position, dtype in enumerate(frame.dtypes):
-        if dtype.kind not in "biufcmM":
-            safe.isetitem(position, [_safe(cell) for cell in frame.iloc[:, position]])
-    safe.columns = [_safe(name) for name in frame.columns]
-    return safe
-
-
-def _safe(cell: Any) -> Any:
-    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{cell}" if is_formula else cell

@@ -16,10 +16,10 @@ from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 from sklearn.utils.fixes import parse_version
 
 from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
-from mercer_command import text_columns
 from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
+from mercer_command.text_columns import CellReading, cell_readings, parse_cells
 
 if TYPE_CHECKING:
     from mercer_command.problem import Problem, Rows
@@ -92,9 +92,9 @@ class TableReader(TransformerMixin, BaseEstimator):
         absent = [name for name, _, _ in self.columns if name not in X.columns]
         if absent:
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
-        readings = self._readings(
-            X[[name for name, _, _ in self.columns if text_columns.is_text(X[name])]]
-        )
+        wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
+        preferred = {name: notation for name, _, notation in self.columns}
+        readings = cell_readings(X[list(wanted)], wanted, preferred=preferred)
         typed: dict[str, pd.Series[Any]] = {}
         for name, role, _ in self.columns:
             typed[name] = X[name]
@@ -114,15 +114,6 @@ class TableReader(TransformerMixin, BaseEstimator):
         """
         return np.array([name for name, _, _ in self.columns], dtype=object)
 
-    def _readings(self, text: pd.DataFrame) -> dict[str, text_columns.CellReading]:
-        stored = {name: (role, notation) for name, role, notation in self.columns}
-        wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {}
-        for name in text.columns:
-            role, notation = stored[name]
-            wanted[name] = ("flag" if notation == "flag" else read_as(role), "")
-        preferred = {name: notation for name, (_, notation) in stored.items()}
-        return text_columns.cell_readings(text, wanted, preferred=preferred)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -131,10 +122,9 @@ class TableReader(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read(name: str, cells: pd.Series[Any], reading: text_columns.CellReading) -> pd.Series[Any]:
+def _read(name: str, cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
     """Convert the cells of a column, and warn of those that cannot be read."""
-    values = text_columns.parse_cells(cells, reading)
-    odd = text_columns.unreadable(cells, values, reading)
+    values, odd = parse_cells(cells, reading)
     told = [f"column '{shown(name)}': {text}" for text in reading.warnings]
     if len(odd):
         named = listing(known_cells(odd), most=4)
@@ -160,9 +150,11 @@ def problem_reader(problem: Problem) -> TableReader:
     ----------
     problem : Problem
     """
-    used = [(c.name, c.role, c.format) for c in (*problem.columns, problem.target_column)]
-    kept = {column.name for column in problem.columns if column.is_used}
-    return TableReader([column for column in used[:-1] if column[0] in kept], used[-1])
+    target = problem.target_column
+    return TableReader(
+        [(column.name, column.role, column.format) for column in problem.columns if column.is_used],
+        (target.name, target.role, target.format),
+    )
 
 
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -39,12 +39,6 @@ class CellReading:
     facts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def known(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return cells without spaces around them; those that stand for missing values are NaN."""
-        text = cells.str.strip()
-        missing = notation.MISSING if self.read_as == "text" else notation.MISSING_NUMBERS
-        return text.mask(text.isin(list(missing)))
-
 
 def is_text(column: pd.Series[Any]) -> bool:
     """Whether all known cells of a column are text, and it is no category of pandas.
@@ -68,13 +62,13 @@ def cell_readings(
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
 ) -> dict[str, CellReading]:
-    """Decide how the cells of columns of text are read.
+    """Decide how the cells of columns of text are read; other columns are left out.
 
     Parameters
     ----------
-    frame : DataFrame of str
+    frame : DataFrame
     wanted : mapping from str to (str or None, str)
-        For each column what it is to be read as, if that is known, and the format, if it is.
+        What a column is to be read as, and the format, where these are known.
     separator : str, default=""
         Of the file.
     preferred : mapping from str to str, default=None
@@ -86,19 +80,28 @@ def cell_readings(
         Where the cells of a column allow several formats, columns that allow only one decide.
     """
     likely = preferred or {}
-    found = {n: _possible(frame[n], *wanted[n], likely.get(n, "")) for n in frame.columns}
+    found: dict[str, _Possible] = {}
+    for name in (name for name in frame.columns if is_text(frame[name])):
+        role, known_format = wanted.get(name, (None, ""))
+        found[name] = _possible(frame[name], role, known_format, likely.get(name, ""))
     marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
     dates = [one for one in found.values() if isinstance(one, tuple)]
     decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
     order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
+    decided: dict[str, CellReading] = {}
+    for name, one in found.items():
+        if isinstance(one, Readings):
+            decided[name] = _decide_number(one, decimal, separator, likely.get(name, ""))
+        elif isinstance(one, tuple):
+            decided[name] = _decide_date(one, order, decimal, likely.get(name, ""))
+        else:
+            decided[name] = one
+    return decided
 
-    return {
-        name: _decided(one, decimal, order, separator, likely.get(name, ""))
-        for name, one in found.items()
-    }
 
-
-def parse_cells(cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
+def parse_cells(
+    cells: pd.Series[Any], reading: CellReading
+) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Convert the cells of a column; those that are missing or cannot be read are missing.
 
     Parameters
@@ -108,40 +111,25 @@ def parse_cells(cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
 
     Returns
     -------
-    Series
-        Numbers, dates, times of day on the first of January 1970, or text without spaces around.
-    """
-    text = reading.known(cells)
-    if reading.read_as == "number":
-        decimal: Decimal = "comma" if reading.format == "comma" else "point"
-        return pd.Series(notation.parse_numbers(text, decimal), cells.index)
-    if reading.read_as == "date":
-        return pd.Series(notation.parse_dates(text, reading.format or ISO), cells.index)
-    if reading.read_as == "time":
-        return pd.Series(notation.parse_times(text, reading.format or "%H:%M"), cells.index)
-    values = text.astype(object).where(text.notna(), None)
-    if reading.read_as == "flag":
-        values = values.map(lambda cell: None if cell is None else cell.lower() == "true")
-        return values.astype(object).where(text.notna(), None)
-    return values
-
-
-def unreadable(
-    cells: pd.Series[Any], values: pd.Series[Any], reading: CellReading
-) -> pd.Series[Any]:
-    """Return the cells that are not missing but could not be read.
-
-    Parameters
-    ----------
-    cells : Series of str
     values : Series
-        The converted cells.
-    reading : CellReading
+        Numbers, dates, times of day on the first of January 1970, or text without spaces around.
+    odd : Series of str
+        The cells that are not missing but could not be read.
     """
+    text = cells.str.strip()
+    missing = notation.MISSING if reading.read_as == "text" else notation.MISSING_NUMBERS
+    text = text.mask(text.isin(list(missing)))
     if reading.read_as in ("flag", "text"):
-        return cells.iloc[:0]
-    known = reading.known(cells)
-    return known[known.notna() & values.isna().to_numpy()]
+        values = text.str.lower() == "true" if reading.read_as == "flag" else text
+        return values.astype(object).where(text.notna(), None), text.iloc[:0]
+    if reading.read_as == "number":
+        found = notation.parse_numbers(text, "comma" if reading.format == "comma" else "point")
+    elif reading.read_as == "date":
+        found = notation.parse_dates(text, reading.format or ISO)
+    else:
+        found = notation.parse_times(text, reading.format or "%H:%M")
+    numbers = pd.Series(found, cells.index)
+    return numbers, text[text.notna() & numbers.isna()]
 
 
 def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str) -> _Possible:
@@ -182,16 +170,6 @@ def _day_first(name: str) -> bool | None:
     return name.index("%d") < name.index("%m")
 
 
-def _decided(
-    one: _Possible, decimal: Decimal | None, order: bool | None, separator: str, preferred: str
-) -> CellReading:
-    if isinstance(one, CellReading):
-        return one
-    if isinstance(one, Readings):
-        return _decide_number(one, decimal, separator, preferred)
-    return _decide_date(one, order, decimal, preferred)
-
-
 def _decide_number(
     numbers: Readings, decimal: Decimal | None, separator: str, preferred: str
 ) -> CellReading:
@@ -214,21 +192,19 @@ def _decide_date(
     names: tuple[str, ...], order: bool | None, decimal: Decimal | None, preferred: str
 ) -> CellReading:
     orders = {_day_first(name): name for name in reversed(names)}
-    chosen = names[0]
-    reading = CellReading("date", chosen, (_readable(chosen),))
-    if not {True, False} <= set(orders):
-        return reading
-    # Only days are written before points.
-    known = True if "." in orders[True] else None
-    first = order if order is not None else known
-    chosen = (
-        preferred if preferred in names else orders[decimal == "comma" if first is None else first]
-    )
-    reading = CellReading("date", chosen, (_readable(chosen),))
-    if preferred in names or first is not None:
-        return reading
-    guess = f"read as {_readable(chosen)}; if days and months are swapped, {_OTHERWISE}"
-    return replace(reading, warnings=(guess,))
+    chosen, warnings = names[0], list[str]()
+    if {True, False} <= set(orders):
+        if preferred in names:
+            chosen = preferred
+        elif order is not None:
+            chosen = orders[order]
+        elif "." in orders[True]:  # Only days are written before points.
+            chosen = orders[True]
+        else:
+            chosen = orders[decimal == "comma"]
+            told = f"read as {_readable(chosen)}; if days and months are swapped, {_OTHERWISE}"
+            warnings.append(told)
+    return CellReading("date", chosen, (_readable(chosen),), tuple(warnings))
 
 
 _PARTS = {

@@ -10,7 +10,7 @@ from command_cases import Run, call, class_table
 @pytest.fixture(autouse=True)
 def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """No lines on progress, which are written after some time, stand before an error."""
-    monkeypatch.setattr("mercer_command.terminal.monotonic", lambda: 0.0)
+    monkeypatch.setattr("mercer_command.output.monotonic", lambda: 0.0)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class TestFit:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no such font\nmore")
 
-        monkeypatch.setattr("mercer_command.commands.write_fit_report", fail)
+        monkeypatch.setattr("mercer_command.commands.write_page", fail)
         classes.to_csv("table.csv", index=False)
         options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "table.csv", "--target", "kind", *options)
@@ -87,7 +87,7 @@ class TestPredict:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no attribute\nmore")
 
-        monkeypatch.setattr("mercer_command.prediction.predict", fail)
+        monkeypatch.setattr("mercer_command.models.predict", fail)
         line = error_line(run("predict", model, "table.csv", "--out", "p.csv"))
         assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
         assert not Path("p.csv").exists()

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from command_cases import call, class_table, error_line, pd
 
-from mercer_command.columns import Choice, Column, recognize_columns
+from mercer_command.columns import Choice, Column, read_choices, recognize_columns
 from mercer_command.messages import InputError
-from mercer_command.table_files import read_choices
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -13,12 +13,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import kernel_terms
 from mercer_command.figures import dependence_section
-from mercer_command.fitting import Trial
 from mercer_command.held_out_errors import ColumnImportance
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.methods import make_model
+from mercer_command.models import Trial
+from mercer_command.output import Table
 from mercer_command.problem import as_problem
-from mercer_command.report import Table
 from mercer_command.sections import kernel_section
 
 N = 200

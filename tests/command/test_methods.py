@@ -187,7 +187,7 @@ class TestUnsupportedTask:
         assert "not for regression: 'l1-svm'" in line
 
     def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr("mercer_command.fitting.make_model")
+        monkeypatch.delattr("mercer_command.methods.make_model")
         arguments = ("--target", "kind", "--methods", "ca,l2-krr")
         assert "not for classification: 'l2-krr'" in error_line(
             run("compare", "classes.csv", *arguments)

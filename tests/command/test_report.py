@@ -11,7 +11,7 @@ from command_cases import Run, class_table, error_line, pd, response_table
 from ten_tables import LONG_NAME, odd_names
 
 import mercer
-from mercer_command.report import Section, Table, Text, write_page
+from mercer_command.output import Section, Table, Text, write_page
 
 KINDS = ("p", "note", "code", "warning")
 

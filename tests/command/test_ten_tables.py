@@ -12,7 +12,7 @@ from command_cases import call, pd
 from ten_tables import BAD_TABLES, LONG_NAME, N_ROWS, BadTable
 
 from mercer_command.columns import Column
-from mercer_command.problem import Problem, as_problem
+from mercer_command.problem import Problem, as_problem, unit_of
 from mercer_command.table_files import read_cells
 
 ROLES: dict[str, dict[str, str]] = {
@@ -85,7 +85,7 @@ def test_notations_are_told(tmp_path: Path) -> None:
     assert "one row only of class 'perhaps'" in problem.notes[0]
     assert set(problem.target) == {"yes", "no"}
     problem = problem_of(tables["date_target"], tmp_path)
-    assert (problem.task, problem.unit) == ("regression", "days")
+    assert (problem.task, unit_of(problem.target_column.role)) == ("regression", "days")
 
 
 def predictions_in_python(report: Path) -> Any:
@@ -126,7 +126,7 @@ def test_they_are_learned_from_and_predicted(
         constant = 1.0 - truth.value_counts(normalize=True).iloc[0]
         assert (found != truth).mean() < MOST_ERROR * constant
     else:
-        if problem.unit == "days":
+        if unit_of(problem.target_column.role) == "days":
             assert found.str.fullmatch(r"202[45]-\d\d-\d\d").all()
             found = (pd.to_datetime(found) - pd.Timestamp(0)).dt.days
         error = np.sqrt(np.mean((found - problem.target) ** 2))

@@ -17,7 +17,7 @@ def readings(**columns: list[str]) -> dict[str, CellReading]:
 def test_a_decimal_comma_in_other_columns_leaves_decimal_points_as_they_are() -> None:
     found = readings(a=POINTS, b=COMMAS, c=COMMAS)
     assert [reading.format for reading in found.values()] == ["point", "comma", "comma"]
-    assert parse_cells(pd.Series(POINTS), found["a"]).tolist() == [1.5, 2.25]
+    assert parse_cells(pd.Series(POINTS), found["a"])[0].tolist() == [1.5, 2.25]
     assert found["a"].facts == ()
 
 
@@ -26,7 +26,7 @@ def test_most_columns_decide_on_a_decimal_mark(first: list[str], others: list[st
     cells = ["1,234", "5,678"]
     found = readings(a=first, b=others, c=others, d=cells)["d"]
     expected = [1.234, 5.678] if others == COMMAS else [1234.0, 5678.0]
-    assert parse_cells(pd.Series(cells), found).tolist() == expected
+    assert parse_cells(pd.Series(cells), found)[0].tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_most_columns_decide_on_the_order_of_days_and_months(
 ) -> None:
     cells = ["01/02/2024", "01/02/2025"]
     found = readings(a=first, b=others, c=others, d=cells)["d"]
-    assert parse_cells(pd.Series(cells), found).dt.month.tolist() == [month, month]
+    assert parse_cells(pd.Series(cells), found)[0].dt.month.tolist() == [month, month]

@@ -11,7 +11,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from mercer_command.messages import InputError  # noqa: E402
-from mercer_command.text_files import read_text_table  # noqa: E402
+from mercer_command.table_files import read_text_table  # noqa: E402
 
 TEXT = "name,größe\nA,1\nB,2\n"
 CELLS = [["A", "1"], ["B", "2"]]

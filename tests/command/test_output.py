@@ -10,16 +10,16 @@ pytest.importorskip("pandas")
 from rich.console import Console
 from rich.progress import Progress
 
-from mercer_command import terminal
-from mercer_command.report import Section, Table
+from mercer_command import output
+from mercer_command.output import Section, Table
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
     """Return what a bar shows after some rows."""
     written = StringIO()
     console = Console(file=written, force_terminal=is_terminal, width=120)
-    monkeypatch.setattr(terminal, "Console", lambda stderr: console)
-    with terminal.progress_bar() as bar:
+    monkeypatch.setattr(output, "Console", lambda stderr: console)
+    with output.progress_bar() as bar:
         bar.step("reading [a]")
         bar.advance(3)
         bar.step("fitting all rows", 4000)
@@ -43,7 +43,7 @@ def test_tables_have_bars_up_to_the_longest_and_say_what_they_leave_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = [[name] for name in "abcd"]
-    terminal.show([Section("T", [Table(["N"], rows, lengths=[0.5, 0.25, 0.1, 0.1], n_shown=2)])])
+    output.show([Section("T", [Table(["N"], rows, lengths=[0.5, 0.25, 0.1, 0.1], n_shown=2)])])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["a", "█" * 16] in lines
     assert ["b", "█" * 8] in lines
@@ -53,8 +53,8 @@ def test_tables_have_bars_up_to_the_longest_and_say_what_they_leave_out(
 
 def test_files_get_lines_on_progress_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     now, out = [0.0], StringIO()
-    monkeypatch.setattr(terminal, "monotonic", lambda: now[0])
-    bar = terminal.Bar(Progress(console=Console(file=out), disable=True), "rows")
+    monkeypatch.setattr(output, "monotonic", lambda: now[0])
+    bar = output.Bar(Progress(console=Console(file=out), disable=True), "rows")
     bar.step("reading")
     now[0] = 11.0
     bar.step("fitting", 20)

@@ -1,0 +1,339 @@
+"""Results: sections of tables, lines and figures, as an HTML page and in the terminal.
+
+In the terminal, results are on stdout; progress and notes are on stderr.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from string import Template
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rich import box, markup, progress
+from rich.console import Console
+from rich.table import Table as Grid
+
+from mercer import __version__
+from mercer_command.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes
+    ----------
+    header : sequence of str
+    rows : sequence of sequences of str
+    numeric : collection of int
+        Positions of the columns of numbers, which are aligned to the right.
+    bold : collection of int
+        Positions of the rows that stand out.
+    lengths : sequence of float
+        Lengths of bars beside the rows, in the terminal.
+    n_shown : int or None
+        The terminal shows this number of rows; None if all.
+    summary : str
+        A table with a summary is for reports only, which show it on demand below its summary.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Collection[int] = ()
+    bold: Collection[int] = ()
+    lengths: Sequence[float] = ()
+    n_shown: int | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a report.
+
+    Attributes
+    ----------
+    draw : callable
+        It draws on the axes that it is passed.
+    caption : str
+    height : float
+        In inches; the width is 5.6.
+    """
+
+    draw: Callable[[Axes], Any]
+    caption: str
+    height: float = 3.8
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of a report.
+
+    Attributes
+    ----------
+    text : str
+    kind : {"p", "note", "code", "warning"}
+        The terminal shows warnings only.
+    """
+
+    text: str
+    kind: str = "p"
+
+
+# Lines, tables and warnings are shown in the terminal and in reports; other parts in reports.
+Part: TypeAlias = str | Table | Figure | Text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a result below a headline.
+
+    Attributes
+    ----------
+    title : str
+    parts : sequence of Part
+    """
+
+    title: str
+    parts: Sequence[Part]
+
+
+# Colors of text, of what is less important, and of lines; dark pages replace them.
+INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
+
+COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
+"""Colors of several curves, which color-blind people can tell apart with the legend's order."""
+
+# The colors of marks, and of what stands out.
+ACCENT, WARM = COLORS[:2]
+
+_VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", ACCENT: "--accent", WARM: "--warm"}
+"""The variables of the page's style that these colors stand for."""
+
+
+def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:
+    """Write a page.
+
+    Parameters
+    ----------
+    path : Path
+    title, lead : str
+        Plain text of the headline and of the line below it.
+    sections : iterable of Section
+    """
+    template = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
+    body = "\n".join(f"<h2>{escape(one.title)}</h2>{_parts(one.parts)}" for one in sections)
+    made_by = f"mercer {__version__}"
+    page = template.substitute(title=escape(title), lead=escape(lead), body=body, made_by=made_by)
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _parts(parts: Sequence[Part]) -> str:
+    """Return the parts of a section; consecutive figures stand beside each other."""
+    return "".join(
+        f'<div class="figures">{"".join(map(_element, group))}</div>'
+        if beside
+        else "".join(map(_element, group))
+        for beside, group in groupby(parts, lambda part: isinstance(part, Figure))
+    )
+
+
+_PARAGRAPHS = {
+    "p": "<p>{}</p>",
+    "note": '<p class="note">{}</p>',
+    "code": "<pre><code>{}</code></pre>",
+    "warning": '<p class="warning">Warning: {}.</p>',
+}
+"""Elements of a page for paragraphs of each kind."""
+
+
+def _element(part: Part) -> str:
+    """Return an element of a page for a part of a section."""
+    if isinstance(part, str):
+        return f"<p>{escape(part[:1].upper() + part[1:])}.</p>"
+    if isinstance(part, Text):
+        return _PARAGRAPHS[part.kind].format(escape(part.text))
+    if isinstance(part, Figure):
+        return f"<figure>{_svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>"
+    return _table_element(part)
+
+
+def _table_element(table: Table) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        kinds = [' class="n"' if c in table.numeric else "" for c in range(len(cells))]
+        return "".join(
+            f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True)
+        )
+
+    lines = (
+        f"<tr{' class=bold' * (r in table.bold)}>{line(cells, 'td')}</tr>"
+        for r, cells in enumerate(table.rows)
+    )
+    head = f"<thead><tr>{line(table.header, 'th')}</tr></thead>"
+    sheet = f'<div class="sheet"><table>{head}<tbody>{"".join(lines)}</tbody></table></div>'
+    if not table.summary:
+        return sheet
+    return f"<details><summary>{escape(table.summary)}</summary>{sheet}</details>"
+
+
+def _svg(figure: Figure) -> str:
+    """Draw a figure as an element ``<svg>`` of a page, in the colors of the page."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Drawing
+
+    file = BytesIO()
+    with rc_context(fname=Path(__file__).with_name("figures.mplstyle")), warnings.catch_warnings():
+        # The browser has glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        # Pyplot would keep the figure in memory, and may need a screen.
+        drawing = Drawing(figsize=(5.6, figure.height), layout="constrained")
+        figure.draw(drawing.subplots())
+        drawing.savefig(file, format="svg", metadata={"Date": None})
+    text = file.getvalue().decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for color, variable in _VARIABLES.items():
+        text = text.replace(f": {color}", f": var({variable})")
+    return text
+
+
+class Bar:
+    """A progress bar; lines on progress for files and pipes, which show no bars.
+
+    Parameters
+    ----------
+    bar : Progress
+    unit : str
+        What is counted, such as "rows".
+    seconds : float, default=10.0
+        There is at most one line in this time.
+    """
+
+    def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
+        self._bar, self._unit, self._seconds = bar, unit, seconds
+        self._next = monotonic() + seconds
+        self._task = bar.add_task("starting", total=None, done="")
+
+    def step(self, description: str, total: int | None = None) -> None:
+        """Begin a step.
+
+        Parameters
+        ----------
+        description : str
+        total : int, default=None
+            Number of units of the step; None if it is unknown.
+        """
+        self._say(description)
+        self._bar.reset(self._task, total=total, description=markup.escape(description), done="")
+
+    def advance(self, number: int = 1, description: str = "") -> None:
+        """Report units that were done.
+
+        Parameters
+        ----------
+        number : int, default=1
+        description : str, default=""
+            Of what is done next, if it is something else.
+        """
+        task = self._bar.tasks[0]
+        text = markup.escape(description) or task.description
+        done = f"{task.completed + number:,.0f} of {task.total or 0:,.0f} {self._unit}"
+        self._say(f"{text}, {done}")
+        self._bar.update(self._task, advance=number, description=text, done=done)
+
+    def _say(self, description: str) -> None:
+        """Write a line, unless there is a terminal or the last line is recent."""
+        if not self._bar.console.is_terminal and monotonic() >= self._next:
+            self._next = monotonic() + self._seconds
+            self._bar.console.print(description, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(unit: str = "rows") -> Iterator[Bar]:
+    """Show a progress bar on stderr, with an estimate of the time that is left.
+
+    It disappears at the end, and is shown on terminals only.
+
+    Parameters
+    ----------
+    unit : str, default="rows"
+        What is counted.
+    """
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[done]}"),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with progress.Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield Bar(bar, unit)
+
+
+def print_line(line: str) -> None:
+    """Print one line of the result."""
+    Console().print(line, markup=False, highlight=False)
+
+
+def print_notes(notes: Iterable[str], kind: str = "note") -> None:
+    """Print remarks on the run, or warnings."""
+    for note in notes:
+        style = "yellow" if kind == "note" else "bold yellow"
+        Console(stderr=True).print(f"{kind}: {note}", markup=False, highlight=False, style=style)
+
+
+def show(sections: Iterable[Section]) -> None:
+    """Print titles, tables and lines of sections, and warnings on stderr.
+
+    Parameters
+    ----------
+    sections : iterable of Section
+    """
+    for section in sections:
+        # A title of the table would be as narrow as the table.
+        Console().print(f"[bold]{markup.escape(section.title)}[/]", highlight=False)
+        for part in section.parts:
+            if isinstance(part, Table) and not part.summary:
+                Console().print(_grid(part))
+            elif isinstance(part, str):
+                print_line(part)
+            elif isinstance(part, Text) and part.kind == "warning":
+                print_notes([part.text], "warning")
+        print_line("")
+
+
+def _grid(table: Table, bar: int = 16) -> Grid:
+    """Return a table with bars of at most some length."""
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for position, name in enumerate(table.header):
+        is_number = position in table.numeric
+        grid.add_column(name, overflow="fold", no_wrap=is_number)
+        grid.columns[-1].justify = "right" if is_number else "left"
+    longest = max(table.lengths, default=0.0) or 1.0
+    bars = [f"[cyan]{'█' * round(bar * length / longest)}[/]" for length in table.lengths]
+    if bars:
+        grid.add_column("", min_width=bar, no_wrap=True)
+    n_shown = len(table.rows) if table.n_shown is None else table.n_shown
+    for r, row in enumerate(table.rows[:n_shown]):
+        style = "bold" if r in table.bold else ""
+        grid.add_row(*map(markup.escape, row), *bars[r : r + 1], style=style)
+    if (hidden := len(table.rows) - n_shown) > 0:
+        grid.add_row(f"and {hidden} more")
+    return grid
