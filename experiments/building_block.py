@@ -15,7 +15,7 @@ from experiments.problems import Array
 from mercer._gram.dense import definite_factor, log_determinant
 from mercer.kernels import Gaussian
 from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
-from mercer.probabilistic._weight_search import optimize_weights
+from mercer.probabilistic._searches import optimize_weights
 
 BLOCK = "building block"
 # The variance of the building block's white noise, which keeps it finite at zero weights.

@@ -20,7 +20,7 @@ from mercer.kernels import Gaussian, Kernel, OnColumns
 from mercer.probabilistic import _objectives as objectives
 from mercer.probabilistic._likelihoods import Likelihood
 from mercer.probabilistic._model import starting_scales
-from mercer.probabilistic._weight_search import optimize_weights
+from mercer.probabilistic._searches import optimize_weights
 
 # The variance of joint MAP's white noise where one value is used; with less, joint MAP may find
 # no kernel at all.

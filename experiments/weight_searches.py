@@ -21,7 +21,7 @@ from mercer.probabilistic._objectives import (
     Objective,
     Problem,
 )
-from mercer.probabilistic._weight_search import optimize_weights
+from mercer.probabilistic._searches import optimize_weights
 
 # The widths of the ten Gaussian kernels.
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
@@ -71,12 +71,10 @@ class WithoutCurvature(Objective):
         """Whether Newton's method finds latent values."""
         return self.of.is_smooth
 
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return the objective's majorizer without the factors of its log-determinants."""
-        found = self.of.majorize_at(problem, point, previous, most)
-        return None if found is None else replace(found, factors=())
+        found = self.of.majorize_at(problem, point, previous)
+        return replace(found, factors=())
 
 
 class RecordingGram(DenseGram):

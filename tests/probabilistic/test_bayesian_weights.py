@@ -17,7 +17,7 @@ from mercer.probabilistic._likelihoods import (
 )
 from mercer.probabilistic._model import Settings, as_objective, learn_model
 from mercer.probabilistic._objectives import JointMAP, Problem
-from mercer.probabilistic._weight_search import laplace_at
+from mercer.probabilistic._searches import laplace_at
 
 KERNELS = [Gaussian(0.5), Gaussian(2.0), Linear()]
 ESTIMATORS = [

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
-from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _parameters, posterior
+from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _searches, posterior
 
 
 def problem(n: int = 80, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ def searched(model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch)
         return OptimizeResult(x=x, fun=function(x)[0], success=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_parameters, "minimized", started)
+        patch.setattr(_searches, "minimized", started)
         model.fit(X, y)
     return seen
 

@@ -17,6 +17,7 @@ from mercer.kernels._distances import (
     inner,
     log_interval,
     median_distance,
+    recompute_cancelled,
     rows_squared,
     scaled_features,
     squared_distances,
@@ -93,16 +94,7 @@ class Radial(Kernel):
     def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
         """The kernel less its offset at another width s, and its derivative in gamma = 1 / s^2.
 
-        Parameters
-        ----------
-        squared : ndarray
-            Squared distances in the kernel's norm.
-        theta : float
-            Logarithm of the width s.
-
-        Returns
-        -------
-        values, slopes : ndarray
+        The arguments are those of `at_theta`.
         """
         u = squared * np.exp(-2.0 * theta)
         values = self._from_scaled(u.copy())
@@ -148,31 +140,46 @@ class Radial(Kernel):
         u = centered_distances(X, Z, start, self.norm)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())
-        return value, self._gradient(P, u, shifted, X, Z)
-
-    def _gradient(self, P: Array, u: Array, shifted: Array, X: Features, Z: Features) -> Array:
-        """Derivatives of <P, K> in the log-parameters, given scaled distances and features."""
         weighted = self._slope(u, shifted)
         weighted *= P
         if np.ndim(self._scale()) == 0:
             squares = np.array([inner(weighted, u)])
         else:
             squares = weighted_squares(X, weighted, Z, u, self.norm)
-        return np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
+        return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
     def _gram_tiles(self, X: Features) -> GramTiles | None:
         if sp.issparse(X) or np.ndim(self._scale()) == 0:
             return None
-        # Features are scaled and squared once for the whole table.
         X = self._scaled(X)
         X, _ = subtract_center(X, X)
-        norms = rows_squared(X)
+        norms, ones, squares = rows_squared(X), np.ones(len(X)), X**2
+        left, right = np.column_stack([-2.0 * X, norms, ones]), np.column_stack([X, ones, norms])
 
         def tile(rows: slice, columns: slice) -> tuple[Array, Callable[[Array], Array]]:
-            here, there, squares = X[rows], X[columns], (norms[rows], norms[columns])
-            u = centered_distances(here, there, 0 if rows == columns else None, self.norm, squares)
+            here, there, start = X[rows], X[columns], 0 if rows == columns else None
+            if self.norm == 2.0:
+                # Squared distances are one product, of [-2 x, |x|^2, 1] with [z, 1, |z|^2].
+                u = left[rows] @ right[columns].T
+                recompute_cancelled(u, here, there, (norms[rows], norms[columns]), start)
+            else:
+                u = centered_distances(here, there, start, self.norm)
             shifted = self._from_scaled(u.copy())
-            return shifted, lambda P: self._gradient(P, u, shifted, here, there)
+
+            def gradient(P: Array) -> Array:
+                W = self._slope(u, shifted)
+                W *= P
+                if self.norm == 2.0:
+                    # The column of ones gives the sums over each row.
+                    product = W @ right[columns, :-1]
+                    cross = np.einsum("iz,iz->z", here, product[:, :-1])
+                    sums = product[:, -1] @ squares[rows] + W.sum(axis=0) @ squares[columns]
+                    parts = sums - 2.0 * cross
+                else:
+                    parts = weighted_squares(here, W, there, u, self.norm)
+                return np.append(-2.0 * parts, self._shape_gradient(P, u, here, there))
+
+            return shifted, gradient
 
         return tile
 

@@ -258,7 +258,7 @@ class _Search:
 
     def _gap(self) -> float:
         """Return the duality gap of a convex objective, zero for others."""
-        bound = self.problem.lower_bound(self.point)
+        bound = self.problem.objective.lower_bound(self.problem, self.point)
         return 0.0 if bound is None else self.majorizer.value - bound
 
     def _step_in_latents(self) -> None:
@@ -284,7 +284,7 @@ class _Search:
         A step that is not accepted is tried again without the extension, then with more damping,
         then shorter.
         """
-        model, objective = self._newton_model(), self.problem.objective
+        model = self._newton_model()
         extended = self.step_extension > 1.0
         concavity = self.majorizer.concavity(self.grams, self.probes) if extended else None
         value = self.majorizer.value + self._barrier_value(self.point)
@@ -295,8 +295,8 @@ class _Search:
             )
             trial, length = self._after_step(direction, step_size)
             most = value + self.rules.armijo * length * direction.slope - self._barrier_value(trial)
-            majorizer = objective.majorize_at(self.problem, trial, self.majorizer, most)
-            if majorizer is not None and majorizer.value <= most:
+            majorizer = self.problem.majorize_at(trial, self.majorizer)
+            if majorizer.value <= most:
                 break
             if extended:
                 shorter = self.step_extension / self.rules.extension**2

@@ -111,13 +111,13 @@ class Majorizer:
     deviance : Deviance
     value : float
         The objective at the point.
+    slopes : ndarray of shape (n_kernels,)
+        Derivatives of the log-determinants in the weights.
     determinants : tuple of DeterminantModel, or None
         Models of ln|K + Gamma| in the widths of bounds, one for each problem; None if the objective
         has no widths.
     gamma : ndarray of shape (n_samples, n_problems), or None
         Widths of the bounds at the point.
-    slopes : ndarray of shape (n_kernels,)
-        Derivatives of the log-determinants in the weights.
     weight_penalty : float or ndarray of shape (n_kernels,)
     norm : float
         The weights also cost sum weight_penalty weights^norm.
@@ -131,11 +131,11 @@ class Majorizer:
 
     deviance: Deviance
     value: float
-    determinants: tuple[DeterminantModel, ...] | None
-    gamma: Array | None
     slopes: Array
-    weight_penalty: float | Array
-    norm: float
+    determinants: tuple[DeterminantModel, ...] | None = None
+    gamma: Array | None = None
+    weight_penalty: float | Array = 0.0
+    norm: float = 1.0
     factors: tuple[tuple[Array, Array], ...] = ()
     noise_curvature: float = 0.0
 

@@ -9,7 +9,6 @@ import numpy as np
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
-from mercer._records import ObjectiveStep
 from mercer._typing import Array
 from mercer._validation import check_number, check_positive
 from mercer._weights.mkl import Machines
@@ -31,8 +30,12 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
-from mercer.probabilistic._parameters import learn_parameters
-from mercer.probabilistic._weight_search import optimize_laplace, optimize_weights, with_zeros
+from mercer.probabilistic._searches import (
+    learn_parameters,
+    optimize_laplace,
+    optimize_weights,
+    with_zeros,
+)
 
 ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
@@ -212,9 +215,6 @@ def learn_model(
     Y: Array,
     settings: Settings,
     on_step: Callable[..., None] | None = None,
-    *,
-    first_noise: float = 0.1,
-    parameter_tol: float = 3e-2,
 ) -> LearnedModel:
     """Learn weights and, if they are free, noise and parameters.
 
@@ -227,36 +227,31 @@ def learn_model(
     settings : Settings
     on_step : callable, default=None
         Called after each step.
-    first_noise : float, default=0.1
-        The search for the noise starts at this fraction of the mean square of the targets.
-    parameter_tol : float, default=3e-2
-        Factor on the tolerance of the search for parameters, since L-BFGS stops after a single step
-        of little progress.
     """
     if settings.noise is None and settings.needs_noise:
         evidence = replace(settings, objective="vb", learns_parameters=False)
         known = learn_model(samples, kernels, Y, evidence, on_step).noise
         settings = replace(settings, noise=known)
     size = float(samples.weights.mean(Y * Y).mean())
-    noise = first_noise * size if settings.noise is None else settings.noise
+    noise = 0.1 * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
         return dictionary.model(dictionary.learned(on_step))
-    learned = learn_parameters(
+    # L-BFGS stops after a single step of little progress.
+    learned_kernels, weights, noise, history, converged = learn_parameters(
         samples,
         kernels,
         Y,
         likelihood=None if settings.exact else settings.of_noise(noise, samples.weights.given),
         noise=noise,
         learns_noise=settings.learns_noise,
-        tol=parameter_tol * settings.tol,
+        tol=3e-2 * settings.tol,
         max_iter=settings.max_iter,
         on_step=on_step,
     )
-    dictionary = _WeightedDictionary(samples, learned.kernels, Y, settings, learned.noise)
-    history = [ObjectiveStep(value, 0.0, np.nan) for value in learned.history]
-    found = dictionary.minimum_at(learned.weights)
-    return dictionary.model(replace(found, history=history, converged=learned.converged))
+    dictionary = _WeightedDictionary(samples, learned_kernels, Y, settings, noise)
+    found = dictionary.minimum_at(weights)
+    return dictionary.model(replace(found, history=history, converged=converged))
 
 
 class _WeightedDictionary:
@@ -346,7 +341,7 @@ class _WeightedDictionary:
             # Solvers of support vector machines do not notice that a matrix is indefinite.
             rounding = float(np.sqrt(np.finfo(float).eps)) * self.size
             definite_factor(with_diagonal(found.point.K, objective.jitter + rounding))
-        bound = self.problem.lower_bound(found.point)
+        bound = objective.lower_bound(self.problem, found.point)
         weights = np.zeros(len(self.kernels))
         weights[self.used] = learned[:p] * self.scales
         posterior = found.majorizer.posterior(self.problem.Y, found.point)

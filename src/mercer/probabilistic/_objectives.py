@@ -57,9 +57,7 @@ class Objective(ABC):
         return self.deviance.loss.is_smooth
 
     @abstractmethod
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return a majorizer that equals the objective at a point.
 
         Parameters
@@ -68,8 +66,6 @@ class Objective(ABC):
         point : Point
         previous : Majorizer or None
             The majorizer at a point nearby, whose determinant models give the widths of bounds.
-        most : float
-            If the objective is above this, None is returned and no matrix is inverted.
         """
 
     def lower_bound(self, problem: Problem, point: Point) -> float | None:
@@ -149,18 +145,7 @@ class Problem:
         point : Point
         previous : Majorizer or None
         """
-        majorizer = self.objective.majorize_at(self, point, previous, np.inf)
-        assert majorizer is not None
-        return majorizer
-
-    def lower_bound(self, point: Point) -> float | None:
-        """Return a lower bound on the optimum; see :meth:`Objective.lower_bound`.
-
-        Parameters
-        ----------
-        point : Point
-        """
-        return self.objective.lower_bound(self, point)
+        return self.objective.majorize_at(self, point, previous)
 
 
 @dataclass(frozen=True)
@@ -182,14 +167,13 @@ class PenalizedRisk(Objective):
     norm: float = 1.0
     convex = True
 
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return the objective itself; see :meth:`Objective.majorize_at`."""
         cost = float((self.weight_penalty * point.weights**self.norm).sum())
         value = self._penalized_deviance(problem, point) + cost
         slopes = np.zeros_like(point.weights)
-        return Majorizer(self.deviance, value, None, None, slopes, self.weight_penalty, self.norm)
+        penalty, norm = self.weight_penalty, self.norm
+        return Majorizer(self.deviance, value, slopes, weight_penalty=penalty, norm=norm)
 
     def affordable(self, weights: Array, n_samples: float) -> Array:
         """Bound the cost of each weight by its part of the samples; see the base class."""
@@ -272,9 +256,7 @@ class JointMAP(Objective):
         deviance = Deviance(Interpolation(), float(np.log(2.0 * np.pi))).with_weights(weights)
         return cls(deviance, noise, learns_noise)
 
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Replace ln|K_e| by its tangent, of slopes tr(K_e^-1 K_m); see the base class."""
         factor = definite_factor(with_diagonal(point.K, point.jitter))
         n_samples, n_problems = problem.Y.shape
@@ -283,16 +265,12 @@ class JointMAP(Objective):
         n_more = n_problems * (problem.n_samples - n_samples)
         noise = self.jitter + (float(point.weights[-1]) if self.learns_noise else 0.0)
         value += n_problems * float(np.log(problem.weights.values).sum()) + n_more * np.log(noise)
-        if value > most:
-            return None
         slopes = n_problems * problem.grams.inner_products(inverted(factor))
         curvature = 0.0
         if self.learns_noise:
             slopes[-1] += n_more / noise
             curvature = -n_more / noise**2
-        return Majorizer(
-            self.deviance, value, None, None, slopes, 0.0, 1.0, factors, noise_curvature=curvature
-        )
+        return Majorizer(self.deviance, value, slopes, factors=factors, noise_curvature=curvature)
 
 
 @dataclass(frozen=True)
@@ -314,9 +292,7 @@ class VariationalBound(Objective):
         """True, as the best bound is smooth even if the deviance is not."""
         return True
 
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Model ln|K + Gamma| by its slopes tr(A^-1 K_m) and diag(A^-1), A = K + Gamma."""
         Y, U = problem.Y, point.latent
         # A sample of weight w has the width gamma / w in A.
@@ -338,8 +314,6 @@ class VariationalBound(Objective):
             value += float(bound.sum()) + log_determinant(factor)
             gamma[:, c] = width
             factors.append((factor, scale))
-        if value > most:
-            return None
         determinants, total = [], np.zeros_like(point.K)
         for (factor, scale), determinant, width in zip(factors, before, gamma.T, strict=True):
             inverse = inverted(factor)
@@ -350,7 +324,7 @@ class VariationalBound(Objective):
             total += inverse
         slopes = problem.grams.inner_products(total)
         return Majorizer(
-            likelihood, value, tuple(determinants), gamma, slopes, 0.0, 1.0, tuple(factors)
+            likelihood, value, slopes, tuple(determinants), gamma, factors=tuple(factors)
         )
 
 
@@ -366,9 +340,7 @@ class LaplaceApproximation(Objective):
 
     deviance: Likelihood
 
-    def majorize_at(
-        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
-    ) -> Majorizer | None:
+    def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return u'K^-1 u + sum D(u), which the mode minimizes; see the base class."""
         value = self._penalized_deviance(problem, point)
-        return Majorizer(self.deviance, value, None, None, np.zeros_like(point.weights), 0.0, 1.0)
+        return Majorizer(self.deviance, value, np.zeros_like(point.weights))

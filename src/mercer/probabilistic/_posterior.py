@@ -17,7 +17,7 @@ from mercer.probabilistic._likelihoods import Deviance
 from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._model import OBJECTIVES, ObjectiveName, as_objective
 from mercer.probabilistic._objectives import Problem
-from mercer.probabilistic._weight_search import laplace_at
+from mercer.probabilistic._searches import laplace_at
 
 
 def as_problem(
