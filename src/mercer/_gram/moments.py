@@ -14,6 +14,10 @@ from mercer._typing import Array
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 
+_FEW = 8
+"""Maximum number of products that are computed one vector at a time, which loses fewer digits;
+beyond it, a matrix product, or the tile of the target kernel, is faster."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -119,10 +123,25 @@ def _on_tile(
     """
     values, constant = samples.blocks(kernels, tile, keep=keep), samples.constant
     flat = values.reshape(len(kernels), math.prod(tile.shape))
-    cross = flat @ (Y[tile.rows] @ Y[tile.columns].T).ravel()
+    if len(values) * Y.shape[1] <= _FEW:
+        products = values @ np.column_stack([Y[tile.columns], constant[tile.columns]])
+        cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
+    else:
+        target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+        cross, by_row = flat @ target, values @ constant[tile.columns]
     diagonal = np.einsum("kii->k", values) if tile.count == 1.0 else np.zeros(len(values))
-    by_row, by_column = values @ constant[tile.columns], constant[tile.rows] @ values
-    return tile, flat @ flat.T, cross, diagonal, by_row, by_column
+    return tile, _inner_products(flat), cross, diagonal, by_row, constant[tile.rows] @ values
+
+
+def _inner_products(flat: Array) -> Array:
+    """Inner products of all rows, shape (n_rows, n_rows)."""
+    if len(flat) > _FEW:
+        return np.asarray(flat @ flat.T)
+    products = np.empty((len(flat), len(flat)))
+    for k, row in enumerate(flat):
+        products[k, : k + 1] = flat[: k + 1] @ row
+        products[:k, k] = products[k, :k]
+    return products
 
 
 def _target_scale(Y: Array) -> tuple[float, float]:
