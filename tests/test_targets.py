@@ -1,4 +1,4 @@
-"""Targets of every output kernel: factors against dense Gram matrices, and refusals."""
+"""Targets of every output kernel: factors against dense Gram matrices, tasks, and refusals."""
 
 import tracemalloc
 from typing import Any
@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from campaign import rotating
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, CLASSES, SIMILARITIES, outputs, score
-from reference import center
+from reference import center, target_kernel
 
 import mercer.metrics
-from mercer import AlignmentMaximization, KernelOptimization
+from mercer import AlignmentMaximization
 from mercer._targets import Target, as_target
+from mercer._validation import infer_task
 from mercer.kernels import Gaussian
 
 every_case = pytest.mark.parametrize("case", CASES)
@@ -30,8 +35,7 @@ def target_of(y: Any, kernel: Any) -> Target:
 # --- the factor -------------------------------------------------------------------------------
 
 
-@every_case
-@pytest.mark.parametrize("n", [20, 60, 200])
+@pytest.mark.parametrize(("case", "n"), rotating(CASES, [20, 60, 200]))
 def test_the_factor_is_that_of_the_output_gram_matrix(case: str, n: int) -> None:
     y, kernel, L = outputs(case, score(n))
     target = target_of(y, kernel)
@@ -57,27 +61,6 @@ def test_a_part_is_a_block(case: str) -> None:
         assert part.classes is None
 
 
-@every_case
-def test_repeated_rows(case: str) -> None:
-    """Twice the same sample; classes twice as large are half as near to themselves."""
-    y, kernel, L = outputs(case, score())
-    twice = np.repeat(np.arange(60), 2)
-    y = y[np.ix_(twice, twice)] if case == "precomputed" else y[twice]
-    L = L[np.ix_(twice, twice)] / (2.0 if case == "balanced" else 1.0)
-    if "gaussian" in case:
-        L = reference.output_kernel(y, "gaussian")
-    target = target_of(y, kernel)
-    assert_allclose(kernel_of(target), L, atol=1e-7 * np.trace(L))
-    assert target.factor.shape[1] <= 60
-
-
-@pytest.mark.parametrize("case", ["labels", "delta", "balanced"])
-def test_the_names_of_classes_do_not_matter(case: str) -> None:
-    y, kernel, L = outputs(case, score())
-    renamed = np.array([{"ash": 7, "elm": 1, "oak": 3}[name] for name in y])
-    assert_allclose(kernel_of(target_of(renamed, kernel)), L, atol=1e-12)
-
-
 def test_similarities_follow_the_sorted_classes() -> None:
     y, _, L = outputs("similarities", score())
     names = {"ash": "z", "elm": "a", "oak": "m"}
@@ -86,9 +69,8 @@ def test_similarities_follow_the_sorted_classes() -> None:
     here = target_of(renamed, SIMILARITIES[np.ix_(order, order)])
     assert_allclose(kernel_of(here), L, atol=1e-12)
     pandas = pytest.importorskip("pandas")
-    for given in (SIMILARITIES.tolist(), SIMILARITIES.astype(np.float32)):
-        assert_allclose(kernel_of(target_of(y, given)), L, atol=1e-7)
-    assert_allclose(kernel_of(target_of(y, pandas.DataFrame(SIMILARITIES))), L, atol=1e-12)
+    for like in (np.ndarray.tolist, np.float32, pandas.DataFrame):
+        assert_allclose(kernel_of(target_of(y, like(SIMILARITIES))), L, atol=1e-7)
 
 
 def test_similarities_of_low_rank_have_a_factor_of_low_rank() -> None:
@@ -110,7 +92,7 @@ def test_balanced_labels_of_two_classes_are_labels_up_to_scale() -> None:
 
 
 @pytest.mark.parametrize("case", ["linear", "gaussian", "gaussian of two"])
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e150])
 def test_the_unit_of_responses_does_not_matter(case: str, scale: float) -> None:
     y, kernel, L = outputs(case, score())
     assert_allclose(kernel_of(target_of(scale * y, kernel)), L, atol=1e-7 * np.trace(L))
@@ -163,6 +145,120 @@ def test_many_responses_are_never_a_matrix() -> None:
     assert peak < 0.1 * 8 * len(y) ** 2
 
 
+# --- labels and responses ----------------------------------------------------------------------
+
+
+@given(y=arrays(int, st.integers(2, 20), elements=st.integers(-3, 3)))
+def test_labels(y: np.ndarray) -> None:
+    if np.unique(y).size < 2:
+        with pytest.raises(ValueError, match="only one class"):
+            as_target(y)
+        return
+    target = as_target(y)
+    assert_allclose(kernel_of(target), target_kernel(y), atol=1e-12)
+    assert_allclose(target.centered @ target.centered.T, center(target_kernel(y)), atol=1e-12)
+    assert_array_equal(target.classes, np.unique(y))
+    assert_array_equal(target.classes[target.codes], y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array(["b", "a", "b", "c"]),
+        np.array(["b", "a", "b", "c"], dtype=object),
+        ["b", "a", "b", "c"],
+        np.array([True, False, True, True]),
+        np.array([2.0, 1.0, 2.0, 7.0]),
+        np.array([[2], [1], [2]]).ravel(),
+    ],
+)
+def test_labels_of_any_type(y: Any) -> None:
+    assert_allclose(kernel_of(as_target(y)), target_kernel(np.asarray(y)), atol=1e-12)
+
+
+responses = arrays(
+    float,
+    st.tuples(st.integers(2, 10), st.integers(1, 3)),
+    elements=st.floats(-1e3, 1e3, allow_subnormal=False),
+)
+
+
+@given(y=responses)
+def test_responses(y: np.ndarray) -> None:
+    if (y.std(axis=0) <= 1e-10 * (1 + np.abs(y).max(axis=0))).any():
+        return
+    target = as_target(y, "regression")
+    L = target_kernel(y, "regression")
+    assert_allclose(kernel_of(target), L, rtol=1e-9, atol=1e-9 * np.abs(L).max())
+    assert_allclose(target.centered.sum(axis=0), 0.0, atol=1e-9 * np.abs(target.factor).max())
+    assert target.classes is None
+
+
+def test_the_task_may_be_given() -> None:
+    y = np.array([0, 1, 2, 5])
+    assert as_target(y, "regression").classes is None
+    assert_array_equal(as_target(y, "classification").classes, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "settings", "message"),
+    [
+        ([1, 1, 1], {}, "only one class: .*1"),
+        (["a", "a"], {}, "only one class: .*a"),
+        ([0.5, 0.5, 0.5], {}, "y is constant"),
+        ([0.1 + 0.2, 0.3, 0.3], {"task": "regression"}, "y is constant"),
+        ([[0.5, 1.0], [0.7, 1.0], [0.1, 1.0]], {}, r"y is constant \(response 1\)"),
+        (["a", "b"], {"task": "regression"}, "could not convert string to float|dtype|numeric"),
+        ([0.5, 1.5], {"task": "classification"}, "Unknown label type: continuous"),
+        ([[0, 1], [2, 0]], {"task": "classification"}, "1d array|multi"),
+        ([0.5, np.nan], {}, "NaN"),
+        ([0.5, np.inf], {"task": "regression"}, "infinity"),
+        ([0, 1], {"task": "both"}, 'task must be one of "auto", "classification", "regression"'),
+        ([], {}, "sample"),
+        (None, {}, "None|array-like|label"),
+        ([0, 1, 1], {"n_samples": 4}, r"inconsistent numbers of samples: \[4, 3\]"),
+        (np.arange(16.0).reshape(4, 2, 2), {}, r"dim|dimension|Unknown label type"),
+    ],
+)
+def test_bad_targets(y: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_target(y, **settings)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b", "a"], "classification"),
+        ([True, False, True], "classification"),
+        ([0, 1, 1], "classification"),
+        (np.arange(10.0), "classification"),
+        ([0.5, 1.5, 0.5], "regression"),
+        (np.linspace(0.0, 1.0, 69), "regression"),
+        ([[1, 2], [3, 4], [3, 6]], "regression"),
+    ],
+)
+def test_the_task_is_inferred_without_a_guess(y: Any, task: str) -> None:
+    """As documented: fractions and several columns are responses, everything else labels."""
+    assert infer_task(y) == task
+    assert (as_target(y).classes is None) == (task == "regression")
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "taken"),
+    [
+        (np.arange(11), "classification", "classes"),
+        (np.arange(20.0), "classification", "classes"),
+        (np.arange(21), "regression", "responses"),
+        (np.round(50 + 10 * np.linspace(-3.4, 3.4, 69)), "regression", "responses"),
+    ],
+)
+def test_whole_numbers_of_many_values_are_a_guess_that_a_warning_tells(
+    y: Any, task: str, taken: str
+) -> None:
+    with pytest.warns(UserWarning, match=rf"distinct values, which were taken for {taken}: "):
+        assert infer_task(y) == task
+
+
 # --- refusals ---------------------------------------------------------------------------------
 
 WORDS = np.array(["a", "b", "c"] * 20)
@@ -206,23 +302,26 @@ CODES = np.arange(60) % 3
 )
 def test_outputs_that_do_not_fit(kernel: Any, y: Any, message: str) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
-    for learner in (AlignmentMaximization(), KernelOptimization()):
-        with pytest.raises((ValueError, TypeError), match=message):
-            learner.set_params(output_kernel=kernel).fit(X, y)
+    with pytest.raises((ValueError, TypeError), match=message):
+        AlignmentMaximization(output_kernel=kernel).fit(X, y)
     with pytest.raises((ValueError, TypeError), match=message):
         mercer.metrics.hsic(np.eye(60), y, output_kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", ["labels", "delta", "balanced", SIMILARITIES])
-def test_class_kernels_are_not_for_regression(kernel: Any) -> None:
-    with pytest.raises(ValueError, match='it is for classes, and the task is "regression"'):
-        as_target(CODES, "regression", output_kernel=kernel)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "gaussian", Gaussian()])
-def test_continuous_responses_are_no_classes(kernel: Any) -> None:
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        as_target(NUMBERS, "classification", output_kernel=kernel)
+@pytest.mark.parametrize(
+    ("task", "kernels", "message"),
+    [
+        ("regression", CLASSES, 'it is for classes, and the task is "regression"'),
+        ("classification", CASES[4:10], "Unknown label type: continuous"),
+    ],
+)
+def test_output_kernels_that_do_not_fit_the_task(
+    task: Any, kernels: list[str], message: str
+) -> None:
+    for case in kernels:
+        _, kernel, _ = outputs(case, score())
+        with pytest.raises(ValueError, match=message):
+            as_target(CODES if task == "regression" else NUMBERS, task, output_kernel=kernel)
 
 
 @every_case
@@ -231,5 +330,3 @@ def test_one_sample(case: str) -> None:
     one = y[:1, :1] if case == "precomputed" else y[:1]
     with pytest.raises(ValueError, match=r"only one class|y is constant"):
         target_of(one, kernel)
-    with pytest.raises(ValueError, match="1 sample"):
-        AlignmentMaximization(output_kernel=kernel).fit([[1.0]], one)
