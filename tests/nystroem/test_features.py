@@ -1,5 +1,7 @@
 """Centers, kernel values at them, and features whose inner products are the kernel's."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,16 +38,8 @@ class TestFeatures:
     def test_equal_centers_add_nothing(self, kernel: Kernel) -> None:
         once, twice = (nystroem_features(kernel, c) for c in (X[:8], np.vstack([X[:8], X[:8]])))
         assert once.whitening.shape[1] == twice.whitening.shape[1]
-        np.testing.assert_allclose(
-            once.transform(X) @ once.transform(X).T,
-            twice.transform(X) @ twice.transform(X).T,
-            atol=1e-6,
-        )
-
-    def test_sparse_rows(self, kernel: Kernel) -> None:
-        dense = nystroem_features(kernel, X[:9]).transform(X)
-        sparse = nystroem_features(kernel, sp.csr_array(X[:9])).transform(sp.csr_array(X))
-        np.testing.assert_allclose(sparse @ sparse.T, dense @ dense.T, atol=1e-8)
+        Z, expected = twice.transform(X), once.transform(X)
+        np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, atol=1e-6)
 
 
 def test_a_constant_kernel_has_no_features() -> None:
@@ -61,16 +55,16 @@ def test_a_nearly_constant_kernel_keeps_its_digits() -> None:
     np.testing.assert_allclose(Z @ Z.T, expected, atol=1e-6)
 
 
-def test_an_indefinite_kernel_is_refused() -> None:
-    kernel = CallableKernel(lambda A, B: -(np.square(A[:, None] - B).sum(axis=2) ** 2))
-    with pytest.raises(ValueError, match="not positive semi-definite"):
-        nystroem_features(kernel, X)
-
-
-def test_values_that_are_not_finite_are_refused() -> None:
-    kernel = CallableKernel(lambda A, B: np.full((len(A), len(B)), np.nan))
-    with pytest.raises(ValueError, match="NaN or infinity at the centers"):
-        nystroem_features(kernel, X)
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (lambda A, B: -(np.square(A[:, None] - B).sum(axis=2) ** 2), "not positive semi-definite"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN or infinity at the centers"),
+    ],
+)
+def test_kernels_that_are_none_are_refused(values: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        nystroem_features(CallableKernel(values), X)
 
 
 class TestColumns:
