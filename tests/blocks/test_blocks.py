@@ -22,10 +22,6 @@ from mercer._blocks.tables import block_source
 X, Y = table(60)
 
 
-def test_a_tree_merges_neighbors() -> None:
-    assert merged(list("abcdefg"), lambda a, b: f"({a}{b})") == "(((ab)(cd))((ef)g))"
-
-
 def test_a_block_is_split_without_copies() -> None:
     X, y = table(10)
     parts = list(Block(X, y, 5).split(4))
@@ -73,15 +69,10 @@ class TestReduce:
         for run in runs[1:]:
             assert_array_equal(run[1], runs[0][1])
 
-    def test_every_row_is_in_one_block(self) -> None:
-        X, y = table(50)
-        starts = block_source(X, y, block_rows=8).reduce(Starts())
-        assert sorted(starts) == [(start, min(8, 50 - start)) for start in range(0, 50, 8)]
-
-    def test_it_reports_rows_in_the_calling_thread(self) -> None:
-        X, y = table(50)
+    def test_every_row_is_in_one_block_and_reported_in_the_calling_thread(self) -> None:
         rows: list[int] = []
-        block_source(X, y, block_rows=8).reduce(NormalSums(), on_rows=rows.append)
+        starts = block_source(*table(50), block_rows=8).reduce(Starts(), on_rows=rows.append)
+        assert sorted(starts) == [(start, min(8, 50 - start)) for start in range(0, 50, 8)]
         assert rows == [8] * 6 + [2]
 
     def test_no_rows_give_the_first_state(self) -> None:
@@ -89,16 +80,11 @@ class TestReduce:
         assert source.reduce(NormalSums()) == NormalSums().start()
 
     @pytest.mark.parametrize("threads", [1, 3])
-    def test_errors_of_a_block_reach_the_caller(self, threads: int) -> None:
+    @pytest.mark.parametrize("of", ["X", "y"])
+    def test_missing_numbers_of_a_block_are_refused(self, threads: int, of: str) -> None:
         X, y = table(50)
-        X[33, 1] = np.nan
-        with threadpool_limits(threads), pytest.raises(ValueError, match="X contains NaN"):
-            block_source(X, y, block_rows=8).reduce(NormalSums())
-
-    def test_missing_responses_are_refused(self) -> None:
-        X, y = table(50)
-        y[7] = np.nan
-        with pytest.raises(ValueError, match="y contains NaN"):
+        (X if of == "X" else y[:, None])[33, 0] = np.nan
+        with threadpool_limits(threads), pytest.raises(ValueError, match=f"{of} contains NaN"):
             block_source(X, y, block_rows=8).reduce(NormalSums())
 
 
@@ -110,17 +96,14 @@ class TestMap:
             sums = list(block_source(X, block_rows=7).map(lambda b: b.X.sum(axis=1)))
         assert_allclose(np.concatenate(sums), X.sum(axis=1))
 
-    def test_sparse_blocks_are_sparse(self) -> None:
-        X = sp.random(50, 6, 0.3, format="csc", random_state=0)
-        sums = block_source(X, block_rows=7).map(lambda b: b.X.sum(axis=1))
-        assert_allclose(np.concatenate(list(sums)), X.sum(axis=1))
-
 
 class TestArguments:
     def test_wide_tables_have_smaller_blocks(self) -> None:
         assert block_source(np.zeros((1, 20))).block_rows == 4096
         assert block_source(np.zeros((1, 4096))).block_rows == 1024
         assert block_source(sp.csr_array((1, 10**6))).block_rows == 256
+        with pytest.raises(ValueError, match="block_rows must be at least 1"):
+            block_source(X, block_rows=0)
 
     def test_a_source_is_returned_as_it_is(self) -> None:
         source = block_source(X)
@@ -140,10 +123,6 @@ class TestArguments:
     def test_shapes_are_checked(self, Z, y, message) -> None:
         with pytest.raises(ValueError, match=message):
             block_source(Z, y)
-
-    def test_block_rows_are_positive(self) -> None:
-        with pytest.raises(ValueError, match="block_rows must be at least 1"):
-            block_source(X, block_rows=0)
 
 
 @given(st.integers(0, 30), st.integers(1, 4))

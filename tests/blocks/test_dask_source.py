@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_cases import NormalSums, Starts, sample_blocks, table
+from block_cases import NormalSums, sample_blocks, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._blocks.row_sample import class_counts
 from mercer._blocks.tables import block_source
 from mercer.preprocessing import table_encoder
 
@@ -18,8 +17,6 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
 X, Y = table(60)
-LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])
-"""Classes in the order of rows, so that partitions lack some of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -28,20 +25,25 @@ def _in_this_thread():
         yield
 
 
-def partitions(lengths, y=Y, *, known=True):
+def chunked(z, *lengths):
+    """A Dask array whose chunks have unknown lengths."""
+    array = da.from_array(z, (lengths, *z.shape[1:]))
+    array._chunks = ((np.nan,) * len(lengths), *array.chunks[1:])
+    return array
+
+
+def partitions(lengths, *, known=True):
     """Dask arrays with partitions of these lengths, of which the sum is at most 60."""
-    rows = sum(lengths)
-    arrays = [da.from_array(z[:rows], (tuple(lengths), *z.shape[1:])) for z in (X, y)]
+    tables = [z[: sum(lengths)] for z in (X, Y)]
     if not known:
-        for array in arrays:
-            array._chunks = ((np.nan,) * len(lengths), *array.chunks[1:])
-    return arrays
+        return [chunked(z, *lengths) for z in tables]
+    return [da.from_array(z, (tuple(lengths), *z.shape[1:])) for z in tables]
 
 
-def frame(lengths, y=Y):
+def frame(lengths):
     """A Dask data frame with partitions of these lengths, some of which may be empty."""
     ends = np.cumsum(lengths)
-    table = pd.DataFrame(X, columns=list("abc")).assign(y=y)
+    table = pd.DataFrame(X, columns=list("abc")).assign(y=Y)
     parts = [table.iloc[end - n : end] for n, end in zip(lengths, ends, strict=True)]
     return dd.from_map(lambda part: parts[part], range(len(parts)), meta=table.iloc[:0])
 
@@ -58,13 +60,6 @@ class TestSums:
             assert np.all(np.abs(XtX - Z.T @ Z) <= 1e-12 * (np.abs(Z).T @ np.abs(Z)))
             assert np.all(np.abs(Xty - Z.T @ z) <= 1e-12 * (np.abs(Z).T @ np.abs(z)))
 
-    @pytest.mark.parametrize("known", [True, False])
-    def test_blocks_know_their_positions(self, known) -> None:
-        source = block_source(*partitions([5, 0, 1, 20, 34], known=known), block_rows=16)
-        starts = source.reduce(Starts())
-        assert starts == ((0, 5), (5, 1), (6, 16), (22, 4), (26, 16), (42, 16), (58, 2))
-        assert source.count_rows() == 60
-
     @pytest.mark.skipif(
         dask.__version__.startswith("2025.1."), reason="This Dask concatenates no sparse arrays."
     )
@@ -79,27 +74,14 @@ class TestSums:
         rows, _ = sample_blocks(source, 20, 0)
         assert_array_equal(rows.toarray(), sample_blocks(block_source(X), 20, 0)[0])
 
-    def test_chunks_of_columns_are_brought_together(self) -> None:
-        source = block_source(da.from_array(X, (20, 1)), Y)
-        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
-
-    def test_targets_with_other_known_chunks_are_divided_anew(self) -> None:
-        source = block_source(da.from_array(X, (20, 3)), da.from_array(Y, 7))
-        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
-
-    def test_several_outputs(self) -> None:
-        outputs = np.column_stack([Y, -Y])
-        source = block_source(da.from_array(X, (20, 3)), da.from_array(outputs, (20, 1)))
-        assert_allclose(source.reduce(NormalSums())[2], X.T @ outputs, rtol=1e-12)
-
-
-class TestClasses:
-    @pytest.mark.parametrize("lengths", [[60], [1] * 60, [30, 0, 25, 5], [29, 31]])
-    def test_a_partition_may_lack_some(self, lengths) -> None:
-        source = block_source(*partitions(lengths, LABELS, known=False))
-        found = class_counts(source)
-        assert found.classes.tolist() == ["a", "b", "c"]
-        assert found.counts.tolist() == [30, 25, 5]
+    @pytest.mark.parametrize(
+        ("columns", "z", "chunks"),
+        [(1, Y, 20), (3, Y, 7), (3, np.column_stack([Y, -Y]), (20, 1))],
+        ids=["chunks of columns", "other chunks of the target", "several outputs"],
+    )
+    def test_chunks_are_brought_together(self, columns, z, chunks) -> None:
+        source = block_source(da.from_array(X, (20, columns)), da.from_array(z, chunks))
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ z, rtol=1e-12)
 
 
 class TestSamples:
@@ -155,39 +137,29 @@ class TestLazyResults:
         assert_array_equal(result.compute(), signs[(X[:, 0] > 0).astype(int)])
 
 
-class TestErrors:
-    def test_partitions_must_match(self) -> None:
-        Z, y = partitions([5, 55], known=False)[0], partitions([5, 5, 50], known=False)[1]
-        with pytest.raises(ValueError, match="X has 2 partitions, and y has 3"):
-            block_source(Z, y)
+WITH_NAN = np.where(np.arange(60)[:, None] == 33, np.nan, X)
 
-    def test_rows_of_partitions_must_match(self) -> None:
-        Z, y = partitions([5, 55], known=False)[0], partitions([10, 50], known=False)[1]
-        with pytest.raises(ValueError, match=r"X has 55? rows, and y has the shape \((10|50),\)"):
-            block_source(Z, y).reduce(NormalSums())
 
-    def test_numbers_of_rows_must_match(self) -> None:
-        with pytest.raises(ValueError, match="X has 60 rows"):
-            block_source(da.from_array(X), Y[:50])
-        with pytest.raises(ValueError, match="X has 60 rows"):
-            block_source(da.from_array(X), da.from_array(Y[:50]))
-
-    def test_a_target_in_memory_needs_known_chunks(self) -> None:
-        with pytest.raises(ValueError, match="y must be a Dask collection"):
-            block_source(frame([60])[["a"]], Y)
-
-    def test_a_table_in_memory_needs_a_target_in_memory(self) -> None:
-        with pytest.raises(ValueError, match="y is a Dask collection, and X is not"):
-            block_source(X, da.from_array(Y))
-
-    def test_a_table_has_two_dimensions(self) -> None:
-        with pytest.raises(ValueError, match="rows and columns"):
-            block_source(da.from_array(Y))
-        with pytest.raises(ValueError, match="not a series"):
-            block_source(frame([60])["a"])
-
-    def test_missing_numbers_are_refused(self) -> None:
-        Z = X.copy()
-        Z[33, 1] = np.nan
-        with pytest.raises(ValueError, match="X contains NaN"):
-            block_source(da.from_array(Z, (20, 3)), Y).reduce(NormalSums())
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: (chunked(X, 5, 55), chunked(Y, 5, 5, 50)),
+            "X has 2 partitions, and y has 3",
+        ),
+        (
+            lambda: (chunked(X, 5, 55), chunked(Y, 10, 50)),
+            r"X has 55? rows, and y has the shape \((10|50),\)",
+        ),
+        (lambda: (da.from_array(X), Y[:50]), "X has 60 rows"),
+        (lambda: (da.from_array(X), da.from_array(Y[:50])), "X has 60 rows"),
+        (lambda: (frame([60])[["a"]], Y), "y must be a Dask collection"),
+        (lambda: (X, da.from_array(Y)), "y is a Dask collection, and X is not"),
+        (lambda: (da.from_array(Y), None), "rows and columns"),
+        (lambda: (frame([60])["a"], None), "not a series"),
+        (lambda: (da.from_array(WITH_NAN, (20, 3)), Y), "X contains NaN"),
+    ],
+)
+def test_tables_and_targets_that_do_not_fit(make, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        block_source(*make()).reduce(NormalSums())

@@ -54,14 +54,11 @@ def test_a_name_that_occurs_twice(tmp_path) -> None:
         find_parquet(tmp_path)
 
 
-def test_nothing_there(tmp_path) -> None:
+def test_nothing_there_or_another_format(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="no file or folder"):
         find_parquet(tmp_path / "absent.parquet")
     with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
         find_parquet(tmp_path)
-
-
-def test_another_format(tmp_path) -> None:
     (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
         find_parquet(tmp_path)
@@ -91,23 +88,13 @@ class TestFoldersThatGiveColumns:
             read.sort_values("x", ignore_index=True), expected, check_dtype=False
         )
 
-    def test_only_columns_of_folders(self, frame, tmp_path) -> None:
-        frame.to_parquet(tmp_path, partition_cols=["year"])
-        batches = list(find_parquet(tmp_path).batches(["year"], 5))
-        years = np.concatenate([batch.column(0).to_numpy() for batch in batches])
-        assert sorted(years) == sorted(frame["year"])
-
     def test_values_that_are_not_all_whole_are_text(self, tmp_path) -> None:
         for name in ("kind=1", "kind=b"):
             (tmp_path / name).mkdir()
             pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / name / "x.parquet")
+        assert find_parquet(tmp_path / "kind=1").schema.names == ["x"]
         (first, second) = find_parquet(tmp_path).batches(["kind"], 5)
         assert first.column(0).to_pylist() + second.column(0).to_pylist() == ["1", "b"]
-
-    def test_a_folder_that_is_asked_for_gives_no_column(self, tmp_path) -> None:
-        (tmp_path / "kind=1").mkdir()
-        pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "kind=1" / "x.parquet")
-        assert find_parquet(tmp_path / "kind=1").schema.names == ["x"]
 
 
 NUMBERS = {
@@ -152,11 +139,15 @@ def test_files_of_different_columns_or_types(tmp_path) -> None:
 
 def test_targets() -> None:
     known = {name: column.drop_null() for name, column in {**NUMBERS, **OTHERS}.items()}
-    assert target_array([known["whole"]]).tolist() == [1, 3]
-    assert target_array([known["text"]]).tolist() == ["a", "b"]
-    assert target_array([known["category"]]).tolist() == ["a", "b"]
-    assert target_array([known["truth"]]).tolist() == [True, False]
-    assert target_array([known["decimal"]]).tolist() == [1.25, 2.5]
+    expected = {
+        "whole": [1, 3],
+        "text": ["a", "b"],
+        "category": ["a", "b"],
+        "truth": [True, False],
+        "decimal": [1.25, 2.5],
+        "day": [0.0, 1.0],
+    }
+    assert {name: target_array([known[name]]).tolist() for name in expected} == expected
     assert target_array([known["whole"], known["fractional"]]).tolist() == [[1.0, 0.5], [3.0, 1.5]]
 
 

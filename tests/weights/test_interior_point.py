@@ -32,7 +32,7 @@ def table(n_features: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(40, n_features))
 
 
-CASES = [(6, 3, False), (60, 1, True), (60, 3, True), (6, 1, False)]
+CASES = [(6, 3, False), (60, 1, True), (60, 3, True), (60, 1, False)]
 
 
 """Numbers of features and of problems, and whether the machines have an intercept."""
