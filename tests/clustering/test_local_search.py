@@ -22,6 +22,7 @@ from reference import center
 from sklearn.datasets import make_blobs
 
 from mercer._clustering.local_search import (
+    SearchSettings,
     best_local_search,
     kmeans_plusplus_labels,
     local_search,
@@ -148,7 +149,7 @@ def test_more_initial_partitions_are_never_worse(method: str, distinct: int, kin
     problem = Dependence(center(X @ X.T), similarities(6)[kind])
     objectives = []
     for n_init in (1, 4, 12):
-        found = best_local_search(problem, method, n_init, np.random.RandomState(0))
+        found = best_local_search(problem, method, SearchSettings(n_init, np.random.RandomState(0)))
         assert np.bincount(found.partition.labels, minlength=6).all()
         objectives.append(found.partition.objective)
     assert objectives == sorted(objectives)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._clustering.local_search import best_local_search, numbered
-from mercer._clustering.partitions import Assignment, Dependence, Partition
+from mercer._clustering.local_search import LocalSearch, SearchSettings, best_local_search, numbered
+from mercer._clustering.partitions import Assignment, Dependence
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import working_memory
@@ -45,19 +45,16 @@ class Clusters:
     Attributes
     ----------
     kernel : Kernel
-    partition : Partition
+    search : LocalSearch
         Its Gram matrix is `scale` times the centered Gram matrix of the kernel.
     alignment : float
         Centered alignment of the kernel with the partition.
-    history : list
-        One entry for each iteration.
     scale : float, default=1.0
     """
 
     kernel: Kernel
-    partition: Partition
+    search: LocalSearch
     alignment: float
-    history: list[Any]
     scale: float = 1.0
 
 
@@ -68,6 +65,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
     """
 
     _needs_target = False
+    _unfinished: ClassVar[str]
 
     n_clusters: int
     similarity: Any
@@ -105,11 +103,18 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         if len(data) < self.n_clusters:
             raise ValueError(f"n_samples={len(data)} should be >= n_clusters={self.n_clusters}.")
         n_init = 10 if self.n_init == "auto" else int(self.n_init)
-        found = self._cluster(data, A, n_init, check_random_state(self.random_state))
-        partition = numbered(found.partition)
+        random_state = check_random_state(self.random_state)
+        with reported_steps(self) as report:
+            settings = SearchSettings(n_init, random_state, self.tol, self.max_iter, report)
+            found = self._cluster(data, A, settings)
+        search = found.search
+        if not search.converged:
+            message = f"{self._unfinished} after max_iter={self.max_iter} iterations."
+            warn(message, ConvergenceWarning)
+        partition = numbered(search.partition)
         self.kernel_, self.X_fit_, self.labels_ = found.kernel, data.stored, partition.labels
-        self.objective_, self.alignment_ = found.partition.objective, found.alignment
-        self.history_, self.n_iter_ = found.history, len(found.history)
+        self.objective_, self.alignment_ = search.partition.objective, found.alignment
+        self.history_, self.n_iter_ = search.history, len(search.history)
         # `predict` needs the effect of centering on kernel values of some samples.
         n = len(data)
         rows = np.unique(np.linspace(0, n - 1, min(n, _SHIFT_SAMPLES)).round().astype(int))
@@ -118,9 +123,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         return self
 
     @abstractmethod
-    def _cluster(
-        self, data: TrainingData, A: Array, n_init: int, random_state: RandomState
-    ) -> Clusters:
+    def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
         """Find a partition of validated data, given the similarity of the clusters."""
 
     def _check_settings(self) -> None:
@@ -295,6 +298,7 @@ class HSICClustering(KernelClusterer):
     """
 
     _kernels_parameter = "kernel"
+    _unfinished = "The local search had not converged"
 
     n_clusters: int = 8
     kernel: Any = None
@@ -312,24 +316,11 @@ class HSICClustering(KernelClusterer):
         check_choice("method", self.method, ("greedy", "spectral"))
         check_bool("normalize", self.normalize)
 
-    def _cluster(
-        self, data: TrainingData, A: Array, n_init: int, random_state: RandomState
-    ) -> Clusters:
+    def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
         kernel = data.kernel(Gaussian("median") if self.kernel is None else self.kernel)
         K = _centered_gram(data.samples(keep=False), kernel)
-        problem = Dependence(K, A, bool(self.normalize))
-        settings: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        with reported_steps(self) as report:
-            found = best_local_search(
-                problem, self.method, n_init, random_state, on_search=report, **settings
-            )
-        if not found.converged:
-            warn(
-                f"The local search had not converged after max_iter={self.max_iter} iterations.",
-                ConvergenceWarning,
-            )
-        alignment = found.partition.alignment(float(np.linalg.norm(K)))
-        return Clusters(kernel, found.partition, alignment, found.history)
+        found = best_local_search(Dependence(K, A, bool(self.normalize)), self.method, settings)
+        return Clusters(kernel, found, found.partition.alignment(float(np.linalg.norm(K))))
 
     def _n_fitted_kernels(self) -> int:
         return 1

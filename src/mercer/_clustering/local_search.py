@@ -6,7 +6,7 @@ Samples move, and clusters exchange labels, while that raises the objective.
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
@@ -35,8 +35,31 @@ class LocalSearch:
     """
 
     partition: Partition
-    history: list[float]
+    history: list[Any]
     converged: bool
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How often a search begins, and when it ends.
+
+    Attributes
+    ----------
+    n_init : int
+        Number of initial partitions.
+    random_state : RandomState
+    tol : float, default=0.0
+    max_iter : int, default=300
+        Tolerance and largest number of iterations; see :func:`local_search`.
+    report : callable, default=nothing
+        Called after each search.
+    """
+
+    n_init: int
+    random_state: RandomState
+    tol: float = 0.0
+    max_iter: int = 300
+    report: Callable[..., None] = lambda *_: None
 
 
 def local_search(
@@ -192,18 +215,8 @@ def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
     return order
 
 
-Method = Literal["greedy", "spectral"]
-
-
 def best_local_search(
-    problem: Dependence,
-    method: Method,
-    n_init: int,
-    random_state: RandomState,
-    *,
-    tol: float = 0.0,
-    max_iter: int = 300,
-    on_search: Callable[..., None] = lambda *_: None,
+    problem: Dependence, method: Literal["greedy", "spectral"], settings: SearchSettings
 ) -> LocalSearch:
     """Run local searches from several initial partitions, and return the best.
 
@@ -213,13 +226,7 @@ def best_local_search(
     method : {"greedy", "spectral"}
         Whether initial partitions come from k-means++ in feature space, or from k-means of the
         leading eigenvectors.
-    n_init : int
-        Number of initial partitions.
-    random_state : RandomState
-    tol, max_iter
-        See :func:`local_search`.
-    on_search : callable, default=nothing
-        Called after each local search.
+    settings : SearchSettings
 
     Returns
     -------
@@ -229,11 +236,11 @@ def best_local_search(
     least = ROUNDING * problem.bound
     initial_labels = _by_seeds if method == "greedy" else _by_eigenvectors
     best: LocalSearch | None = None
-    for labels in initial_labels(problem, n_init, random_state):
-        found = local_search(problem, labels, tol=tol, max_iter=max_iter)
+    for labels in initial_labels(problem, settings.n_init, settings.random_state):
+        found = local_search(problem, labels, tol=settings.tol, max_iter=settings.max_iter)
         if best is None or found.partition.objective > best.partition.objective + least:
             best = found
-        on_search()
+        settings.report()
     assert best is not None
     return best
 
@@ -291,7 +298,7 @@ def _candidates(
     return np.where(drawn < nearest.size, drawn, nearest.argmax())
 
 
-def spectral_embedding(problem: Dependence, random_state: RandomState, n_iter: int = 4) -> Array:
+def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     """Embed the samples by the leading eigenvectors of the kernel.
 
     Parameters
@@ -317,7 +324,7 @@ def spectral_embedding(problem: Dependence, random_state: RandomState, n_iter: i
     rank = int((similarity > ROUNDING * similarity[0]).sum())
     n_components = max(min(rank, problem.n_clusters - 1), 1)
     vectors, values, _ = randomized_svd(
-        problem.K, n_components, n_iter=n_iter, random_state=random_state
+        problem.K, n_components, n_iter=4, random_state=random_state
     )
     return vectors * np.sqrt(values * similarity[:n_components])
 

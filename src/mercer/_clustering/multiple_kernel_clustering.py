@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.exceptions import ConvergenceWarning
 
 from mercer._clustering.hsic_clustering import Clusters, KernelClusterer
-from mercer._clustering.local_search import best_local_search, local_search
+from mercer._clustering.local_search import (
+    LocalSearch,
+    SearchSettings,
+    best_local_search,
+    local_search,
+)
 from mercer._clustering.partitions import Dependence, Partition
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._records import AlternationStep
 from mercer._typing import Array
-from mercer._validation import ROUNDING, check_choice, check_number, warn
+from mercer._validation import ROUNDING, check_choice, check_number
 from mercer._weights.alignment_weights import best_nonnegative, normalized
 from mercer.kernels import Kernel, WeightedSum
 
@@ -40,8 +44,8 @@ class PenalizedAlignment:
     ----------
     grams : BaseGrams
         Centered Gram matrices, each scaled to a trace of one; zero for a constant kernel.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the centered Gram matrices before scaling.
+    scales : ndarray of shape (n_kernels,)
+        Reciprocal traces of the kernels as given, zero for constant ones.
     M : ndarray of shape (n_kernels, n_kernels)
         Inner products of the scaled matrices.
     A : ndarray of shape (n_clusters, n_clusters)
@@ -55,7 +59,7 @@ class PenalizedAlignment:
     """
 
     grams: BaseGrams
-    traces: Array
+    scales: Array
     M: Array
     A: Array
     penalty: float
@@ -69,7 +73,7 @@ class PenalizedAlignment:
         traces = grams.traces()
         scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
         M = moments(samples, kernels, np.zeros((samples.n_samples, 1))).M
-        return cls(grams.scaled(scales), traces, M * np.outer(scales, scales), A, penalty)
+        return cls(grams.scaled(scales), scales, M * np.outer(scales, scales), A, penalty)
 
     @property
     def regularized(self) -> Array:
@@ -79,7 +83,7 @@ class PenalizedAlignment:
     @property
     def uniform(self) -> Array:
         """Weights that are one for every kernel that is not constant, and not normalized."""
-        return (self.traces > 0.0).astype(float)
+        return (self.scales > 0.0).astype(float)
 
     def normalize(self, weights: Array) -> Array:
         """Divide weights by the denominator of the objective."""
@@ -99,82 +103,16 @@ class PenalizedAlignment:
         weights = self.normalize(best)
         return weights, float(weights @ a)
 
-    def coefficients(self, weights: Array) -> Array:
-        """Return the coefficients of the kernels as given, not scaled, that weights stand for."""
-        positive = self.traces > 0.0
-        return np.divide(weights, self.traces, out=np.zeros_like(weights), where=positive)
-
     def step(self, weights: Array, partition: Partition, n_moved: int) -> AlternationStep:
         """Return the record of one step."""
         alignment = partition.alignment(float(np.sqrt(weights @ self.M @ weights)))
-        coefficients = normalized(self.coefficients(weights))
+        coefficients = normalized(weights * self.scales)
         return AlternationStep(partition.objective, alignment, coefficients, n_moved)
 
 
-@dataclass(frozen=True)
-class Alternation:
-    """The result of an alternating maximization.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Normalized weights of the scaled kernels.
-    partition : Partition
-    history : list of AlternationStep
-        The initial step, then one for each iteration.
-    converged : bool
-    """
-
-    weights: Array
-    partition: Partition
-    history: list[AlternationStep]
-    converged: bool
-
-
-def best_alternation(
-    alignment: PenalizedAlignment,
-    weights_init: Literal["uniform", "kernels"],
-    n_init: int,
-    random_state: RandomState,
-    **settings: Any,
-) -> Alternation:
-    """Run alternating maximizations from several initial weights, and return the best.
-
-    Parameters
-    ----------
-    alignment : PenalizedAlignment
-    weights_init : {"uniform", "kernels"}
-        Whether to begin with equal weights only, or also with each kernel alone.
-    n_init, random_state, **settings
-        See :func:`alternate`.
-
-    Returns
-    -------
-    Alternation
-    """
-    initial = [alignment.uniform]
-    if weights_init == "kernels":
-        initial += list(np.eye(alignment.traces.size)[alignment.uniform > 0.0])
-    best: Alternation | None = None
-    for weights in initial:
-        found = alternate(alignment, weights, n_init, random_state, **settings)
-        least = (1.0 + ROUNDING) * (0.0 if best is None else best.partition.objective)
-        if best is None or found.partition.objective > least:
-            best = found
-    assert best is not None
-    return best
-
-
 def alternate(
-    alignment: PenalizedAlignment,
-    weights: Array,
-    n_init: int,
-    random_state: RandomState,
-    *,
-    tol: float = 0.0,
-    max_iter: int = 50,
-    on_iteration: Callable[..., None] = lambda *_: None,
-) -> Alternation:
+    alignment: PenalizedAlignment, weights: Array, settings: SearchSettings
+) -> tuple[Array, LocalSearch]:
     """Alternate between the best weights for the partition and a local search for the weights.
 
     Parameters
@@ -182,19 +120,16 @@ def alternate(
     alignment : PenalizedAlignment
     weights : ndarray of shape (n_kernels,)
         Initial weights.
-    n_init : int
-        Number of initial partitions for the initial weights.
-    random_state : RandomState
-    tol : float, default=0.0
-        The alternation ends when the objective rises by less, relative to its value.
-    max_iter : int, default=50
-        Maximum number of iterations.
-    on_iteration : callable, default=nothing
-        Called after each iteration.
+    settings : SearchSettings
+        Partitions of the initial weights; the alternation ends when the objective rises by less
+        than the tolerance, relative to its value, and reports each iteration.
 
     Returns
     -------
-    Alternation
+    weights : ndarray of shape (n_kernels,)
+        Normalized weights of the scaled kernels.
+    found : LocalSearch
+        Its history has the initial step, then one for each iteration.
 
     Notes
     -----
@@ -202,14 +137,16 @@ def alternate(
     kernels, O(p n^2), and the local search. Memory is one combined n x n matrix, and a centered
     copy while it is computed.
     """
+    tol = settings.tol
     weights = alignment.normalize(weights)
     problem = alignment.clustering_problem(weights)
-    partition = best_local_search(problem, "greedy", n_init, random_state, tol=tol).partition
+    initial = SearchSettings(settings.n_init, settings.random_state, tol)
+    partition = best_local_search(problem, "greedy", initial).partition
     history = [alignment.step(weights, partition, partition.labels.size)]
-    for _ in range(max_iter):
+    for _ in range(settings.max_iter):
         better, objective = alignment.best_weights(partition)
         if not objective > partition.objective * (1.0 + max(tol, ROUNDING)):
-            return Alternation(weights, partition, history, True)
+            return weights, LocalSearch(partition, history, True)
         weights, labels = better, partition.labels
         # Free the combined matrix of the previous weights before the next one is computed.
         del problem, partition
@@ -217,10 +154,10 @@ def alternate(
         partition = local_search(problem, labels, tol=tol).partition
         n_moved = int((partition.labels != labels).sum())
         history.append(alignment.step(weights, partition, n_moved))
-        on_iteration()
+        settings.report()
         if not n_moved:
-            return Alternation(weights, partition, history, True)
-    return Alternation(weights, partition, history, False)
+            return weights, LocalSearch(partition, history, True)
+    return weights, LocalSearch(partition, history, False)
 
 
 @dataclass(eq=False, repr=False)
@@ -315,6 +252,8 @@ class MultipleKernelClustering(KernelClusterer):
     (0.67, array([0.52, 0.48]))
     """
 
+    _unfinished = "The objective was still rising"
+
     kernels: Any = None
     n_clusters: int = 8
     _: KW_ONLY
@@ -331,32 +270,22 @@ class MultipleKernelClustering(KernelClusterer):
         check_number("weight_penalty", self.weight_penalty)
         check_choice("weights_init", self.weights_init, ("uniform", "kernels"))
 
-    def _cluster(
-        self, data: TrainingData, A: Array, n_init: int, random_state: RandomState
-    ) -> Clusters:
+    def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
         kernels = data.dictionary(self.kernels)
         alignment = PenalizedAlignment.from_kernels(
             data.samples(len(kernels)), kernels, A, float(self.weight_penalty)
         )
-        if not alignment.traces.any():
+        if not alignment.scales.any():
             raise ValueError("Every kernel is constant on X: there are no clusters to find.")
-        settings: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        with reported_steps(self) as report:
-            found = best_alternation(
-                alignment, self.weights_init, n_init, random_state, on_iteration=report, **settings
-            )
-        if not found.converged:
-            warn(
-                f"The objective was still rising after max_iter={self.max_iter} iterations.",
-                ConvergenceWarning,
-            )
-        coefficients = alignment.coefficients(found.weights)
-        self.weights_ = normalized(coefficients)
-        self.shares_ = found.weights / found.weights.sum()
-        return Clusters(
-            WeightedSum(kernels, self.weights_),
-            found.partition,
-            found.history[-1].alignment,
-            found.history,
-            scale=float(coefficients.sum()),
-        )
+        initial = [alignment.uniform]
+        if self.weights_init == "kernels":
+            initial += list(np.eye(len(kernels))[alignment.uniform > 0.0])
+        weights, found = alternate(alignment, initial[0], settings)
+        for other in initial[1:]:
+            others, trial = alternate(alignment, other, settings)
+            if trial.partition.objective > (1.0 + ROUNDING) * found.partition.objective:
+                weights, found = others, trial
+        coefficients = weights * alignment.scales
+        self.weights_, self.shares_ = normalized(coefficients), weights / weights.sum()
+        kernel = WeightedSum(kernels, self.weights_)
+        return Clusters(kernel, found, found.history[-1].alignment, float(coefficients.sum()))
