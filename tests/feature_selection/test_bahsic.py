@@ -14,7 +14,7 @@ from selection_cases import KINDS, default_kernel, exclusive_or, problem, standa
 
 from mercer import BAHSIC
 from mercer._data.weights import UnitWeights
-from mercer._feature_selection.elimination import gaussian_scorer, radial_scorer
+from mercer._feature_selection.elimination import radial_scorer
 from mercer._targets import Target
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
@@ -142,7 +142,7 @@ def test_the_series_has_all_digits(n: int, p: int) -> None:
     Y -= Y.mean(axis=0)
     target = Target(Y, np.ones(2), None, None, UnitWeights(len(Y)))
     left = np.flatnonzero(rng.uniform(size=p) < 0.8)
-    value, without = gaussian_scorer(X, target)(left)
+    value, without = radial_scorer(X, target, Gaussian(), by_series=True)(left)
     expected, each = radial_scorer(X, target, Gaussian())(left)
     size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
     assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)

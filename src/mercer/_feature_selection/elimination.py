@@ -10,7 +10,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
 from mercer._targets import Target
 from mercer._typing import Array
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
@@ -18,9 +18,9 @@ _SERIES_LIMIT = 2.0
 """The series of the exponential keeps all digits up to this squared scaled value."""
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
 """The series ends before the first term below this: rounding errors of its smallest sum."""
+_BLOCK_SIZE = 256
+"""The powers of this many features are in memory together."""
 
-TileSums = Callable[[Array, Array, Tile], Array]
-"""A function of squared distances, target kernel and tile that returns sums over the tile."""
 
 Scorer = Callable[[Array], tuple[float, Array]]
 """A function of the indices of the remaining features that returns their HSIC, and their HSIC
@@ -108,11 +108,10 @@ def scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
     """
     if isinstance(kernel, Linear) or kernel == "linear":
         return linear_scorer(features, target)
-    if isinstance(kernel, str):
-        return gaussian_scorer(features, target)
-    structure = kernel.structure
+    structure = (Gaussian() if isinstance(kernel, str) else kernel).structure
     assert isinstance(structure, RadialFunction)
-    return radial_scorer(features, target, structure.function, structure.norm)
+    by_series = isinstance(kernel, str)
+    return radial_scorer(features, target, structure.function, structure.norm, by_series=by_series)
 
 
 def linear_scorer(X: Array, target: Target) -> Scorer:
@@ -134,8 +133,10 @@ def linear_scorer(X: Array, target: Target) -> Scorer:
     return score
 
 
-def radial_scorer(X: Array, target: Target, radial: Radial, norm: float = 2.0) -> Scorer:
-    """Score features by HSIC of a kernel of the distance, divided by the median distance.
+def radial_scorer(
+    X: Array, target: Target, radial: Radial, norm: float = 2.0, *, by_series: bool = False
+) -> Scorer:
+    r"""Score features by HSIC of a kernel of the distance, divided by the median distance.
 
     Parameters
     ----------
@@ -145,89 +146,56 @@ def radial_scorer(X: Array, target: Target, radial: Radial, norm: float = 2.0) -
     radial : Radial
     norm : float, default=2.0
         p of the distance |x - x'|_p.
+    by_series : bool, default=False
+        Whether the kernel is exp(-|x - x'|^2) and its values without a feature are summed as a
+        series.
 
     Notes
     -----
-    The median is that of the distances in the remaining features. Scoring d features takes
+    The median s is that of the distances in the remaining features. Scoring d features takes
     O(n^2 d / 2) values of the kernel, in tiles; memory is a few tiles per thread.
-    """
-    rows = target.weights.repeated_rows()
 
-    def score(remaining: Array) -> tuple[float, Array]:
-        features = X[:, remaining] / median_distance(X[rows][:, remaining], norm)
-
-        def on_tile(squared: Array, products: Array, tile: Tile) -> Array:
-            whole = inner(radial.from_squared(squared), products)
-            without = _leave_one_out(
-                features, squared, products, tile, radial.from_squared, norm=norm
-            )
-            return np.array([whole, *without])
-
-        return _summed(features, target, on_tile, norm)
-
-    return score
-
-
-def gaussian_scorer(X: Array, target: Target) -> Scorer:
-    r"""Score features by HSIC of a Gaussian kernel whose bandwidth s is the median distance.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Centered.
-    target : Target
-
-    Notes
-    -----
-    The median is that of the distances in the remaining features. With
-    :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC without a feature is the sum of
-    :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
+    With :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC of the Gaussian kernel without
+    a feature is the sum of :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
 
     .. math:: e^{(u_i - u_j)^2 / 2} = e^{u_i^2 / 2} e^{u_j^2 / 2}
               \sum_m \frac{(-1)^m (u_i u_j)^m}{m!},
 
     so that each term costs one product of W with a column for each feature, O(n^2 d / 2). The
     series is summed to the last digit for features with :math:`u^2 \le 2`, which takes about ten
-    terms for some dozens of features; for other features, the kernel is evaluated. Memory is a few
-    tiles per thread.
+    terms for some dozens of features; for other features, the kernel is evaluated.
     """
     rows = target.weights.repeated_rows()
-
-    def score(remaining: Array) -> tuple[float, Array]:
-        features = X[:, remaining] * (np.sqrt(2.0) / median_distance(X[rows][:, remaining]))
-        largest = np.square(features).max(axis=0)
-        by_series = largest <= _SERIES_LIMIT
-        n_terms = _n_terms(float(largest.max(where=by_series, initial=0.0)))
-
-        def on_tile(squared: Array, products: Array, tile: Tile) -> Array:
-            weighted = _gaussian(squared)
-            weighted *= products
-            sums = np.empty(features.shape[1] + 1)
-            sums[0] = weighted.sum()
-            sums[1:][by_series] = _series_sums(features[:, by_series], weighted, tile, n_terms)
-            others = features[:, ~by_series]
-            sums[1:][~by_series] = _leave_one_out(others, squared, products, tile, _gaussian)
-            return sums
-
-        return _summed(features, target, on_tile)
-
-    return score
-
-
-def _summed(
-    features: Array, target: Target, on_tile: TileSums, norm: float = 2.0
-) -> tuple[float, Array]:
-    """Return HSIC and HSIC without each feature, from sums over tiles."""
-    samples = Samples(features, keep=False)
     factor, scale = _plain_target(target)
 
-    def work(tile: Tile) -> Array:
-        products = factor[tile.rows] @ factor[tile.columns].T
-        products *= tile.count
-        return on_tile(samples.squared_distances(Distance(norm=norm), tile), products, tile)
+    def score(remaining: Array) -> tuple[float, Array]:
+        features = X[:, remaining] / median_distance(X[rows][:, remaining], norm)
+        u = np.sqrt(2.0) * features
+        largest = np.square(u).max(axis=0)
+        in_series = (largest <= _SERIES_LIMIT) & by_series
+        n_terms = _n_terms(float(largest.max(where=in_series, initial=0.0)))
+        samples = Samples(features, keep=False)
 
-    total = scale * sum_results(map_tiles(work, samples.plan))
-    return float(total[0]), total[1:]
+        def work(tile: Tile) -> Array:
+            products = factor[tile.rows] @ factor[tile.columns].T
+            products *= tile.count
+            squared = samples.squared_distances(Distance(norm=norm), tile)
+            # Constants matter to the series alone, as the target is centered.
+            weighted = radial.from_squared(squared) + (radial.offset if by_series else 0.0)
+            weighted *= products
+            sums = np.empty(len(remaining) + 1)
+            sums[0] = weighted.sum()
+            sums[1:][in_series] = _series_sums(u[:, in_series], weighted, tile, n_terms)
+            others = features[:, ~in_series]
+            sums[1:][~in_series] = _leave_one_out(
+                others, squared, products, tile, radial=radial, norm=norm
+            )
+            return sums
+
+        total = scale * sum_results(map_tiles(work, samples.plan))
+        return float(total[0]), total[1:]
+
+    return score
 
 
 def _plain_target(target: Target) -> tuple[Array, float]:
@@ -236,20 +204,8 @@ def _plain_target(target: Target) -> tuple[Array, float]:
     return weights.scaled(target.centered), 1.0 / max(weights.total - 1.0, 1.0) ** 2
 
 
-def _gaussian(squared: Array) -> Array:
-    """Evaluate the Gaussian kernel of scaled squared distances."""
-    values = -0.5 * squared
-    return np.exp(values, out=values)
-
-
 def _leave_one_out(
-    features: Array,
-    squared: Array,
-    target: Array,
-    tile: Tile,
-    kernel: Callable[[Array], Array],
-    *,
-    norm: float = 2.0,
+    features: Array, squared: Array, target: Array, tile: Tile, *, radial: Radial, norm: float
 ) -> list[float]:
     """Return inner products of the target with the kernel without each feature, on a tile."""
     sums = []
@@ -261,20 +217,15 @@ def _leave_one_out(
         np.subtract(powers, rest, out=rest)
         np.maximum(rest, 0.0, out=rest)
         rest **= 2.0 / norm
-        sums.append(inner(kernel(rest), target))
+        sums.append(inner(radial.from_squared(rest), target))
     return sums
 
 
-def _series_sums(
-    features: Array, weighted: Array, tile: Tile, n_terms: int, block_size: int = 256
-) -> Array:
-    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u.
-
-    The powers of `block_size` features are in memory together.
-    """
+def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> Array:
+    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u."""
     sums = np.zeros(features.shape[1])
-    for start in range(0, sums.size, block_size):
-        block = slice(start, start + block_size)
+    for start in range(0, sums.size, _BLOCK_SIZE):
+        block = slice(start, start + _BLOCK_SIZE)
         u, v = features[tile.rows, block], features[tile.columns, block]
         left, right = np.exp(0.5 * u * u), np.exp(0.5 * v * v)
         for m in range(n_terms):
