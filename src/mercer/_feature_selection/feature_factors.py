@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,12 +47,6 @@ class StackedFactors:
         """Return <K_k, Y Y'> = |F_k' Y|^2, shape (n_kernels,)."""
         products = self.rows @ Y
         return np.add.reduceat(np.einsum("ij,ij->i", products, products), self.offsets)
-
-
-def stacked(factors: Sequence[Array]) -> StackedFactors:
-    """Stack factors of shape (rank, n_samples)."""
-    sizes = [len(factor) for factor in factors]
-    return StackedFactors(np.concatenate(factors), np.cumsum([0, *sizes[:-1]]))
 
 
 def gaussian_factors(features: Array) -> list[Array]:
@@ -163,7 +156,7 @@ class FeatureFactors:
         for start in range(0, columns.size, at_once):
             chunk = slice(start, start + at_once)
             fixed = self.stack(columns[chunk])
-            found = map_tiles(partial(_products, factors=self, fixed=fixed), blocks)
+            found = map_tiles(partial(self._products_with, fixed), blocks)
             result[:, chunk] = np.concatenate(list(found))
         return result
 
@@ -184,7 +177,11 @@ class FeatureFactors:
             if factor.nbytes <= self._free:
                 self._free -= factor.nbytes
                 self._cache[k] = factor
-        return stacked(factors)
+        sizes = [len(factor) for factor in factors]
+        return StackedFactors(np.concatenate(factors), np.cumsum([0, *sizes[:-1]]))
+
+    def _products_with(self, fixed: StackedFactors, features: Array) -> Array:
+        return self.stack(features).products(fixed)
 
     def _blocks(self, n: int) -> list[Array]:
         """Split n indices into blocks of factors that are computed together."""
@@ -196,11 +193,6 @@ class FeatureFactors:
         block = block.toarray() if sp.issparse(block) else block
         rows = standardized_rows(np.asarray(block, dtype=np.float64), self._weights)
         return [_of_norm_one(factor, self._weights) for factor in gaussian_factors(rows)]
-
-
-def _products(features: Array, factors: FeatureFactors, fixed: StackedFactors) -> Array:
-    """Return the products of some features' kernels with fixed ones."""
-    return factors.stack(features).products(fixed)
 
 
 def _of_norm_one(factor: Array, weights: SampleWeights) -> Array:

@@ -24,6 +24,8 @@ regression fails if several features enter at the same penalty."""
 _MIN_GROWTH = 16
 """A working set begins with, and grows by, at least this many features, as small sets cost more
 iterations than they save products."""
+_MOST_AT_FIRST = 512
+"""Largest size of the first working set of a path."""
 Products = Callable[[Array, Array], Array]
 """A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
 
@@ -80,7 +82,7 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
     return LassoPoint(_scattered(weights[:, -1], members, a.size), alpha, n_iter)
 
 
-def lasso_with(n_nonzero: int, a: Array, products: Products, *, max_first: int = 512) -> LassoPoint:
+def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     """Find the end of the first segment of the Lasso's path with a number of positive weights.
 
     Parameters
@@ -90,8 +92,6 @@ def lasso_with(n_nonzero: int, a: Array, products: Products, *, max_first: int =
     a : ndarray of shape (n_features,)
     products : callable
         As in :func:`lasso_at`.
-    max_first : int, default=512
-        Largest size of the first working set, as the path may end long before `n_nonzero` weights.
 
     Returns
     -------
@@ -113,7 +113,8 @@ def lasso_with(n_nonzero: int, a: Array, products: Products, *, max_first: int =
     def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
         return _path(a_members, M, n_nonzero)
 
-    first = _largest(a, min(2 * n_nonzero, max_first))
+    # The path may end long before so many weights.
+    first = _largest(a, min(2 * n_nonzero, _MOST_AT_FIRST))
     members, M, alphas, weights, n_iter = _solve_by_working_sets(solve, first, a, products)
     alpha, found = float(alphas[-1]), weights[:, -1]
     n_found = int((found > 0.0).sum())

@@ -167,11 +167,11 @@ class Logistic(Loss):
         for _ in range(100):
             target = self._newton(K, y, machine, intercept)
             step_size, reached = 1.0, np.inf
-            while step_size > ROUNDING:
-                trial = _between(machine, target, step_size)
+            while not reached <= primal and step_size > ROUNDING:
+                rest = 1.0 - step_size
+                c = rest * machine.c + step_size * target.c
+                trial = Machine(c, rest * machine.intercept + step_size * target.intercept)
                 reached = self.objective(K, y, trial)[0]
-                if reached <= primal:
-                    break
                 step_size *= 0.5
             if not reached <= primal:
                 break
@@ -205,16 +205,6 @@ class Logistic(Loss):
         """
         s = np.clip(y * c, 0.0, self.weighted(self.C))
         if intercept:
-            sums = [float(s[y > 0.0].sum()), float(s[y < 0.0].sum())]
-            least = min(sums)
-            s[y > 0.0] *= least / sums[0] if sums[0] else 1.0
-            s[y < 0.0] *= least / sums[1] if sums[1] else 1.0
+            sums = np.array([s[y < 0.0].sum(), s[y > 0.0].sum()])
+            s *= (sums.min() / np.where(sums > 0.0, sums, 1.0))[(y > 0.0).astype(int)]
         return y * s
-
-
-def _between(first: Machine, second: Machine, step_size: float) -> Machine:
-    """Move from one machine towards another."""
-    return Machine(
-        (1.0 - step_size) * first.c + step_size * second.c,
-        (1.0 - step_size) * first.intercept + step_size * second.intercept,
-    )

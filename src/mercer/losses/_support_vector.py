@@ -17,6 +17,8 @@ from mercer.losses._loss import ROUNDING, Boxes, Loss, Machine, QuadraticModel
 _TOLERANCES = (1e-3, 1e-5)
 """libsvm is run with these tolerances in turn, until the active set that starts from its result
 or the result itself reaches the duality gap."""
+_AT_BOUND = 1e-9
+"""Variables of libsvm that are closer to a bound than this fraction of C are at the bound."""
 _JITTERS = (ROUNDING, 1e-10, 1e-7)
 """Ridges, relative to the largest diagonal element, that are tried in turn to make the free
 variables' matrix positive definite."""
@@ -89,19 +91,16 @@ class _SupportVector(Loss):
                     return best
         return best
 
-    def _free(self, c: Array, at_bound: float = 1e-9) -> Array:
-        """Which variables of libsvm are farther from bounds than the fraction `at_bound` of C."""
-        size = np.abs(c)
-        least = at_bound * np.minimum(size.max(), self._bounds)
-        return np.asarray((size > least) & (size < (1.0 - at_bound) * self._bounds))
-
     def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
         """Solve for the free variables, and exchange them with bound ones until all are optimal.
 
         As rounding could make exchanges cycle, there are at most three hundred.
         """
         c, b = machine.c.copy(), machine.intercept
-        free = self._free(c)
+        # libsvm leaves variables a little away from their bounds.
+        size = np.abs(c)
+        least = _AT_BOUND * np.minimum(size.max(), self._bounds)
+        free = np.asarray((size > least) & (size < (1.0 - _AT_BOUND) * self._bounds))
         tolerance = ROUNDING * float(np.abs(y).max())
         highest = -np.inf
         for _ in range(300):
@@ -340,16 +339,15 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
         # Terms of d may be much larger than their sum, which is exact only afterwards.
         return d + (total - d.sum()) / len(d), b + shift
 
+    def error(d: Array, b: float) -> float:
+        return float(np.abs(slope - K @ d - b).max())
+
     best = improved(np.zeros_like(slope), 0.0)
     # The ridge keeps the first solution from the system's. Refinement ends where the residual no
     # longer halves.
     for _ in range(5):
         refined = improved(*best)
-        if not _error(K, slope, *refined) < 0.5 * _error(K, slope, *best):
+        if not error(*refined) < 0.5 * error(*best):
             break
         best = refined
     return best
-
-
-def _error(K: Array, slope: Array, d: Array, b: float) -> float:
-    return float(np.abs(slope - K @ d - b).max())
