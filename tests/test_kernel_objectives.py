@@ -64,26 +64,6 @@ def dense_sensitivity(name: str, K: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 @every_criterion
 @every_target
-def test_sensitivity_agrees_with_central_differences(name: str, kind: str) -> None:
-    X = table(20)
-    _, L = target_of(kind, 20)
-    K = gaussian(X, 1.5) + 0.1 * X @ X.T
-    found = dense_sensitivity(name, K, L)
-    assert_allclose(found, found.T, atol=1e-15)
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        direction = rng.normal(size=K.shape)
-        direction += direction.T
-
-        def along(t: np.ndarray, direction: np.ndarray = direction) -> float:
-            return REFERENCES[name](K + t[0] * direction, L)
-
-        slope = central_difference(along, np.zeros(1), 1e-6)[0]
-        assert_allclose(np.sum(found * direction), slope, rtol=1e-6)
-
-
-@every_criterion
-@every_target
 @pytest.mark.parametrize("n", [3, 30, SEVERAL_TILES])
 def test_streamed_criterion_is_the_dense_one(name: str, kind: str, n: int) -> None:
     X = table(n)

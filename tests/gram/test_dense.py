@@ -58,14 +58,6 @@ def plain_table(n: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, 3))
 
 
-def test_the_gram_matrix_is_centered_and_of_unit_mean_diagonal() -> None:
-    K = 7.0 * Gaussian()(np.random.default_rng(0).normal(size=(9, 2)))
-    found, unit = to_unit_scale(K)
-    assert_allclose(found, center(K) / unit.scale, atol=1e-14)
-    assert_allclose(unit.scale, np.trace(center(K)) / 9)
-    assert_allclose(unit.apply(K), found, atol=1e-14)
-
-
 def test_new_rows_are_centered_by_the_training_means() -> None:
     rng = np.random.default_rng(1)
     X, Z = rng.normal(size=(9, 2)), rng.normal(size=(4, 2))

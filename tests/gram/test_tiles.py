@@ -95,15 +95,6 @@ def test_the_kernel_of_many_new_rows_is_refused(monkeypatch: pytest.MonkeyPatch)
         tiles.check_rows_memory(1_000_000, 3000)
 
 
-def test_the_size_is_printed_on_request(capsys: pytest.CaptureFixture[str]) -> None:
-    tiles.check_gram_memory(1000, 4)
-    assert not capsys.readouterr().out
-    tiles.check_gram_memory(1000, 4, announcer="MKLRegressor")
-    assert capsys.readouterr().out == (
-        "[MKLRegressor] 1,000 rows need about 31 MiB of memory for 4 Gram matrices\n"
-    )
-
-
 def test_the_message_says_what_is_needed_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "available_memory", lambda: 3.0 * 2**30)
     with pytest.raises(MemoryError) as error:

@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from mercer import EvidenceMaximization
-from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, Polynomial
+from mercer.kernels import Gaussian, Linear, Polynomial
 
 X, y = make_friedman1(120, n_features=7, noise=1.0, random_state=0)
 y = (y - y.mean()) / y.std()
@@ -29,14 +29,6 @@ def test_as_likely_as_the_gaussian_process_of_scikit_learn() -> None:
         process.fit(X, y)
     expected = process.log_marginal_likelihood_value_
     assert_allclose(learner.log_marginal_likelihood_, expected, atol=1.0)
-
-
-@pytest.mark.parametrize(
-    "kernel", [Gaussian(ard=True), Laplacian(ard=True), ExponentialPower(ard=True)]
-)
-def test_noise_features_are_left_out(kernel: Any) -> None:
-    relevance = EvidenceMaximization(kernel).fit(X, y).kernel_.relevance(7)
-    assert relevance[:4].min() > relevance[5:].max()
 
 
 def test_a_narrow_prior_keeps_widths_alike() -> None:

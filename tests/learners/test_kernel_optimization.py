@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 from ard_cases import (
+    FORMS,
+    REFERENCES,
+    RELATIVE,
     ard_learner,
-    every_criterion,
     every_form,
     every_relative,
     table,
     widths,
 )
+from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import (
     center,
@@ -30,9 +33,7 @@ from mercer.kernels import Gaussian, Linear, Matern, OnColumns, RationalQuadrati
 # --- units -------------------------------------------------------------------------------------
 
 
-@every_criterion
-@every_relative
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize(("criterion", "form", "unit"), rotating(REFERENCES, RELATIVE, [1e-8, 1e8]))
 def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, unit: float) -> None:
     # The best common width, on which the penalty depends, and the widths themselves are where the
     # criterion changes by less than a fraction tol, in which it is quadratic: logarithms of widths
@@ -122,9 +123,9 @@ def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
     assert_allclose(there.kernel_.theta, here.kernel_.theta[columns], atol=1e-6)
 
 
-@every_criterion
-@every_form
-@pytest.mark.parametrize("n", range(2, 11))
+@pytest.mark.parametrize(
+    ("n", "criterion", "form"), rotating(range(2, 11), list(REFERENCES), FORMS)
+)
 def test_few_samples(criterion: str, form: str, n: int) -> None:
     X, y = table(11, n=10, d=20)
     y[:2] = 0, 1

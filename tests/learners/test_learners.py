@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
+    HSICWeights,
     KernelOptimization,
     UniformCombination,
 )
@@ -79,23 +80,18 @@ def test_the_order_of_rows_does_not_matter(learner: BaseEstimator, kind: str) ->
 
 @every_learner
 def test_fitting_again_repeats_to_the_last_bit(learner: BaseEstimator) -> None:
+    """Also where values are coarse, with ties and duplicated rows, and whatever their order."""
     X, y = problem("three classes", 330)
+    X = np.round(X)
     found = []
     for threads in (2, 1):
         with threadpool_limits(limits=threads):
             found.append(clone(learner).fit(X, y))
     assert_array_equal(found[1].weights_, found[0].weights_)
     assert found[1].kernel_ == found[0].kernel_
-
-
-@every_learner
-def test_several_hundred_samples_of_coarse_values(learner: BaseEstimator) -> None:
-    """Ties and duplicated rows, and more samples than distances are read off."""
-    X, y = problem("binary", 330)
-    X = np.round(X)
     order = np.random.default_rng(1).permutation(len(X))
-    here, there = clone(learner).fit(X, y), clone(learner).fit(X[order], y[order])
-    assert_allclose(there.alignment_, here.alignment_, rtol=1e-4)
+    other = clone(learner).fit(X[order], y[order])
+    assert_allclose(other.alignment_, found[0].alignment_, rtol=1e-4)
 
 
 @every_learner
@@ -135,12 +131,22 @@ def test_weights_against_the_definitions(kind: str) -> None:
         "hsic-1": np.eye(p)[criteria.argmax()],
         "hsic-2": criteria / criteria.sum(),
         "hsic-2-trace": (criteria / traces**2) / np.sum(criteria / traces**2),
+        "hsic-1-trace": np.eye(p)[(criteria / traces).argmax()],
         "hsic-cka": alignf(matrices, L),
+        "hsic-cka-trace": alignf(matrices, L),
         "alignf": alignf(matrices, L),
     }
+    learners = {
+        **LEARNERS,
+        "hsic-1-trace": HSICWeights(KERNELS, norm=1, normalize="trace"),
+        "hsic-cka-trace": HSICWeights(KERNELS, norm="cka", normalize="trace"),
+    }
     for name, weights in expected.items():
-        found = clone(LEARNERS[name]).fit(X, y).weights_
-        assert_allclose(found, weights, rtol=1e-7, atol=1e-10, err_msg=name)
+        learner = clone(learners[name]).fit(X, y)
+        assert_allclose(learner.weights_, weights, rtol=1e-7, atol=1e-10, err_msg=name)
+        if isinstance(learner, HSICWeights):
+            values = criteria / traces if learner.normalize else criteria
+            assert_allclose(learner.hsic_, values, rtol=1e-8, err_msg=name)
 
 
 @pytest.mark.parametrize("name", [n for n in FINITE if LEARNERS[n].kernels is not None])

@@ -50,9 +50,13 @@ def test_every_learner_learns_for_the_output_kernel(learner: BaseEstimator, case
 def test_weights_against_the_dense_matrix(case: str) -> None:
     X = problem("regression")[0]
     y, kernel, L = outputs(case, score())
-    learner = clone(FINITE["alignf"]).set_params(output_kernel=kernel).fit(X, y)
-    grams = [as_kernel(source)(X) for source in learner.kernels]
-    assert_allclose(learner.weights_, alignf(grams, L), atol=1e-5)
+    alignment, criterion = (
+        clone(FINITE[name]).set_params(output_kernel=kernel).fit(X, y)
+        for name in ("alignf", "hsic-2")
+    )
+    grams = [as_kernel(source)(X) for source in alignment.kernels]
+    assert_allclose(alignment.weights_, alignf(grams, L), atol=1e-5)
+    assert_allclose(criterion.hsic_, [reference.hsic(K, L) for K in grams], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["labels", "linear", None])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from campaign import rotating
 from sklearn.base import clone
 
 from mercer import (
@@ -68,8 +69,9 @@ def tolerance(learner):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: repr(learner).replace("\n", ""))
+@pytest.mark.parametrize(
+    ("learner", "task"), rotating(LEARNERS, ["classification", "regression"]), ids=repr
+)
 def test_whole_weights_repeat_rows(learner, task):
     X, y, weights = problem(task)
     counts = weights.astype(int)

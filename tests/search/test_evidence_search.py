@@ -7,7 +7,6 @@ import pytest
 from campaign import rotating
 from numpy.testing import assert_allclose
 from reference import central_difference, gaussian
-from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from mercer._data.weights import SampleWeights, UnitWeights
@@ -124,32 +123,6 @@ def test_the_search_ends_where_no_direction_is_better() -> None:
     assert np.abs(objective(x)[1][inside]).max() < 0.01
     assert (objective(x)[1][~inside] < 0.0).all()
     assert objective(x)[0] < objective(common)[0]
-
-
-def remaining_gain(kernel: Kernel, found: EvidenceMaximum, X: np.ndarray, y: np.ndarray) -> float:
-    """What a search to the last digit from the end of another one gains for each observation."""
-    objective = evidence_search._Evidence(kernel.bind(X), X, y, evidence_search.PRIOR_DEVIATION)
-    bounds = objective.bounds
-    end = np.clip(np.append(found.kernel.theta, np.log(found.noise)), *bounds.T)
-    options = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
-    best = minimize(objective, end, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return float(objective(end)[0] - best.fun)
-
-
-@pytest.mark.parametrize("family", FAMILIES[:2], ids=lambda kernel: type(kernel).__name__)
-@pytest.mark.parametrize(
-    "seed",
-    [s if s in (3, 19) else pytest.param(s, marks=pytest.mark.campaign) for s in range(30)],
-)
-def test_another_search_from_the_end_gains_little(family: Kernel, seed: int) -> None:
-    # Iterations that gain less than the tolerance on the mean, each at most nine tenths of the one
-    # before, have less than ten times the tolerance before them.
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(70, 5))
-    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=70)
-    found = marginal_likelihood_widths(family, X, y[:, None])
-    assert found.converged
-    assert remaining_gain(family, found, X, y[:, None]) < 10.0 * evidence_search.TOLERANCE
 
 
 def test_units_do_not_matter() -> None:
