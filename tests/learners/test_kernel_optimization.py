@@ -28,7 +28,7 @@ from reference import (
 from scipy.optimize import minimize
 
 from mercer import KernelOptimization
-from mercer.kernels import Gaussian, Linear, Matern, OnColumns, RationalQuadratic
+from mercer.kernels import Gaussian, Linear, OnColumns, RationalQuadratic
 
 # --- units -------------------------------------------------------------------------------------
 
@@ -49,19 +49,6 @@ def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, uni
 
 
 # --- other kernels -----------------------------------------------------------------------------
-
-
-@every_relative
-@pytest.mark.parametrize("kernel", [Matern(ard=True), Matern(nu=2.5, ard=True)])
-def test_other_ellipsoids(form: str, kernel: Matern) -> None:
-    X, y = table(6)
-    sphere = KernelOptimization(Matern(nu=kernel.nu), "cka").fit(X, y)
-    tight, loose = (
-        ard_learner("cka", kernel, width_penalty=p, width_penalty_on=form) for p in (1e5, 0.1)
-    )
-    assert_allclose(widths(tight.fit(X, y)), widths(sphere)[0], rtol=1e-3)
-    assert loose.fit(X, y).objective_ > tight.objective_
-    assert widths(loose).argmin() == 0
 
 
 @every_relative

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 import skops.io
+from campaign import rotating as by_turns
 from learner_cases import (
     FINITE,
     KERNELS,
@@ -205,8 +206,7 @@ def test_no_warning_where_free_weights_are_positive() -> None:
 # --- searches ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["hsic", "cka", "ka", "cka-ard"])
-@every_kind
+@pytest.mark.parametrize(("kind", "name"), by_turns(KINDS, ["hsic", "cka", "ka", "cka-ard"]))
 def test_objective_is_the_criterion(name: str, kind: str) -> None:
     X, y = problem(kind)
     learner = clone(SEARCHING[name]).fit(X, y)

@@ -80,7 +80,7 @@ def test_a_zero_one_target_mends_uncentered_alignment() -> None:
     assert widths[0] < 0.5 * widths[1]
 
 
-@pytest.mark.parametrize("case", ["similarities", "gaussian", "multilabel", "precomputed"])
+@pytest.mark.parametrize("case", ["gaussian", "multilabel"])
 def test_an_automatic_penalty(case: str) -> None:
     """It is chosen on parts of the target, stratified where there are classes."""
     X = problem("regression")[0]

@@ -96,25 +96,6 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
         assert found.value >= max(values) - 1e-12
 
 
-def relevance_problem(d: int) -> tuple[np.ndarray, Sensitivity]:
-    """The first feature tells two classes apart; P is their centered target kernel of norm one."""
-    X = np.random.default_rng(0).normal(size=(60, d))
-    F = np.where(X[:, :1] > 0.2, 1.0, -1.0)
-    F -= F.mean()
-    return X, Sensitivity(F, np.ones(1), 1.0 / float(np.sum(F**2)), norm=1.0)
-
-
-@pytest.mark.parametrize("start", [0.5, 8.0])
-@pytest.mark.parametrize("strength", [100.0, 1e6, 1e14])
-def test_under_a_large_penalty_the_common_width_is_found(start: float, strength: float) -> None:
-    X, P = relevance_problem(4)
-    isotropic = MeshSearch(Gaussian(), Samples(X)).best(P)
-    family = Gaussian(ard=True).bind(X)
-    common = np.full(4, np.log(start))
-    search = family_search(family, Samples(X), start=common, width_penalty=WidthPenalty(strength))
-    assert search.best(P).value >= 0.95 * isotropic.value
-
-
 # --- penalties relative to the best common width --------------------------------------------------
 
 
