@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference import target_kernel
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from mercer import (
     AlignmentMaximization,
@@ -100,3 +100,11 @@ def target_gram(kind: str, y: Any) -> np.ndarray:
     """The target kernel by its definition."""
     task = "classification" if kind in KINDS[:3] else "regression"
     return target_kernel(np.asarray(y), task)
+
+
+def refused(
+    estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError
+) -> None:
+    """A fit ends in an error with this message."""
+    with pytest.raises(kind, match=message):
+        clone(estimator).fit(X, y)

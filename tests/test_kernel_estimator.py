@@ -9,12 +9,11 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from campaign import rotating
-from learner_cases import LEARNERS, problem
+from learner_cases import LEARNERS, problem, refused
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import make_column_selector
 from sklearn.utils import get_tags
 
 from mercer import (
@@ -66,11 +65,6 @@ def test_the_default_dictionary_is_of_twenty_gaussian_widths() -> None:
 
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-
-
-def refused(estimator: BaseEstimator, X: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        clone(estimator).fit(X, y)
 
 
 # --- features and targets ---------------------------------------------------------------------
@@ -228,15 +222,6 @@ def test_columns_by_name(library: str, make: Any) -> None:
     assert_allclose(learner.transform(table), placed.transform(X), rtol=1e-9)
     with pytest.raises(ValueError, match="feature names should match"):
         learner.transform(frame(library, X, NAMES[::-1]))
-
-
-def test_columns_by_selector() -> None:
-    pd = pytest.importorskip("pandas")
-    X, y = problem("binary")
-    table = pd.DataFrame(X, columns=NAMES).assign(count=np.round(X[:, 0]).astype(int))
-    numbers = make_column_selector(dtype_include="int")
-    learner = UniformCombination([OnColumns(Gaussian(), numbers)]).fit(table, y)
-    assert learner.kernel_.kernels[0].columns == [4]
 
 
 @pytest.mark.parametrize(("learner", "library"), rotating(LEARNERS.values(), ["pandas", "polars"]))

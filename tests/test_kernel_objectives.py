@@ -7,11 +7,10 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from campaign import rotating
-from criterion_cases import KINDS, REFERENCES, every_criterion, labels, table, target_of
+from criterion_cases import KINDS, REFERENCES, every_criterion, table, target_of
 from kernel_cases import NATIVE, WIDTHS
 from numpy.testing import assert_allclose
 from reference import (
-    alignment,
     center,
     centered_alignment,
     central_difference,
@@ -23,7 +22,6 @@ from reference import (
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._kernel_objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
-from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
@@ -167,19 +165,6 @@ def test_kernels_that_return_nan_are_named_before_the_gradient() -> None:
     target, _ = target_of("two classes", 20)
     with pytest.raises(ValueError, match="NaN or infinity"), np.errstate(all="ignore"):
         Dependence(CRITERIA["cka"], Samples(X), target).value_and_gradient(kernel)
-
-
-def test_uncentered_alignment_keeps_the_constant_of_several_classes() -> None:
-    """+1 within and -1 between classes is not the same as 1 and 0 where nothing is centered."""
-    X = table(40)
-    y = labels(40, 4)
-    target, K = as_target(y), gaussian(X, 1.0)
-    one_hot = (y[:, None] == y[None, :]).astype(float)
-    found = Dependence(CRITERIA["ka"], Samples(X), target).value(Gaussian(1.0))
-    assert_allclose(found, alignment(K, 2.0 * one_hot - 1.0), rtol=1e-12)
-    assert abs(found - alignment(K, one_hot)) > 0.05
-    centered = Dependence(CRITERIA["cka"], Samples(X), target).value(Gaussian(1.0))
-    assert_allclose(centered, centered_alignment(K, one_hot), rtol=1e-11)
 
 
 def test_alignment_of_a_wide_kernel_keeps_its_digits() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from campaign import rotating
-from learner_cases import problem
+from learner_cases import problem, refused
 from numpy.testing import assert_allclose
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
@@ -29,14 +29,6 @@ from mercer.kernels import (
     OnColumns,
     RationalQuadratic,
 )
-
-
-def refused(
-    estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError
-) -> None:
-    with pytest.raises(kind, match=message):
-        clone(estimator).fit(X, y)
-
 
 # --- kernels ----------------------------------------------------------------------------------
 

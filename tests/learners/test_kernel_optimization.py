@@ -99,17 +99,6 @@ def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str
     assert nothing.objective_ == 0.0
 
 
-@every_relative
-def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
-    X, y = table(9)
-    rows, columns = np.random.default_rng(0).permutation(40), [2, 0, 1]
-    here = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(X, y)
-    there = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(
-        X[rows][:, columns], y[rows]
-    )
-    assert_allclose(there.kernel_.theta, here.kernel_.theta[columns], atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("n", "criterion", "form"), rotating(range(2, 11), list(REFERENCES), FORMS)
 )

@@ -130,15 +130,6 @@ def test_bounds_hold_wherever_they_are(name, bounds) -> None:
     assert found.converged
 
 
-@every_criterion
-def test_equal_samples_have_a_criterion_of_zero(name) -> None:
-    X, y = np.ones((12, 2)), np.arange(12) % 2
-    found = optimum(name, Gaussian(), X, y)
-    assert np.isfinite(found.theta).all()
-    assert found.converged
-    assert found.value == 0.0
-
-
 # --- invariances -------------------------------------------------------------------------------
 
 
