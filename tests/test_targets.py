@@ -92,7 +92,7 @@ def test_balanced_labels_of_two_classes_are_labels_up_to_scale() -> None:
 
 
 @pytest.mark.parametrize("case", ["linear", "gaussian", "gaussian of two"])
-@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e150])
+@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e200])
 def test_the_unit_of_responses_does_not_matter(case: str, scale: float) -> None:
     y, kernel, L = outputs(case, score())
     assert_allclose(kernel_of(target_of(scale * y, kernel)), L, atol=1e-7 * np.trace(L))
@@ -204,8 +204,6 @@ def test_the_task_may_be_given() -> None:
     ("y", "settings", "message"),
     [
         ([1, 1, 1], {}, "only one class: .*1"),
-        (["a", "a"], {}, "only one class: .*a"),
-        ([0.5, 0.5, 0.5], {}, "y is constant"),
         ([0.1 + 0.2, 0.3, 0.3], {"task": "regression"}, "y is constant"),
         ([[0.5, 1.0], [0.7, 1.0], [0.1, 1.0]], {}, r"y is constant \(response 1\)"),
         (["a", "b"], {"task": "regression"}, "could not convert string to float|dtype|numeric"),
@@ -280,16 +278,14 @@ CODES = np.arange(60) % 3
         ("multilabel", np.eye(60) + 1, "with entries 0 and 1; got shape"),
         ("labels", NUMBERS, '"labels": Unknown label type: continuous'),
         ("delta", np.zeros((60, 2)), '"delta": .*(1d array|multi)'),
-        ("delta", np.zeros(60), '"delta": .*only one class: .*0'),
         (np.eye(3), NUMBERS, "similarities between classes: Unknown label type"),
-        (np.eye(3), np.full(60, 2), "similarities .*only one class"),
         (np.eye(4), CODES, r"shape \(4, 4\) was passed .* but y holds 3 classes"),
         (np.ones((3, 2)), CODES, r"must have shape \(n_classes, n_classes\); got"),
         (np.triu(np.ones((3, 3))), CODES, "not symmetric: entries differ by up to 1"),
         (1.0 - np.eye(3), CODES, "similarities .* not positive semi-definite"),
         (np.full((3, 3), np.nan), CODES, "Input output_kernel contains NaN"),
         (np.ones((3, 3)), CODES, "y is constant to similarities"),
-        ("gaussian", np.full(60, 0.5), r"y is constant \(response 0\)"),
+        (Gaussian(), 1e200 * NUMBERS, "too large to be squared"),
         (Gaussian(), np.full(60, 0.5), "y is constant to the output kernel Gaussian"),
         ("multilabel", np.ones((60, 2), int), "y is constant to output_kernel"),
         ("precomputed", np.ones((60, 60)), "y is constant to output_kernel"),

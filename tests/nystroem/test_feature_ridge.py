@@ -177,8 +177,9 @@ def test_digits_survive_a_penalty_far_below_the_features() -> None:
 
 
 def test_targets_and_features_without_variation() -> None:
-    fit = ridge_on_features(sums_of(np.full((80, 1), 2.0)), FEATURES).fit
-    np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), 2.0)
+    found = ridge_on_features(sums_of(np.full((80, 1), 2.0)), FEATURES, ALPHAS)
+    np.testing.assert_allclose(found.fit.predict(FEATURES.columns(X)), 2.0)
+    assert found.alpha == ALPHAS.max()  # Of equal losses, it is the largest penalty.
     found = ridge_on_features(sums_of(Y), replace(FEATURES, whitening=np.empty((10, 0))))
     np.testing.assert_allclose(found.fit.predict(FEATURES.columns(X[:1]))[0], Y.mean(axis=0))
 

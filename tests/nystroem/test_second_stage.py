@@ -145,12 +145,11 @@ class TestClasses:
 class TestWeights:
     @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
     def test_equal_weights_are_none(self, y: Array) -> None:
-        equal = fitted(y, weights=np.full(400, 0.03))
-        expected = fitted(y)
+        equal, expected = fitted(y, weights=np.full(400, 0.03)), fitted(y)
         np.testing.assert_allclose(equal.choice.alpha, 0.03 * expected.choice.alpha)
-        np.testing.assert_allclose(equal.values(X), expected.values(X), atol=1e-6)
-        if y is LABELS:
-            np.testing.assert_allclose(equal.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+        method = "values" if y is Y else "predict_proba"
+        found, without = (getattr(model, method)(X) for model in (equal, expected))
+        np.testing.assert_allclose(found, without, atol=1e-6)
 
     def test_a_class_is_as_probable_as_it_weighs(self) -> None:
         """Labels that no feature tells apart."""
