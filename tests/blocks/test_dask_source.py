@@ -125,16 +125,14 @@ class TestLazyResults:
         if known:
             assert result.chunks == ((5, 1, 20, 34),)
 
-    def test_several_columns_of_results(self) -> None:
-        result = block_source(frame([29, 0, 31])[["a", "b"]]).map(lambda block: 2 * block.X)
-        assert result.shape[1] == 2
-        assert_array_equal(result.compute(), 2 * X[:, :2])
-
-    def test_text_as_results(self) -> None:
+    def test_columns_and_text_as_results(self) -> None:
         signs = np.array(["negative", "positive"])
-        source = block_source(partitions([5, 55])[0])
-        result = source.map(lambda block: signs[(block.X[:, 0] > 0).astype(int)])
-        assert_array_equal(result.compute(), signs[(X[:, 0] > 0).astype(int)])
+        source = block_source(frame([29, 0, 31])[["a", "b"]])
+        for function in (lambda X: 2 * X, lambda X: signs[(X[:, 0] > 0).astype(int)]):
+            result = source.map(lambda block, function=function: function(block.X))
+            expected = function(X[:, :2])
+            assert result.ndim == expected.ndim
+            assert_array_equal(result.compute(), expected)
 
 
 WITH_NAN = np.where(np.arange(60)[:, None] == 33, np.nan, X)

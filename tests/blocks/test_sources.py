@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_cases import NormalSums, sample_blocks, table
+from block_cases import NormalSums, Starts, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
@@ -74,6 +74,8 @@ def test_blocks(kind: str, tmp_path: Any) -> None:
     assert [block.start for block in blocks] == [0, *ends[:-1]]
     assert max(block.n_rows for block in blocks) == 7
     assert (source.count_rows(), source.n_features, blocks[0].X.dtype) == (60, 3, np.float64)
+    starts = [(block.start, block.n_rows) for block in blocks]
+    assert sorted(source.reduce(Starts())) == starts
     rows: list[int] = []
     found = source.reduce(NormalSums(), on_rows=rows.append)
     for one, expected in zip(found, (60, X.T @ X, X.T @ Y), strict=True):

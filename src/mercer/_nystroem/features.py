@@ -23,6 +23,9 @@ from mercer.kernels import Kernel
 _TILE_VALUES = 2**19
 """Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
 
+_TILE_ROWS = 2048
+"""Rows of one fold whose summands are held at a time."""
+
 _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest one are left out: their features would have few
 digits."""
@@ -362,8 +365,11 @@ class NormalEquations:
         Y = self.encoding.encode(block.y)
         roots = self.weights.of(block.y, block.positions).roots
         folds = row_folds(self.seed, block.positions, self.n_folds)
-        for fold, rows in fold_tiles(folds):
-            state[fold].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
+        for fold, part in enumerate(state):
+            inside = np.flatnonzero(folds == fold)
+            for start in range(0, inside.size, _TILE_ROWS):
+                rows = inside[start : start + _TILE_ROWS]
+                part.add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
         if not all(np.isfinite(part.features).all() for part in state):
             kernel = self.features.columns.kernel
             raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
@@ -377,17 +383,3 @@ class NormalEquations:
         first, second : list of Moments
         """
         return [a.plus(b) for a, b in zip(first, second, strict=True)]
-
-
-def fold_tiles(folds: Array, n_rows: int = 2048) -> Iterator[tuple[int, Array]]:
-    """Fold and row indices of tiles, each of rows of one fold.
-
-    Parameters
-    ----------
-    folds : ndarray of int of shape (n_rows,)
-    n_rows : int, default=2048
-        Largest number of rows of a tile.
-    """
-    for fold in np.unique(folds).tolist():
-        rows = np.flatnonzero(folds == fold)
-        yield from ((fold, rows[start : start + n_rows]) for start in range(0, rows.size, n_rows))
