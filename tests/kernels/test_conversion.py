@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
-from sklearn.svm import SVC
 
 from mercer.kernels import (
     CallableKernel,
@@ -21,7 +21,6 @@ from mercer.kernels import (
     Matern,
     OnColumns,
     Polynomial,
-    Precomputed,
     Product,
     SklearnKernel,
     WeightedSum,
@@ -41,12 +40,7 @@ def test_every_name_stands_for_a_kernel(name: str, X: np.ndarray) -> None:
     kernel = as_kernel(name)
     assert isinstance(kernel, Kernel)
     assert kernel(X[:, :1]).shape == (15, 15)
-
-
-def test_kernels_are_returned_as_they_are() -> None:
-    kernel = Gaussian(3.0)
-    assert as_kernel(kernel) is kernel
-    assert as_kernel("rbf") is not as_kernel("rbf")
+    assert as_kernel(kernel) is kernel is not as_kernel(name)
 
 
 def test_callables_become_kernels(X: np.ndarray) -> None:
@@ -57,14 +51,9 @@ def test_callables_become_kernels(X: np.ndarray) -> None:
     assert_allclose(kernel(X), chi2_kernel(X))
     assert_allclose(kernel(X, X[:4]), chi2_kernel(X, X[:4]))
     assert_allclose(kernel.diag(X), np.ones(15))
-
-
-def test_array_of_a_callable_is_not_overwritten(X: np.ndarray) -> None:
-    gram = rbf_kernel(X)
-    before = gram.copy()
+    gram = np.eye(15)
     K = as_kernel(lambda X, Z: gram)(X)
-    K += 1.0
-    assert_array_equal(gram, before)
+    assert not np.shares_memory(K, gram)
 
 
 def test_error_on_an_array_of_another_shape_names_the_callable(X: np.ndarray) -> None:
@@ -104,15 +93,6 @@ def test_a_bound_kernel_does_not_change_with_the_given_object(X: np.ndarray) -> 
     assert_array_equal(bound(X), before)
 
 
-def test_precomputed_kernels_are_slices_of_a_stack() -> None:
-    stack = np.random.default_rng(2).normal(size=(6, 4, 3))
-    kernel = Precomputed(1)
-    K = kernel(stack)
-    assert_array_equal(K, stack[:, :, 1])
-    assert not np.shares_memory(K, stack)
-    assert_array_equal(kernel.diag(stack[:4]), np.diag(stack[:4, :, 1]))
-
-
 def test_dictionary_from_a_mixture_of_sources(X: np.ndarray) -> None:
     sources = ["rbf", Gaussian(2.0, ard=True), gp.RBF(), rbf_kernel, Linear(per_feature=True)]
     kernels = as_dictionary(sources, X)
@@ -122,13 +102,6 @@ def test_dictionary_from_a_mixture_of_sources(X: np.ndarray) -> None:
     assert_allclose(sum(kernel(X) for kernel in kernels[4:]), Linear()(X))
     with pytest.raises(ValueError, match="empty"):
         as_dictionary([], X)
-
-
-def test_kernels_are_callable_kernels_of_support_vector_machines(X: np.ndarray) -> None:
-    y = (X[:, 0] > X[:, 1]).astype(int)
-    ours = SVC(kernel=Gaussian(0.5)).fit(X, y)
-    theirs = SVC(kernel="rbf", gamma=4.0).fit(X, y)
-    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -162,13 +135,6 @@ COMPOSED = st.recursive(
     max_leaves=5,
 )
 """Expressions of kernels: a kernel, or an operator with two operands."""
-
-
-def test_sums_and_products_agree_with_their_formulas() -> None:
-    grams = [part(POINTS) for part in PARTS[:3]]
-    weighted = WeightedSum(PARTS[:3], [0.2, 0.3, 0.5])(POINTS)
-    assert_allclose(weighted, 0.2 * grams[0] + 0.3 * grams[1] + 0.5 * grams[2], atol=1e-12)
-    assert_allclose(Product(PARTS[:3])(POINTS), grams[0] * grams[1] * grams[2], atol=1e-12)
 
 
 def kernel_of(expression: Any) -> Any:
@@ -211,7 +177,6 @@ def test_sums_and_products_are_flat() -> None:
 def test_numbers_of_any_type_multiply_from_both_sides(two: Any) -> None:
     expected = WeightedSum([Linear()], [2.0])
     assert two * Linear() == Linear() * two == expected
-    assert_array_equal((two * Linear())(POINTS), 2.0 * Linear()(POINTS))
 
 
 def test_kernels_of_scikit_learn_are_operands() -> None:
@@ -226,14 +191,15 @@ def test_numbers_must_be_positive_and_finite(number: float) -> None:
         _ = number * Gaussian()
 
 
-@pytest.mark.parametrize("other", ["linear", None, True, np.ones(2), [Linear()]])
-@pytest.mark.parametrize("operate", [operator.add, operator.mul])
+@pytest.mark.parametrize(
+    ("other", "operate"),
+    [
+        *rotating(["linear", None, True, np.ones(2), [Linear()]], [operator.add, operator.mul]),
+        (1.5, operator.add),
+        (True, operator.mul),
+    ],
+)
 def test_other_operands_are_refused(operate: Any, other: Any) -> None:
     for first, second in ((Gaussian(), other), (other, Gaussian())):
         with pytest.raises(TypeError):
             operate(first, second)
-
-
-def test_numbers_are_not_added() -> None:
-    with pytest.raises(TypeError, match="unsupported operand"):
-        _ = 1.5 + Gaussian()

@@ -56,12 +56,7 @@ def test_gram_is_symmetric_and_positive_semidefinite(kernel: Kernel, X: np.ndarr
     K = kernel(X)
     assert_allclose(K, K.T, atol=1e-12 * scale_of(kernel, X))
     assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-6 * scale_of(kernel, X)
-
-
-@every_kernel
-@given(X=tables())
-def test_diagonal_agrees_with_the_gram_matrix(kernel: Kernel, X: np.ndarray) -> None:
-    assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-10, atol=1e-12)
+    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [k for n, k in KERNELS.items() if n != "gp"])
@@ -99,12 +94,6 @@ def test_vjp_is_summed_over_blocks_of_rows(kernel: Kernel) -> None:
     if kernel is not KERNELS["gp"]:
         # A row's distance to itself is exactly zero only where it is known to be the same row.
         assert_allclose(half[0][1] + half[1][1], gradient, atol=1e-5)
-
-
-@every_kernel
-def test_sensitivities_of_another_shape_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=r"P must have shape \(20, 20\)"):
-        kernel.vjp(X, np.ones((20, 19)))
 
 
 @with_parameters
@@ -188,8 +177,7 @@ def test_unsupported_sparse_features_raise_an_error(kernel: Kernel, X: np.ndarra
         kernel(sp.csr_array(X))
 
 
-@every_kernel
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize(("kernel", "scale"), rotating(KERNELS.values(), [1e-8, 1e8]))
 def test_features_of_any_scale_give_finite_values(
     kernel: Kernel, scale: float, X: np.ndarray
 ) -> None:
@@ -224,24 +212,19 @@ def test_parameters_outside_their_range_raise_an_error(kernel: Kernel, X: np.nda
 
 
 @every_kernel
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+def test_invalid_tables_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
+    for table, message in (
         (np.full((2, N_FEATURES), np.nan), "NaN"),
         (np.full((2, N_FEATURES), np.inf), "infinity"),
         (np.ones(N_FEATURES), "2D array"),
         (np.ones((0, N_FEATURES)), "0 sample"),
-    ],
-)
-def test_invalid_tables_raise_an_error(kernel: Kernel, table: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kernel(table)
-
-
-@every_kernel
-def test_different_numbers_of_features_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
+    ):
+        with pytest.raises(ValueError, match=message):
+            kernel(table)
     with pytest.raises(ValueError, match=r"(?i)incompatible dimension|features|absent"):
         kernel(X[:, 1:], X[:, :0] if kernel is KERNELS["dirichlet"] else X[:, :1])
+    with pytest.raises(ValueError, match=r"P must have shape \(20, 20\)"):
+        kernel.vjp(X, np.ones((20, 19)))
 
 
 def test_kernels_are_equal_if_all_their_parameters_are() -> None:
