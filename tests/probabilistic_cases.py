@@ -13,6 +13,7 @@ from probabilistic_reference import (
     variational,
 )
 from reference import gaussian
+from sklearn.utils import Bunch
 
 from mercer.kernels import Gaussian
 from mercer.probabilistic import GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood
@@ -52,3 +53,13 @@ def naive(name: str, kind: str, y: np.ndarray, grams: np.ndarray, weights: np.nd
     return mkl(
         K, y, likelihood, weights, weight_penalty=options["weight_penalty"], norm=options["norm"]
     )
+
+
+def standardized(found: Bunch, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first n rows and the next five, by the mean and deviation of the first n."""
+    X, y = found.data[: n + 5], np.asarray(found.target[:n], dtype=float)
+    deviation = X[:n].std(axis=0)
+    X = (X - X[:n].mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    if len(np.unique(y)) > 2:
+        y = (y - y.mean()) / y.std()
+    return X[:n], y, X[n:]

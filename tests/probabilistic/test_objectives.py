@@ -98,6 +98,13 @@ def test_variational_posteriors_are_their_definitions(name: str) -> None:
     mean, variance = found.predict(X)
     assert_allclose(mean, u, atol=1e-6)
     assert_allclose(variance, np.diag(covariance), atol=1e-6)
+    if name == "laplace":
+        # The loss has no curvature at the mode.
+        for kind in ("map", "mkl"):
+            mode = posterior(
+                X, y, KERNELS, WEIGHTS, likelihood=LaplaceLikelihood(3.0), **OBJECTIVES[kind]
+            )
+            assert np.isnan(mode.predict(X)[1]).all()
 
 
 @pytest.mark.parametrize("name", ["logistic", "gaussian"])
@@ -117,13 +124,6 @@ def test_variances_of_modes_are_laplaces_approximation(name: str, kind: str) -> 
     noisy = K + (jitter * np.eye(len(y)) + np.diag(2.0 / curvature))
     variance = WEIGHTS.sum() - np.sum(across * np.linalg.solve(noisy, across.T).T, axis=1)
     assert_allclose(found.predict(new)[1], variance, rtol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["map", "mkl"])
-def test_modes_under_laplace_noise_have_no_variance(kind: str) -> None:
-    X, y, _ = problem("laplace")
-    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=LaplaceLikelihood(3.0), **OBJECTIVES[kind])
-    assert np.isnan(found.predict(X)[1]).all()
 
 
 @pytest.mark.parametrize("name", ["logistic", "laplace"])
@@ -173,8 +173,7 @@ def value(grams: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     return laplace_approximation(np.tensordot(weights, grams, axes=1), y)[0]
 
 
-@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("size", "seed"), [(0.01, 0), (1.0, 1), (100.0, 0)])
 def test_value_gradient_and_mode_of_given_weights(size: float, seed: int) -> None:
     X, y, grams = problem("logistic", seed=seed)
     weights = size * WEIGHTS
@@ -196,8 +195,7 @@ def test_gaussian_noise_is_exact() -> None:
     assert_allclose(both[0].gradient, both[1].gradient, rtol=1e-7)
 
 
-@pytest.mark.parametrize("amplitude", [0.5, 4.0, 30.0])
-@pytest.mark.parametrize("width", [0.5, 2.0])
+@pytest.mark.parametrize(("amplitude", "width"), [(0.5, 2.0), (30.0, 0.5)])
 def test_the_same_kernel_has_the_likelihood_of_scikit_learn(amplitude: float, width: float) -> None:
     X, y, _ = problem("logistic", n=40)
     kernel = gp.ConstantKernel(amplitude, "fixed") * gp.RBF(width / np.sqrt(2.0), "fixed")

@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, WEIGHTS, naive, problem
+from probabilistic_cases import (
+    KERNELS,
+    LIKELIHOODS,
+    OBJECTIVES,
+    WEIGHTS,
+    naive,
+    problem,
+    standardized,
+)
 from probabilistic_reference import (
-    NaiveGaussian,
-    NaiveLogistic,
-    gaussian_evidence,
     joint_map,
-    mkl,
     variational,
 )
-from reference import central_difference, gaussian
+from reference import gaussian
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
@@ -36,8 +40,6 @@ def test_invalid_noise_is_rejected(likelihood: Any, value: float) -> None:
     with pytest.raises(ValueError, match=r"(noise|rate) must be"):
         likelihood(value)
 
-
-NAIVE = ["kin8nm, marginal", "ionosphere, map", "kin8nm, map", "ionosphere, mkl"]
 
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
@@ -151,16 +153,6 @@ CASES = {
 }
 
 
-def standardized(found: Bunch, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first n rows and the next five, by the mean and deviation of the first n."""
-    X, y = found.data[: n + 5], np.asarray(found.target[:n], dtype=float)
-    deviation = X[:n].std(axis=0)
-    X = (X - X[:n].mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
-    if len(np.unique(y)) > 2:
-        y = (y - y.mean()) / y.std()
-    return X[:n], y, X[n:]
-
-
 def widths(scales: list[float]) -> list[Gaussian]:
     return [Gaussian(float(np.sqrt(2.0) * scale)) for scale in scales]
 
@@ -198,28 +190,6 @@ def test_the_optimum_of_multiple_kernel_learning(data: Callable[[str], Bunch]) -
     assert (model.weights_[[0, 3]] == 0.0).all()
     mean = [-1.2417124, 3.0856129, -0.3791566, -0.5231998, -0.6432001]
     assert_allclose(model.predict_latent(new)[0], mean, rtol=0.0, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", NAIVE)
-def test_the_naive_references(name: str, data: Callable[[str], Bunch]) -> None:
-    """The references of other tests agree with the published values."""
-    case = CASES[name]
-    X, y, _ = standardized(data(case.data), case.n)
-    grams = np.stack([gaussian(X, np.sqrt(2.0) * scale) for scale in case.scales])
-
-    def phi(weights: np.ndarray) -> float:
-        K = np.tensordot(weights, grams, axes=1)
-        if name == "ionosphere, mkl":
-            return mkl(K, y, NaiveLogistic(), weights, weight_penalty=3.0, norm=1.0)
-        if name == "ionosphere, map":
-            return joint_map(K, y, NaiveLogistic(), 0.5)
-        if name == "kin8nm, map":
-            return joint_map(K, y, NaiveGaussian(0.1), 0.05)
-        return gaussian_evidence(K, y, 0.1)
-
-    assert_allclose(phi(np.array(case.weights)), case.phi, rtol=1e-9)
-    if name == "kin8nm, marginal":
-        assert_allclose(central_difference(phi, np.array(case.weights)), case.gradient, rtol=1e-6)
 
 
 # --- extreme data ------------------------------------------------------------------------------
