@@ -69,8 +69,11 @@ def test_the_marginal_likelihood_is_in_closed_form() -> None:
     K = np.tensordot(WEIGHTS, grams, axes=1)
     found = {
         name: posterior(X, y, KERNELS, WEIGHTS, likelihood=GaussianLikelihood(0.2), objective=name)
-        for name in ("marginal_likelihood", "vb")
+        for name in ("marginal_likelihood", "vb", "laplace")
     }
+    laplace = found.pop("laplace")
+    assert_allclose(laplace.objective, found["vb"].objective, rtol=1e-9)
+    assert_allclose(laplace.gradient, found["vb"].gradient, rtol=1e-7)
     new = np.random.default_rng(3).normal(size=(6, 2))
     for each in found.values():
         assert_allclose(each.objective, gaussian_evidence(K, y, 0.2), rtol=1e-11)
@@ -78,10 +81,7 @@ def test_the_marginal_likelihood_is_in_closed_form() -> None:
         assert_allclose(each.dual, alpha, rtol=1e-9)
         assert_allclose(each.latent, K @ alpha, rtol=1e-9)
         assert_allclose(each.gamma, 0.2, rtol=1e-14)
-    for a, b in zip(
-        found["marginal_likelihood"].predict(new), found["vb"].predict(new), strict=True
-    ):
-        assert_allclose(a, b, rtol=1e-9)
+    assert_allclose(found["marginal_likelihood"].predict(new), found["vb"].predict(new), rtol=1e-9)
     assert_allclose(
         found["marginal_likelihood"].gradient, found["vb"].gradient, rtol=1e-8, atol=1e-9
     )
@@ -183,16 +183,6 @@ def test_value_gradient_and_mode_of_given_weights(size: float, seed: int) -> Non
     assert_allclose(found.latent, mode, rtol=1e-6, atol=1e-8)
     slopes = central_difference(lambda w: value(grams, y, w), weights, 1e-5 * size)
     assert_allclose(found.gradient, slopes, rtol=1e-4, atol=1e-6 / size)
-
-
-def test_gaussian_noise_is_exact() -> None:
-    X, y, _ = problem("gaussian")
-    both = [
-        posterior(X, y, KERNELS, WEIGHTS, likelihood=GaussianLikelihood(0.2), objective=name)
-        for name in ("laplace", "marginal_likelihood")
-    ]
-    assert_allclose(both[0].objective, both[1].objective, rtol=1e-9)
-    assert_allclose(both[0].gradient, both[1].gradient, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("amplitude", "width"), [(0.5, 2.0), (30.0, 0.5)])
