@@ -356,10 +356,8 @@ def gram_tile_vjp(
     kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
 ) -> tuple[float, Array]:
     """<P, K> and its gradient in theta over one tile of a bound kernel's Gram matrix."""
-    part = X[rows]
-    if rows == columns:
-        return kernel._contract(part, P, part, 0)
-    return kernel._contract(part, P, X[columns], None)
+    part, same = X[rows], rows == columns
+    return kernel._contract(part, P, part if same else X[columns], 0 if same else None)
 
 
 def stack_values(kernel: Kernel, stack: Array) -> Array:

@@ -318,8 +318,6 @@ class Stationary(Radial):
         return isinstance(self.bandwidth, str) and self.bandwidth == "median"
 
     def _scale(self) -> float | Array:
-        if isinstance(self.bandwidth, float) and 0.0 < self.bandwidth < np.inf:
-            return self.bandwidth
         if self._is_median():
             raise ValueError(
                 'bandwidth="median" is read off the data: bind the kernel to a table first, '

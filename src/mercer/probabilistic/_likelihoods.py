@@ -272,10 +272,7 @@ class LaplaceLikelihood(Likelihood):
         r = u - y
         gamma = best_laplace_width(root * r, root * self.rate, determinant)
         value = w * self.bound(y, u, gamma) - np.log(gamma) + determinant.value(gamma)
-        # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
-        # width.
-        in_width = determinant.width_curvature(gamma)
-        curvature = w * 2.0 / gamma * in_width / (in_width + w * 2.0 * r**2 / gamma)
+        curvature = _best_curvature(r, gamma, w, determinant.width_curvature(gamma))
         return QuadraticModel(value, w * 2.0 * r / gamma, curvature), gamma
 
     def fit_noise(
@@ -349,8 +346,6 @@ class LogisticLikelihood(Likelihood):
         squared, gamma = best_logistic_width(u, determinant, w)
         bound = u**2 / gamma - y * u + logistic_height(squared, gamma)
         value = w * bound - np.log(gamma) + determinant.value(gamma)
-        # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
-        # width.
         of_height = np.where(
             squared > 0.0, 1.0 / tight_logistic_width(squared)[1] - 2.0 * squared / gamma, 0.0
         )
@@ -358,7 +353,7 @@ class LogisticLikelihood(Likelihood):
         if np.any(np.less(w, 1.0)):
             # The heights of less than one bound need not outweigh the logarithm.
             in_width = np.maximum(in_width, SMALLEST_CURVATURE)
-        curvature = w * 2.0 / gamma * in_width / (in_width + w * 2.0 * u**2 / gamma)
+        curvature = _best_curvature(u, gamma, w, in_width)
         return QuadraticModel(value, w * (2.0 * u / gamma - y), curvature), gamma
 
     def curvature_slope(self, y: Array, u: Array) -> Array:
@@ -392,3 +387,12 @@ class LogisticLikelihood(Likelihood):
         shifted = (mean[:, None] + x) / np.maximum(deviation, 1.0)
         wide = ndtr(shifted) @ (logistic / logistic.sum())
         return np.where(deviation[:, 0] <= 1.0, narrow, wide)
+
+
+def _best_curvature(r: Array, gamma: Array, w: float | Array, in_width: Array) -> Array:
+    """Curvature of weighted bounds of the best widths, which change with r = u - c.
+
+    So it is below the 2 w / gamma of constant widths. `in_width` is gamma^2 times the curvature in
+    the widths.
+    """
+    return w * 2.0 / gamma * in_width / (in_width + w * 2.0 * r**2 / gamma)

@@ -370,10 +370,10 @@ class _WeightedDictionary:
             return weights
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
 
-    def _has_collapsed(self, found: Minimum, least: float = 1e-3) -> bool:
-        """Whether kernels lower the objective by less than a fraction of it."""
+    def _has_collapsed(self, found: Minimum) -> bool:
+        """Whether kernels lower the objective by less than a thousandth of it."""
         without = self._minimum(np.zeros(self.used.size))
-        return without.value - found.value <= least * abs(found.value)
+        return without.value - found.value <= 1e-3 * abs(found.value)
 
 
 def starting_scales(n_starts: int) -> Array:
