@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from learner_cases import FINITE, problem
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import gaussian
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -22,8 +22,15 @@ from mercer import (
 )
 from mercer.kernels import Gaussian, Precomputed, WeightedSum
 
+WIDTHS = (0.5, 1.0, 4.0)
+
+
+def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+    return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
+
+
 X, Y = problem("binary")
-STACK = np.stack([gaussian(X, s) for s in (0.5, 1.0, 4.0)], axis=-1)
+STACK = stack(X)
 LEARNER = AlignmentMaximization("precomputed")
 
 
@@ -69,15 +76,6 @@ def test_two_stage_takes_the_layouts_of_its_learner(model: Any, layout: Any) -> 
     assert clone(model).fit(layout, y).predict(layout).shape == (60,)
 
 
-# --- stacks -----------------------------------------------------------------------------------
-
-WIDTHS = (0.5, 1.0, 4.0)
-
-
-def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
-    return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
-
-
 @pytest.mark.parametrize("name", ["uniform-trace", "align", "align-trace", "alignf"])
 def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
     X, y = problem("three classes")
@@ -94,14 +92,6 @@ def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
     rows = stack(Z, X)
     for layout in (rows, np.moveaxis(rows, -1, 0), list(np.moveaxis(rows, -1, 0))):
         assert_allclose(learner.transform(layout), gram, atol=1e-8)
-
-
-def test_one_matrix_is_a_stack_of_one() -> None:
-    X, y = problem("binary")
-    learner = UniformCombination("precomputed").fit(gaussian(X, 1.0), y)
-    assert_array_equal(learner.weights_, [1.0])
-    rows = gaussian(X[:3], 1.0, X)
-    assert_allclose(learner.transform(rows), rows / learner.scale_)
 
 
 def test_a_learned_stack_names_its_kernels() -> None:
