@@ -60,14 +60,7 @@ def predict(given: app.Predict) -> None:
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
         with output.progress_bar() as bar:
-            n_rows, found = models.predict_file(
-                model,
-                given.table,
-                given.out,
-                coverage,
-                on_start=lambda n_rows: bar.step("predicting", n_rows),
-                on_rows=bar.advance,
-            )
+            n_rows, found = models.predict_file(model, given.table, given.out, coverage, bar)
     output.print_notes([*notes, *found])
     output.print_line(f"{n_rows:,} predictions in {given.out}")
 
@@ -121,7 +114,7 @@ def compare(given: app.Compare) -> None:
         output.print_notes([note])
         names = feasible
     methods.check_size(names, n_rows)
-    _compare(problem, names, rows, csv=given.csv, report=given.report, seed=given.seed)
+    _compare(problem, names, rows, given)
 
 
 def demo(given: app.Demo) -> None:
@@ -134,7 +127,7 @@ def demo(given: app.Demo) -> None:
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
-    _compare(problem, list(DEMONSTRATED), rows)
+    _compare(problem, list(DEMONSTRATED), rows, app.Compare(Path("table.csv"), "diagnosis"))
     fitted = app.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
@@ -168,9 +161,7 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            trial = models.fit(
-                training, given.learner, seed=given.seed, on_step=bar.step, on_fitted=save
-            )
+            trial = models.fit(training, given.learner, given.seed, bar, save)
             notes[:0] = leakage_notes(problem, training.train, given.seed)
         result = sections.error_section(trial)
         learned = _learned(trial, given.learner)
@@ -224,30 +215,22 @@ def _finish(
 
 
 def _compare(
-    problem: Problem,
-    names: list[str],
-    rows: list[tuple[Rows, Rows]],
-    *,
-    csv: Path | None = None,
-    report: Path | None = None,
-    seed: int = 0,
+    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: app.Compare
 ) -> None:
     notes = list(problem.notes)
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = methods.compare(
-            problem, names, rows, seed=seed, on_step=lambda told: bar.advance(1, told)
-        )
+        result = methods.compare(problem, names, rows, given.seed, bar)
     found = sections.comparison_section(result, problem.task)
     described = sections.describe_problem(problem)
-    if csv is not None:
-        with postponed(failures, f"write the results {csv}"):
-            files.write_table(result, csv)
-            written["results"] = csv
-    if report is not None:
-        with postponed(failures, f"write the report {report}"):
+    if given.csv is not None:
+        with postponed(failures, f"write the results {given.csv}"):
+            files.write_table(result, given.csv)
+            written["results"] = given.csv
+    if given.report is not None:
+        with postponed(failures, f"write the report {given.report}"):
             title = f"Comparison of methods that predict {shown(problem.name)}"
-            write_page(report, title, f"{described}.", [found, *_notes(notes)])
-            written["report"] = report
+            write_page(given.report, title, f"{described}.", [found, *_notes(notes)])
+            written["report"] = given.report
     _finish(f"{shown(problem.name)}: {described}", [found], notes, written, failures)

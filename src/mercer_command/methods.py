@@ -21,6 +21,7 @@ from mercer_command.app import COMPARED, LEARNERS
 from mercer_command.held_out_errors import error_interval, losses_of, scaled_ridge
 from mercer_command.messages import InputError, checked_name, listing, one_line
 from mercer_command.notation import Array
+from mercer_command.output import Bar
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_reader import problem_encoder, problem_reader
 
@@ -316,9 +317,8 @@ def compare(
     problem: Problem,
     methods: Sequence[str],
     splits: Sequence[tuple[Rows, Rows]],
-    *,
     seed: int,
-    on_step: Callable[[str], None],
+    bar: Bar,
 ) -> pd.DataFrame:
     """Fit every method on every split; see `comparison_table`.
 
@@ -330,8 +330,8 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and to test on, the same for all methods.
     seed : int
-    on_step : callable
-        It is called before each fit, with its description.
+    bar : Bar
+        It shows the fits.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def compare(
     found = np.empty((3, len(methods), len(splits)))
     for r, rows in enumerate(splits):
         for m, name in enumerate(methods):
-            on_step(f"{name}, split {r + 1} of {len(splits)}")
+            bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
             try:
                 found[:, m, r] = _measure(problem, name, *rows, seed)
             except ValueError as error:

@@ -21,6 +21,7 @@ from mercer_command.held_out_errors import ColumnImportance, HeldOutError
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.methods import learned_alignment, make_model
 from mercer_command.notation import Array, as_dates, format_dates
+from mercer_command.output import Bar
 from mercer_command.problem import Task, unit_of
 from mercer_command.streaming import Training, parquet_source
 from mercer_command.table_files import Cells, is_parquet, read_cells
@@ -76,12 +77,7 @@ class Trial:
 
 
 def fit(
-    training: Training,
-    learner: str,
-    *,
-    seed: int,
-    on_step: Callable[[str], None],
-    on_fitted: Callable[[Pipeline], None],
+    training: Training, learner: str, seed: int, bar: Bar, on_fitted: Callable[[Pipeline], None]
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -93,8 +89,8 @@ def fit(
     learner : str
         One of `mercer_command.app.LEARNERS`.
     seed : int
-    on_step : callable
-        Called before each step, with its description.
+    bar : Bar
+        It shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
     """
@@ -106,7 +102,7 @@ def fit(
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     on_fitted(model)
-    on_step("testing")
+    bar.step("testing")
     X_test, y_test = X.iloc[training.test], y[training.test]
     predicted = model.predict(X_test)
     losses = held_out_errors.losses_of(task, y_test, predicted)
@@ -120,7 +116,7 @@ def fit(
         seed=seed,
         note="" if source is None else f"learned from a sample of {len(train):,} rows",
     )
-    on_step("measuring the importance of columns")
+    bar.step("measuring the importance of columns")
     found = held_out_errors.column_importances(model, X_test, y_test, task, seed=seed)
     unit = unit_of(problem.target_column.role)
     trial = Trial(model, problem.name, task, unit, X_test, y_test, found)
@@ -243,13 +239,7 @@ NewCategories: TypeAlias = dict[str, Counter[str]]
 
 
 def predict_file(
-    model: Pipeline,
-    table: Path,
-    out: Path,
-    coverage: float | None,
-    *,
-    on_start: Callable[[int], None],
-    on_rows: Callable[[int], None],
+    model: Pipeline, table: Path, out: Path, coverage: float | None, bar: Bar
 ) -> tuple[int, list[str]]:
     """Predict each row of a table, and write the predictions.
 
@@ -262,8 +252,8 @@ def predict_file(
         The file to write, which appears when it is complete.
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
-    on_start, on_rows : callable
-        Called with the number of rows, and with numbers of rows that were done.
+    bar : Bar
+        It shows the number of rows that were done.
 
     Returns
     -------
@@ -284,11 +274,11 @@ def predict_file(
     """
     names, total, frames = _parts(model, table)
     found: NewCategories = {}
-    on_start(total)
+    bar.step("predicting", total)
     with appended_table(out) as append:
         for frame in frames:
             append(predict(model, frame, coverage, found))
-            on_rows(len(frame))
+            bar.advance(len(frame))
     extra = [name for name in names if name not in model.feature_names_in_]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
     new = (

@@ -130,7 +130,9 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         # A table of hardly any other classes is refused with all of them.
         if np.any(counts < 2) and np.sum(counts > 1) > 1:
             notes.append(problems.single_class_note(name, classes[counts < 2]))
-            single = _rows_of(source, classes[counts < 2])
+            rare, targets = classes[counts < 2], source.targets()
+            found = [start + np.flatnonzero(pd.Series(y).isin(rare)) for start, y in targets]
+            single = np.concatenate(found)
             source = source.without_rows(single)
     n_rows = source.count_rows()
     n_test = problems.n_tested(n_rows, options.test_size)
@@ -167,12 +169,6 @@ def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
     counts = pd.concat([pd.Series(labels).value_counts() for _, labels in source.targets()])
     counts = counts.groupby(level=0).sum()
     return counts.index.to_numpy(), counts.to_numpy()
-
-
-def _rows_of(source: ParquetSource, classes: Array) -> Array:
-    """Return the positions of the rows of some classes, increasing."""
-    rows = [start + np.flatnonzero(pd.Series(y).isin(classes)) for start, y in source.targets()]
-    return np.concatenate(rows)
 
 
 def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> problems.Task:

@@ -138,7 +138,8 @@ def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str
         fact = f"decimal {name}" if role == "number" else _readable(name)
         return CellReading(role, name, (fact,))
     known = notation.known_cells(cells, notation.MISSING_NUMBERS)
-    if role == "flag" or (role is None and _are_flags(known)):
+    are_flags = len(known) and set(known.str.lower()) <= {"true", "false"}
+    if role == "flag" or (role is None and are_flags):
         return CellReading("flag")
     if role is None and notation.is_compact(known):
         return ("%Y%m%d",)
@@ -151,10 +152,6 @@ def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str
         return tuple(dates)
     # What cannot be read as wanted is seen by the missing values of all its cells.
     return CellReading(role or "text", name or likely)
-
-
-def _are_flags(known: pd.Series[Any]) -> bool:
-    return bool(len(known)) and set(known.str.lower()) <= {"true", "false"}
 
 
 def _most_common(told: Iterable[Any]) -> Any:
