@@ -1,6 +1,7 @@
 """Calls of the command line, and small tables for it."""
 
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,22 @@ def response_table() -> Any:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 2))
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the text outside of its style."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(Path(name).read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if self.tags and self.tags[-1] != "style" else ""
 
 
 def drawn_axes(section: Section) -> list[Any]:

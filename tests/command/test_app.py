@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command_cases import Run, class_table, error_line, pd
 
-from mercer_command import main
+from mercer_command import app, main
 from mercer_command.files import load_model
 
 
@@ -25,7 +25,9 @@ class TestFit:
         classes.to_csv("table.csv", index=False)
         pages = []
         for _ in range(2):
-            run("fit", "table.csv", "--target", "kind", "--learner", "ca", "--report", "r.html")
+            run(
+                "fit", "table.csv", "--target", "kind", "--learner", "uniform", "--report", "r.html"
+            )
             pages.append(Path("r.html").read_bytes())
         assert pages[0] == pages[1]
         page = pages[0].decode()
@@ -127,6 +129,10 @@ class TestCompare:
         page = Path("r.html").read_text(encoding="utf-8")
         assert page.count("<svg") == 2
         assert "grid search" in page
+        assert "±" in result.stdout
+        result = run("compare", "table.csv", "--target", "kind", "--methods", "cka", "--repeats", 1)
+        assert "±" not in result.stdout
+        assert re.search(r"^Rank: ", result.stdout, flags=re.MULTILINE)
 
     def test_unknown_methods_are_errors(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)
@@ -156,11 +162,12 @@ class TestInvalidInput:
         ("name", "content", "message"),
         [
             ("table.xlsx", b"", "must end in .csv"),
-            ("empty.csv", b"", "cannot read empty.csv"),
+            ("empty.csv", b"", "cannot read empty.csv as a table: the file is empty"),
+            ("lines.csv", b"\n\n", "the file is empty"),
             ("header.csv", b"a,y\n", "has no rows"),
-            ("ragged.csv", b"a,y\n1,2\n1,2,3,4\n", "cannot read ragged.csv"),
+            ("ragged.csv", b"a,y\n1,2\n1,2,3,4\n", "line 3 has 4 cells, and the lines above it"),
             ("noise.parquet", b"no parquet", "cannot read noise.parquet"),
-            ("noise.csv", bytes(range(256)), "cannot read noise.csv"),
+            ("noise.csv", bytes(range(256)), "NUL bytes, as no text does"),
         ],
     )
     def test_unreadable_files(self, run: Run, name: str, content: bytes, message: str) -> None:
@@ -249,19 +256,16 @@ class TestInvalidInput:
         assert capsys.readouterr().err == expected
 
 
-def test_an_interrupted_run_ends_with_exit_code_130(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(path: Path) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("mercer_command.table_files.read_cells", interrupt)
-    result = run("fit", "table.csv", "--target", "y")
-    assert result.exit_code == 130
-    assert result.stderr.strip() == "mercer: interrupted"
-
-
 def test_no_command_shows_the_help(run: Run) -> None:
     result = run()
     assert result.exit_code == 0
     assert "compare" in result.stdout
+
+
+def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> None:
+    options = app.Fit(Path("t.csv"), "y", test_size=0.3, out=Path("m.skops"))
+    assert options.words() == (
+        *("mercer", "fit", "t.csv", "--target", "y"),
+        *("--out", "m.skops", "--test-size", "0.3"),
+    )
+    assert app.Demo().words() == ("mercer", "demo")

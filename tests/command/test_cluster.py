@@ -33,14 +33,19 @@ def test_workers_give_the_same_model(run: Run) -> None:
     np.testing.assert_allclose(here.predict(frame), workers.predict(frame), rtol=1e-8)
 
 
-def test_a_running_cluster_is_used_and_left_running(run: Run) -> None:
+def test_a_running_cluster_is_used_and_left_running_and_a_lost_one_is_an_error_in_one_line(
+    run: Run,
+) -> None:
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
-        arguments = ("--learner", "cka", "--cluster", cluster.scheduler_address)
-        for _ in range(2):
-            result = run("fit", "t", "--target", "y", *arguments)
-            assert result.exit_code == 0, result.output
+        address = cluster.scheduler_address
+        result = run("fit", "t", "--target", "y", "--learner", "cka", "--cluster", address)
+        assert result.exit_code == 0, result.output
+        with pytest.raises(InputError, match="was lost"), cluster_client(address, None):
+            raise RuntimeError("The Dask cluster was lost")
+        with pytest.raises(RuntimeError, match="a defect"), cluster_client(address, None):
+            raise RuntimeError("a defect")
 
 
 def test_clusters_that_cannot_be_used(run: Run) -> None:
@@ -55,14 +60,3 @@ def test_clusters_that_cannot_be_used(run: Run) -> None:
         cluster_client(address, None, timeout="0.1s"),
     ):
         pass
-
-
-def test_a_lost_cluster_is_an_error_in_one_line_and_defects_are_not() -> None:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
-        address = cluster.scheduler_address
-        with pytest.raises(InputError, match="was lost"), cluster_client(address, None):
-            raise RuntimeError("The Dask cluster was lost")
-        with pytest.raises(RuntimeError, match="a defect"), cluster_client(address, None):
-            raise RuntimeError("a defect")

@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 from campaign import in_campaign
-from command_cases import Run, call, class_table, error_line, pd, read_table, response_table
+from command_cases import (
+    Elements,
+    Run,
+    call,
+    class_table,
+    error_line,
+    pd,
+    read_table,
+    response_table,
+)
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
@@ -17,7 +26,14 @@ from mercer_command.commands import DEMONSTRATED
 from mercer_command.files import load_model
 from mercer_command.held_out_errors import column_relevances
 from mercer_command.messages import InputError
-from mercer_command.methods import METHODS, check_fit, check_size, feasible, make_model
+from mercer_command.methods import (
+    METHODS,
+    check_fit,
+    check_size,
+    comparison_table,
+    feasible,
+    make_model,
+)
 from mercer_command.problem import as_problem
 
 ONE_STAGE = ("mkl", "mkl-2", "cr")
@@ -27,6 +43,16 @@ SEARCHED = {"mkl": WeightStep, "cr": MixingStep}
 
 def learners(task: Any) -> list[str]:
     return [name for name in LEARNERS if task in METHODS[name].makers]
+
+
+def halved(task: Any, turn: int) -> list[Any]:
+    """Learners of a task; the campaign has those that the ordinary run fits to the other."""
+    ordinary = {*LEARNERS[turn::2], *SEARCHED, "stacking", "bayes", "l1-svm", "l2-krr"}
+    names = learners(task)
+    return [
+        *(name for name in names if name in ordinary),
+        *in_campaign(*(name for name in names if name not in ordinary)),
+    ]
 
 
 @pytest.fixture
@@ -39,7 +65,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 class TestFit:
-    @pytest.mark.parametrize("learner", learners("classification"))
+    @pytest.mark.parametrize("learner", halved("classification", 0))
     def test_classes_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
         result = run("fit", "classes.csv", *arguments)
@@ -63,7 +89,7 @@ class TestFit:
             steps = model[-1].best_estimator_.history_
             assert all(type(step) is SEARCHED[learner] for step in steps)
 
-    @pytest.mark.parametrize("learner", learners("regression"))
+    @pytest.mark.parametrize("learner", halved("regression", 1))
     def test_responses_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "y", "--learner", learner, "--out", "m.skops")
         report = ("--report", "r.html") if learner in SEARCHED else ()
@@ -92,16 +118,30 @@ class TestFit:
         assert max(map(len, result.stdout.splitlines())) <= 80
         assert "responses in 90% intervals" in result.stdout
         model = load_model(Path("m.skops"))
-        page = Path("r.html").read_text(encoding="utf-8")
+        page = Elements("r.html")
+        for told in (
+            "Residuals",
+            "Predicted and true",
+            "Coverage of intervals",
+            "RBF kernel ridge",
+        ):
+            assert told in page.text
+        assert "Confusion" not in page.text
         for candidate in model[-1].candidates_:
-            assert candidate.description in " ".join(page.split())
+            assert candidate.description in " ".join(page.text.split())
             assert f"{candidate.loo_error:#.3g}" in result.stdout
         # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
-        assert page.count("<svg") == 11
-        result = run("predict", "m.skops", "t.csv", "--interval", 0.8, "--out", "p.csv")
+        assert page.tags.count("svg") == 11
+        arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
+        assert run(*arguments, "--intervals").exit_code == 0
+        wide = pd.read_csv("p.csv")
+        result = run(*arguments, "--interval", 0.8)
         assert result.exit_code == 0, result.output
         predicted, y = pd.read_csv("p.csv"), response_table()["y"]
-        assert list(predicted) == ["prediction", "lower", "upper"]
+        assert list(predicted) == list(wide) == ["prediction", "lower", "upper"]
+        assert (wide["lower"] < predicted["lower"]).all()
+        text = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
+        np.testing.assert_allclose(model.predict(text), predicted["prediction"])
         assert predicted["prediction"].between(predicted["lower"], predicted["upper"]).all()
         assert y.between(predicted["lower"], predicted["upper"]).mean() >= 0.8
         expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
@@ -199,3 +239,27 @@ def test_a_method_rejects_too_many_rows() -> None:
     assert feasible(["bayes", "ca"], 2001) == ["ca"]
     with pytest.raises(InputError, match=r"bayes .* 2,001 rows; it is for at most 2,000"):
         check_size(["ca", "bayes"], 2001)
+
+
+@pytest.mark.parametrize(
+    ("errors", "names", "ranks"),
+    [
+        ([[0.1, 0.2], [0.1, 0.1], [0.3, 0.3]], ["b", "a", "c"], [1.25, 1.75, 3.0]),
+        # The first method is better on two splits of three, and much worse on the third.
+        ([[0.2, 0.2, 0.2], [0.1, 0.1, 0.9]], ["b", "a"], [4 / 3, 5 / 3]),
+    ],
+)
+def test_methods_are_ordered_by_ranks_which_equal_errors_share(
+    errors: list[list[float]], names: list[str], ranks: list[float]
+) -> None:
+    values = np.array(errors)
+    table = comparison_table(list("abc")[: len(values)], values, values, values)
+    assert table["method"].tolist() == names
+    np.testing.assert_allclose(table["rank"], ranks, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("n_splits", "deviation"), [(3, np.sqrt(0.07)), (1, 0.0)])
+def test_deviations_are_those_of_a_sample_of_splits(n_splits: int, deviation: float) -> None:
+    errors = np.array([[0.1, 0.2, 0.6]])[:, :n_splits]
+    table = comparison_table(["a"], errors, errors, errors)
+    np.testing.assert_allclose(table[["error_std", "test_alignment_std"]], [[deviation] * 2])

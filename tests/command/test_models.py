@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaign import rotating
 from command_cases import Run, error_line
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
@@ -38,15 +39,17 @@ def test_untrusted_types_are_named(run: Run, model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [
-        KernelStackingClassifier(),
-        TwoStageClassifier(),
-        KernelStackingClassifier(approximation="nystroem", n_components=20),
-        TwoStageClassifier(approximation="nystroem", n_components=20),
-    ],
+    ("estimator", "sparse"),
+    rotating(
+        [
+            KernelStackingClassifier(),
+            TwoStageClassifier(),
+            KernelStackingClassifier(approximation="nystroem", n_components=20),
+            TwoStageClassifier(approximation="nystroem", n_components=20),
+        ],
+        [False, True],
+    ),
 )
-@pytest.mark.parametrize("sparse", [False, True])
 def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool) -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[::5], y[::5]

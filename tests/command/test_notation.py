@@ -26,7 +26,6 @@ from mercer_command.notation import (  # noqa: E402
         ("1234.5", "point", 1234.5),
         ("1,234.5", "point", 1234.5),
         ("1.234,5", "comma", 1234.5),
-        ("1 234,5", "comma", 1234.5),
         ("1\N{NARROW NO-BREAK SPACE}234,5", "comma", 1234.5),
         ("1'234.5", "point", 1234.5),
         ("-0,5", "comma", -0.5),
@@ -35,23 +34,18 @@ from mercer_command.notation import (  # noqa: E402
         (".5", "point", 0.5),
         ("5.", "point", 5.0),
         ("12 %", "point", 12.0),
-        ("$1,200", "point", 1200.0),
         ("1.200 €", "comma", 1200.0),
         ("-$1,200.50", "point", -1200.5),
         ("($1,200.50)", "point", -1200.5),
         ("(3,5 €)", "comma", -3.5),
-        ("(12)", "point", -12.0),
         ("12.5-", "point", -12.5),
         ("-12-", "point", np.nan),
         ("(12", "point", np.nan),
         ("inf", "point", np.inf),
         ("1,23", "point", np.nan),
         ("12,34,567", "point", np.nan),
-        ("1.2.3", "comma", np.nan),
-        ("0x10", "point", np.nan),
         ("1_000", "point", np.nan),
         ("", "point", np.nan),
-        ("abc", "point", np.nan),
         ("2024-01-01", "point", np.nan),
     ],
 )
@@ -63,7 +57,6 @@ def test_a_cell_is_read(cell: str, decimal: str, number: float) -> None:
     ("cells", "decimals"),
     [
         (["1,5", "2,25"], ["comma"]),
-        (["1.5", "2.25"], ["point"]),
         (["1,234", "5,678"], ["point", "comma"]),
         (["1.234.567", "2"], ["comma"]),
         (["0,123", "4,567"], ["comma"]),
@@ -83,20 +76,14 @@ def test_other_cells_are_no_numbers() -> None:
         assert number_readings(known_cells(pd.Series(cells, dtype=str))) is None
 
 
-def test_few_other_cells_among_numbers_are_allowed() -> None:
-    cells = [*map(str, range(40)), "unknown"]
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [(["(3)", "4"], "negative in parentheses"), (["3-", "4", "-5"], "the minus comes last")],
+)
+def test_unusual_signs_are_told(cells: list[str], told: str) -> None:
     readings = number_readings(known_cells(pd.Series(cells)))
     assert readings is not None
-    assert np.isnan(parse_numbers(pd.Series(cells), "point")[-1])
-
-
-def test_unusual_signs_are_told() -> None:
-    readings = number_readings(known_cells(pd.Series(["(3)", "4"])))
-    assert readings is not None
-    assert readings.facts["point"] == ["negative in parentheses"]
-    readings = number_readings(known_cells(pd.Series(["3-", "4", "-5"])))
-    assert readings is not None
-    assert readings.facts["point"] == ["the minus comes last"]
+    assert readings.facts["point"] == [told]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +98,6 @@ def test_unusual_signs_are_told() -> None:
         (["12.01.24", "31.12.24"], "2024-01-12"),
         (["01/12/2024", "12/31/2024"], "2024-01-12"),
         (["12/01/2024", "31/12/2024"], "2024-01-12"),
-        (["12 Jan 2024", "31 Dec 2024"], "2024-01-12"),
         (["January 12, 2024", "December 31, 2024"], "2024-01-12"),
         (["12-Jan-24", "31-Dec-24"], "2024-01-12"),
         (["1/12/24 3:04 PM", "12/31/24 3:05 AM"], "2024-01-12T15:04"),
@@ -145,19 +131,12 @@ def test_times_of_day() -> None:
     assert parse_times(cells, "%H:%M")[0] == np.datetime64("1970-01-01T08:30")
 
 
-def test_dates_are_written_as_they_were_read() -> None:
-    days = np.array([19734.4, np.nan])
-    assert format_dates(days, "%d.%m.%Y") == ["12.01.2024", ""]
+def test_predicted_days_become_the_nearest_date_as_it_was_read() -> None:
+    days = np.array([19734.4, 19734.6, -0.6, -1.4, np.nan])
+    nearest = ["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31", "NaT"]
+    assert_array_equal(as_dates(days, "%d.%m.%Y"), np.array(nearest, "datetime64[D]"))
+    assert format_dates(days[[0, 1, 4]], "%d.%m.%Y") == ["12.01.2024", "13.01.2024", ""]
     assert format_dates(np.array([19734.5]), "ISO8601") == ["2024-01-12T12:00:00"]
-    assert as_dates(days, "%Y-%m-%d")[0] == np.datetime64("2024-01-12")
-    assert np.isnat(as_dates(days)[1])
-
-
-def test_predicted_days_become_the_nearest_date() -> None:
-    days = np.array([19734.4, 19734.6, -0.6, -1.4])
-    nearest = np.array(["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31"], "datetime64[D]")
-    assert_array_equal(as_dates(days, "%d.%m.%Y"), nearest)
-    assert format_dates(days[:2], "%d.%m.%Y") == ["12.01.2024", "13.01.2024"]
 
 
 @pytest.mark.parametrize("name", ["ISO8601", "%m/%d/%Y %I:%M:%S %p"])

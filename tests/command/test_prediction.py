@@ -54,15 +54,6 @@ def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, A
     return model, predict(model, frame[list(problem.features)], None, found), found
 
 
-def test_decision_values_are_positive_for_the_class_that_they_name() -> None:
-    frame = class_table()
-    _, found, _ = predicted("uniform", frame, "kind", frame)
-    assert list(found)[:2] == ["prediction", "decision_cat & dog"]
-    is_named = found["prediction"] == "cat & dog"
-    assert (is_named == (found["decision_cat & dog"] > 0.0)).all()
-    assert 0 < is_named.sum() < len(found)
-
-
 def test_deviations_are_those_of_new_responses() -> None:
     frame = response_table()
     frame["y"] += np.random.default_rng(0).normal(size=len(frame))

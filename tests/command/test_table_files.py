@@ -100,17 +100,3 @@ def test_a_table_is_written_part_by_part(tmp_path: Path, name: str) -> None:
         append(frame[3:])
         assert not (tmp_path / name).exists()
     pd.testing.assert_frame_equal(read_table(tmp_path / name), frame, check_dtype=False)
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_an_interrupted_table_is_not_written(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("before")
-
-    def write() -> None:
-        with appended_table(tmp_path / name) as append:
-            append(pd.DataFrame({"x": np.arange(7.0)}))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write()
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "before")]

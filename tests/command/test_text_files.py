@@ -97,12 +97,6 @@ def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> Non
         read_text_table(path)
 
 
-@pytest.mark.parametrize("content", [bytes(range(256)), b"", b"\n\n", b"a,b\n1,2\n1,2,3,4\n"])
-def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises((InputError, ValueError)):
-        cells(tmp_path / "t.csv", content)
-
-
 @pytest.mark.parametrize(
     ("above", "n_lines"),
     [("# made on Monday\n", 1), ("Sales of 2024\n\n", 2), ("# a\n# b, c\n\nStock\n", 4)],

@@ -24,16 +24,14 @@ def results(chosen: dict[str, list[float]], grid: list[float]) -> Results:
     return replace(found, experiment=replace(found.experiment, grids={"C": grid}))
 
 
-def test_both_ends_are_counted() -> None:
+def test_ends_of_a_grid_are_counted_among_which_zero_is_none() -> None:
     found = results({"a": [0.1, 1.0, 10.0, 10.0]}, [0.1, 1.0, 10.0])
     assert at_ends(found, "C", "a") == (1, 2, 4)
     assert described(found, "C", "a") == (
         "the smallest value of the grid in 1, the largest in 2 of 4 runs"
     )
-
-
-def test_zero_is_no_end_of_a_grid() -> None:
     assert at_ends(results({"a": [0.0, 0.1]}, [0.0, 0.1, 1.0]), "C", "a") == (1, 0, 2)
+    assert grid_ends(synthetic_results({"p": {"a": {"C": [1.0]}}})) == ""
 
 
 def test_a_method_with_another_grid_is_left_out() -> None:
@@ -42,30 +40,19 @@ def test_a_method_with_another_grid_is_left_out() -> None:
     assert "by: b 0 and 2 of 2." in grid_ends(found)
 
 
-def test_without_a_grid_nothing_is_said() -> None:
-    assert grid_ends(synthetic_results({"p": {"a": {"C": [1.0]}}})) == ""
-
-
-def test_a_gap_is_in_percentage_points_over_tasks() -> None:
-    results = errors_of_tasks({"CA-1D": [0.1] * 6, "DU": [0.15, 0.16, 0.17, 0.18, 0.19, 0.2]})
-    found = gap(results, "CA-1D", "DU")
-    assert found.points == pytest.approx(-7.5)
-    assert (found.lower, found.n_tasks) == (6, 6)
-    assert found.clearly_lower
-    reverse = gap(results, "DU", "CA-1D")
-    assert reverse.points == pytest.approx(7.5)
-    assert reverse.lower == 0
-    assert reverse.p_value == found.p_value
-    assert not reverse.clearly_lower
-
-
-@pytest.mark.parametrize(("n_tasks", "clear"), [(5, False), (6, True)])
-def test_a_gap_is_clear_where_its_p_value_is_below_five_percent(n_tasks: int, clear: bool) -> None:
+@pytest.mark.parametrize(("n_tasks", "points", "clear"), [(5, 7.0, False), (6, 7.5, True)])
+def test_a_gap_in_points_is_clear_where_its_p_value_is_below_five_percent(
+    n_tasks: int, points: float, clear: bool
+) -> None:
     """The p-value of n differences of one sign is 2 / 2^n: 0.0625 of five, 0.03125 of six."""
-    errors = {"CA-1D": [0.1] * n_tasks, "DU": [0.2 + 0.01 * task for task in range(n_tasks)]}
-    found = gap(errors_of_tasks(errors), "CA-1D", "DU")
-    assert found.p_value == pytest.approx(2.0**-n_tasks * 2.0)
+    errors = {"CA-1D": [0.1] * n_tasks, "DU": [0.15 + 0.01 * task for task in range(n_tasks)]}
+    results = errors_of_tasks(errors)
+    found, reverse = gap(results, "CA-1D", "DU"), gap(results, "DU", "CA-1D")
+    assert found.p_value == reverse.p_value == pytest.approx(2.0**-n_tasks * 2.0)
+    assert [found.points, reverse.points] == pytest.approx([-points, points])
+    assert (found.lower, reverse.lower, found.n_tasks) == (n_tasks, 0, n_tasks)
     assert found.clearly_lower is clear
+    assert not reverse.clearly_lower
 
 
 def test_a_single_task_has_no_test() -> None:

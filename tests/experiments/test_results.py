@@ -40,14 +40,6 @@ def test_pairs_are_of_repeats_that_both_methods_have() -> None:
     np.testing.assert_array_equal([first, second], [[1, 2], [0, 9]])
 
 
-PAIRED = synthetic_results(
-    {
-        "p": {"a": {"error": [1, 2, 3]}, "b": {"error": [2, 3.1, 4.2]}},
-        "q": {"a": {"error": [1, 2]}, "b": {"error": [0, 9, 4]}, "c": {"error": [1]}},
-    }
-)
-
-
 def with_t_statistic(t: float) -> np.ndarray:
     """Three differences whose t-statistic, of two degrees of freedom, is given."""
     return t / np.sqrt(3.0) + np.array([-1.0, 0.0, 1.0])
@@ -72,9 +64,9 @@ def test_equal_differences_are_certain_from_three_pairs_on() -> None:
 
 
 def test_wins_are_problems_on_which_the_first_method_has_less() -> None:
-    assert win_tie_loss(PAIRED, "error", "a", "b") == (1, 1, 0)
-    assert win_tie_loss(PAIRED, "error", "b", "a") == (0, 1, 1)
-    assert win_tie_loss(PAIRED, "error", "a", "c") == (0, 1, 0)
+    assert win_tie_loss(RESULTS, "error", "a", "b") == (1, 1, 0)
+    assert win_tie_loss(RESULTS, "error", "b", "a") == (0, 1, 1)
+    assert win_tie_loss(RESULTS, "error", "a", "c") == (0, 1, 0)
     three = errors_of_tasks({"a": [1.0, 3.0, 2.0], "b": [2.0, 1.0, 4.0]}, n_repeats=3)
     assert win_tie_loss(three, "error", "a", "b") == (2, 0, 1)
 
@@ -92,22 +84,16 @@ def test_rank_correlations_need_three_pairs_that_vary() -> None:
     assert np.isnan(rank_correlation(x, np.ones(4)))
 
 
-def test_the_correction_for_shared_rows_is_that_of_nadeau_and_bengio() -> None:
-    """Their variance is (1/J + n_test/n_train) s^2."""
+@pytest.mark.parametrize("shared", [0.0, 0.25])
+def test_the_correction_for_shared_rows_is_that_of_nadeau_and_bengio(shared: float) -> None:
+    """Their variance is (1/J + n_test/n_train) s^2; without shared rows, that of the t-test."""
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, 5)) + np.array([[1.0], [0.0]])
     d = first - second
-    t = d.mean() / np.sqrt((1.0 / 5.0 + 100.0 / 400.0) * d.var(ddof=1))
-    found = compare(first, second, test_to_train=0.25)
+    t = d.mean() / np.sqrt((1.0 / 5.0 + shared) * d.var(ddof=1))
+    found = compare(first, second, **({"test_to_train": shared} if shared else {}))
     assert found.difference == pytest.approx(d.mean())
     assert_allclose(found.p_value, 2.0 * stats.t.sf(abs(t), 4), rtol=1e-12)
-
-
-def test_without_shared_rows_the_test_is_the_paired_t_test() -> None:
-    rng = np.random.default_rng(1)
-    first, second = rng.normal(size=(2, 6))
-    expected = stats.ttest_rel(first, second).pvalue
-    assert_allclose(compare(first, second).p_value, expected)
 
 
 ALONG = synthetic_results(

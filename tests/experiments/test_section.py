@@ -30,12 +30,9 @@ def test_a_claim_holds_in_part_if_half_of_its_conditions_are_met(
     assert str(found) == f"**{verdict}** ({sum(conditions)} of {len(conditions)})"
 
 
-def test_a_claim_without_conditions_is_refused() -> None:
+def test_a_claim_needs_conditions_and_where_it_does_not_hold_a_reason() -> None:
     with pytest.raises(ValueError, match="at least one condition"):
         judge([])
-
-
-def test_a_claim_that_does_not_hold_needs_a_reason() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
         Claim("The moon is a cheese", "nowhere", "a look", "it is not", judge([False]))
 

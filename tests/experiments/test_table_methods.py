@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.metrics
+from campaign import in_campaign, rotating
 
 from experiments.experiment import Unavailable
 from experiments.tabular import table_methods, xrfm_process
@@ -58,7 +59,7 @@ def test_coverage_counts_responses_within_their_intervals() -> None:
     assert found["width"] == pytest.approx(np.mean([3, 3, 1, 2]) / 2.0)
 
 
-FAST = ("two-stage", "HistGB", "HistGB, encoded", "LightGBM", "XGBoost", "GP-ARD")
+FAST = ("GP-ARD", "HistGB", "two-stage", "HistGB, encoded", "LightGBM", "XGBoost")
 PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}
 
 
@@ -77,8 +78,7 @@ def made_up(*, classes: bool) -> TableSplit:
     return TableSplit("made up", task, train, y[:80], test, y[80:], scale, False)
 
 
-@pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize(("name", "classes"), rotating(FAST, [False, True]))
 @pytest.mark.filterwarnings("ignore")
 def test_every_method_measures_both_tasks(name: str, classes: bool) -> None:
     if name in PACKAGES and importlib.util.find_spec(PACKAGES[name]) is None:
@@ -95,7 +95,7 @@ def test_every_method_measures_both_tasks(name: str, classes: bool) -> None:
         assert 0.5 < found["coverage"] <= 1.0
 
 
-@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("classes", [True, *in_campaign(False)])
 @pytest.mark.filterwarnings("ignore")
 def test_the_grid_has_ten_widths_and_eleven_penalties(
     classes: bool, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_results import synthetic_results
+from synthetic_results import split_measures, synthetic_results
 
 from experiments.reporting import table_parts
 from experiments.reporting.figures import critical_differences, ratio_strips
@@ -54,9 +54,7 @@ REGRESSION, CLASSES = ("concrete, n = 400", "pol, n = 400"), ("car, n = 400", "c
 
 def entries(error: float, **others: float) -> Mapping[str, Any]:
     """Three splits around an error."""
-    given = {"n_test": 600.0} | others
-    errors = [error, error + 0.001, error - 0.001]
-    return {"error": errors, **{name: [value] * 3 for name, value in given.items()}}
+    return split_measures([error, error + 0.001, error - 0.001], **others)
 
 
 def tables(

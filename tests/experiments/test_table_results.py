@@ -1,13 +1,11 @@
 """Groups of tables, and ranks over them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
+from synthetic_results import split_measures as entries
 from synthetic_results import synthetic_results
 
 from experiments.reporting.table_results import (
@@ -20,12 +18,6 @@ from experiments.reporting.table_results import (
 )
 
 FIRST, SECOND, CLASSES = "concrete, n = 400", "pol, n = 400", "car, n = 400"
-
-
-def entries(errors: list[float], **others: float) -> Mapping[str, Any]:
-    """Measures of some splits with 400 training and 600 test rows."""
-    given = {"n_test": 600.0, "fit_seconds": 1.0} | others
-    return {"error": errors, **{name: [value] * len(errors) for name, value in given.items()}}
 
 
 RESULTS = synthetic_results(
