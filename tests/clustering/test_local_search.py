@@ -8,13 +8,15 @@ from campaign import rotating
 from clustering_cases import (
     KINDS,
     N_SAMPLES,
+    dependence,
     either_normalization,
     every_kind,
+    gains,
     gram,
+    indicators,
     labeling,
     similarities,
 )
-from clustering_reference import dependence, gains, indicators
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal

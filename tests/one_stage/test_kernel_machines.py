@@ -71,19 +71,6 @@ def test_sparse_features_are_those_of_dense_ones(name: str, container: Any) -> N
     assert get_tags(sparse).input_tags.sparse
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("norm", [1, 2])
-def test_constant_features_have_no_share(norm: float, container: Any) -> None:
-    X, y = problem("binary")
-    X = np.column_stack([X, np.full(60, 0.1), np.zeros(60)])
-    model = MKLClassifier([Linear(per_feature=True)], norm=norm)
-    without = clone(model).fit(X[:, :4], y)
-    found = clone(model).fit(container(X), y)
-    assert_allclose(found.shares_[:4], without.shares_, atol=0.02)
-    assert_array_equal(found.weights_[4:], 0.0)
-    assert_allclose(found.objective_, without.objective_, rtol=0.3)
-
-
 def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
     module = pytest.importorskip(library)
     return module.DataFrame({name: X[:, k] for k, name in enumerate(names)})
@@ -134,14 +121,6 @@ def test_several_responses_share_a_kernel(name: str) -> None:
     assert column.predict(X).shape == (60, 1)
     assert flat.predict(X).shape == (60,)
     assert_array_equal(column.predict(X)[:, 0], flat.predict(X))
-
-
-@pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
-def test_a_shift_of_the_responses_shifts_the_predictions(name: str) -> None:
-    X, y = data(name)
-    model = clone(MODELS[name]).set_params(tol=1e-6)
-    plain, shifted = clone(model).fit(X, y), clone(model).fit(X, y + 1e4)
-    assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-6)
 
 
 # --- stacks -----------------------------------------------------------------------------------

@@ -30,11 +30,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
 from mercer._model_types import trusted_types
-from mercer.kernels import CallableKernel, Gaussian, Linear, Polynomial, WeightedSum
+from mercer.kernels import CallableKernel, Gaussian, Polynomial, WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 
 every_pair = pytest.mark.parametrize(("problem", "solver"), PAIRS)
@@ -138,22 +138,6 @@ def test_classes_share_one_kernel() -> None:
 # --- norms ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("problem", "loss"),
-    rotating(["features", "nested_widths", "rank_one_kernels"], ["hinge", "squared", "logistic"]),
-)
-def test_norms_near_one_are_near_norm_one(problem: str, loss: str) -> None:
-    """A ball holds those of smaller norms, and is at most p^(1 - 1/norm) times as large."""
-    case = PROBLEMS[problem]()
-    one, more = (
-        MKLClassifier(case.kernels, norm=norm, loss=loss, tol=1e-6).fit(case.X, case.y)
-        for norm in (1, 1.01)
-    )
-    larger = len(one.weights_) ** (1.0 - 1.0 / 1.01)
-    assert one.objective_ / larger * (1 - 2e-6) <= more.objective_
-    assert more.objective_ <= one.objective_ * (1 + 2e-6)
-
-
 @pytest.mark.parametrize("make", [MKLClassifier, MKLRegressor])
 def test_infinity_is_the_unweighted_sum(make: Any) -> None:
     case = PROBLEMS["features" if make is MKLClassifier else "regression"]()
@@ -169,41 +153,6 @@ def test_infinity_is_the_unweighted_sum(make: Any) -> None:
 
 
 # --- one kernel -------------------------------------------------------------------------------
-
-WIDE = Gaussian(2.0)
-
-
-@pytest.mark.parametrize(("norm", "C"), [(1, 0.1), (2, 10.0)])
-def test_one_kernel_is_svc(norm: float, C: float) -> None:
-    case = PROBLEMS["features"]()
-    K = gaussian(case.X, 2.0)
-    model = MKLClassifier([WIDE], norm=norm, C=C, normalize=None, tol=1e-9).fit(case.X, case.y)
-    svc = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, case.y)
-    assert_array_equal(model.weights_, [1.0])
-    assert_allclose(model.decision_function(case.X), svc.decision_function(K), atol=1e-4)
-    assert_allclose(model.dual_coef_[svc.support_, 0], svc.dual_coef_[0], atol=1e-4)
-
-
-def test_one_kernel_is_svr() -> None:
-    case = PROBLEMS["regression"]()
-    K = gaussian(case.X, 2.0)
-    model = MKLRegressor([WIDE], loss="epsilon_insensitive", normalize=None, tol=1e-9)
-    svr = SVR(kernel="precomputed", tol=1e-9).fit(K, case.y)
-    assert_allclose(model.fit(case.X, case.y).predict(case.X), svr.predict(K), atol=1e-4)
-
-
-@pytest.mark.parametrize("problem", ["regression", "two_outputs"])
-@pytest.mark.parametrize("make", [MKLRegressor, L2KRR])
-def test_one_kernel_is_kernel_ridge(make: Any, problem: str) -> None:
-    case = PROBLEMS[problem]()
-    K = gaussian(case.X, 2.0)
-    ridge = KernelRidge(alpha=0.3, kernel="precomputed")
-    model = make([WIDE], alpha=0.3, normalize=None, fit_intercept=False).fit(case.X, case.y)
-    assert_allclose(model.predict(case.X), ridge.fit(K, case.y).predict(K), rtol=1e-9)
-    model = make([WIDE], alpha=0.3, normalize=None).fit(case.X, case.y)
-    mean = case.y.mean(axis=0)
-    expected = ridge.fit(center(K), case.y - mean).predict(center(K)) + mean
-    assert_allclose(model.predict(case.X), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("intercept", "C"), [(True, 10.0), (False, 0.1)])
@@ -227,7 +176,7 @@ def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> 
 QUICK = ["l1-svm", "logistic-2", "krr-2", "svr-1", "l2-krr-uniform"]
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 10**6), n=st.integers(6, 25), n_kernels=st.integers(1, 5))
 @pytest.mark.parametrize("solver", QUICK)
 def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kernels: int) -> None:
@@ -248,26 +197,6 @@ def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kerne
     scaled = clone(model).set_params(kernels="precomputed").fit(stack * scales, y)
     assert_allclose(scaled.objective_, here.objective_, rtol=2e-6)
     assert_allclose(scaled.shares_, here.shares_, atol=1e-2)
-
-
-@pytest.mark.parametrize("solver", ["l1-svm", "krr-1"])
-def test_a_kernel_split_in_two(solver: str) -> None:
-    case, model = PROBLEMS[suited(solver)](), clone(SOLVERS[solver]).set_params(tol=1e-8)
-    whole = clone(model).set_params(kernels=case.kernels).fit(case.X, case.y)
-    split = model.set_params(kernels=[*case.kernels, case.kernels[0]]).fit(case.X, case.y)
-    assert_allclose(split.objective_, whole.objective_, rtol=2e-8)
-    joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
-    assert_allclose(joined, whole.weights_, atol=1e-3)
-
-
-@pytest.mark.parametrize("solver", ["l1-svm", "krr-1"])
-def test_the_unit_of_a_feature_does_not_matter(solver: str) -> None:
-    case = PROBLEMS[suited(solver)]()
-    model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)], tol=1e-6)
-    here = clone(model).fit(case.X, case.y)
-    there = clone(model).fit(case.X * [1e-8, 1.0, 1.0, 1e8], case.y)
-    assert_allclose(there.objective_, here.objective_, rtol=2e-6)
-    assert_allclose(there.shares_, here.shares_, atol=1e-3)
 
 
 # --- kernels -----------------------------------------------------------------------------------

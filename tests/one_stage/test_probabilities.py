@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
-from mercer._model_selection.calibration import class_values, held_out_temperature
+from mercer._model_selection.calibration import held_out_temperature
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
@@ -110,8 +110,3 @@ def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
     assert len(counts) == n_folds
     assert_array_equal(counts.sum(axis=0), sizes)
     assert (np.ptp(counts, axis=0) <= 1).all()
-
-
-def test_one_machine_has_values_for_both_classes() -> None:
-    assert_array_equal(class_values(np.array([[2.0], [-1.0]])), [[-2.0, 2.0], [1.0, -1.0]])
-    assert class_values(np.ones((2, 3))).shape == (2, 3)

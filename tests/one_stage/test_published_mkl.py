@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 from learner_cases import problem as training_set
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import PAIR, PROBLEMS, machine_grams, refused
@@ -24,17 +25,6 @@ def test_l1_svm_is_norm_one_with_equal_traces() -> None:
     assert_array_equal(here.decision_function(case.X), there.decision_function(case.X))
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_norm_two_is_a_ball_around_zero(intercept: bool) -> None:
-    case = PROBLEMS["regression"]()
-    options = {"fit_intercept": intercept, "tol": 1e-8}
-    norm = MKLRegressor(case.kernels, **options).fit(case.X, case.y)
-    balls = L2KRR(case.kernels, **options).fit(case.X, case.y)
-    assert_allclose(balls.objective_, norm.objective_, rtol=2e-8)
-    assert_allclose(balls.weights_, norm.weights_, rtol=1e-3)
-    assert_allclose(balls.predict(case.X), norm.predict(case.X), rtol=1e-3)
-
-
 def published_l2_krr(
     grams: Matrix, y: Matrix, center_: Matrix, radius: float, alpha: float
 ) -> tuple[Matrix, Matrix]:
@@ -51,8 +41,7 @@ def published_l2_krr(
 
 
 @pytest.mark.parametrize("center", ["zero", "uniform", [0.0, 2.0, 0.1, 1.0]])
-@pytest.mark.parametrize("radius", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("radius", "intercept"), rotating([0.1, 1.0, 10.0], [True, False]))
 def test_l2_krr_is_the_published_iteration(center: Any, radius: float, intercept: bool) -> None:
     case = PROBLEMS["regression"]()
     y = case.y / 10.0
@@ -85,13 +74,6 @@ def test_wrong_centers_are_refused(center: Any) -> None:
     if np.size(center) == 0:
         message = "center|0 sample"
     refused(L2KRR(PAIR, center=center), *training_set("regression"), message)
-
-
-def test_a_named_center_is_that_of_its_numbers() -> None:
-    X, y = training_set("regression")
-    named = L2KRR(PAIR, center="uniform").fit(X, y)
-    for center in ([0.5, 0.5], (0.5, 0.5), np.array([0.5, 0.5], dtype=np.float32)):
-        assert_allclose(L2KRR(PAIR, center=center).fit(X, y).weights_, named.weights_)
 
 
 def standardized(loaded: Any, n_train: int, n_test: int) -> Matrix:
