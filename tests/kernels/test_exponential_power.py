@@ -104,6 +104,8 @@ def test_the_power_is_searched_within_its_interval() -> None:
     smooth, rough = X[:, 0] + X[:, 1], rng.normal(size=60)
     for y, norm in ((smooth, 1.7), (rough, 1.0)):
         family = ExponentialPower(norm=norm, power_bounds=(0.3, norm))
+        above = family.with_theta([0.0, np.log(norm) + 3e-16])
+        assert above.power == norm
         best = KernelOptimization(family, "cka").fit(X, y)
         assert 0.3 * (1 - 1e-9) <= best.kernels_[0].power <= norm
         for power in (0.3, norm):
