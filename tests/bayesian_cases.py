@@ -57,16 +57,13 @@ REGRESSORS: dict[str, BaseEstimator] = {
     "laplace mkl": BayesianMKLRegressor(likelihood="laplace", objective="mkl", noise=0.1),
 }
 SOLVERS: dict[str, BaseEstimator] = {**CLASSIFIERS, **REGRESSORS}
+FINE_TOL = 1e-7
+"""The tolerance of precise fits: those of support vector machines reach it, too."""
 PAIRS = [
     (name, solver)
     for name, make in PROBLEMS.items()
     for solver in (CLASSIFIERS if make().classes else REGRESSORS)
 ]
-
-
-def finest_tol(solver: str) -> float:
-    """The tolerance of precise fits: the duals of support vector machines have fewer digits."""
-    return 1e-4 if solver == "laplace mkl" else 1e-7
 
 
 @cache

@@ -12,7 +12,6 @@ from bayesian_cases import (
     PROBLEMS,
     data,
     every_solver,
-    finest_tol,
     fitted,
     has_variances,
     make,
@@ -39,7 +38,7 @@ def precisely_fitted(solver: str) -> Any:
     X, y = data(solver)
     # Single precision has the same features, and can be compared.
     X = X.astype(np.float32).astype(float)
-    return make(solver, tol=max(finest_tol(solver), 1e-6)).fit(X, y)
+    return make(solver, tol=1e-6).fit(X, y)
 
 
 # --- attributes and predictions ----------------------------------------------------------------

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from bayesian_cases import (
     CLASSIFIERS,
+    FINE_TOL,
     KERNELS,
     PROBLEMS,
     REGRESSORS,
     SOLVERS,
     data,
     every_solver,
-    finest_tol,
     fitted,
     make,
     may_collapse,
@@ -158,9 +158,7 @@ def known_noise(solver: str, *fits: Any) -> dict[str, float]:
 def test_neither_order_nor_scale_of_kernels_matters(solver: str) -> None:
     case = PROBLEMS[suitable_problem(solver)]()
     stack = np.moveaxis(case.grams, 0, -1)
-    model = clone(SOLVERS[solver]).set_params(
-        kernels="precomputed", tol=finest_tol(solver), max_iter=400
-    )
+    model = clone(SOLVERS[solver]).set_params(kernels="precomputed", tol=FINE_TOL, max_iter=400)
     here = clone(model).fit(stack, case.y)
     order = np.array([2, 0, 3, 1])
     # "mkl" penalizes the weights of the kernels as they are given.

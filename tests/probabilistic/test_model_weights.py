@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from bayesian_cases import (
+    FINE_TOL,
     PAIRS,
     PROBLEMS,
     SOLVERS,
-    finest_tol,
     fitted,
     may_collapse,
     normalized,
@@ -38,7 +38,7 @@ every_pair = pytest.mark.parametrize(("problem", "solver"), taking_turns(PAIRS, 
 @may_collapse
 @every_pair
 def test_the_objective_never_increases(problem: str, solver: str) -> None:
-    model = fitted(problem, solver, finest_tol(solver))
+    model = fitted(problem, solver, FINE_TOL)
     history = model.objective_history_
     assert len(history) == model.n_iter_ == len(model.history_)
     assert (np.diff(history) <= 1e-10 * np.abs(history).max()).all()
@@ -50,7 +50,7 @@ def test_the_objective_never_increases(problem: str, solver: str) -> None:
 @every_pair
 def test_weights_are_stationary(problem: str, solver: str) -> None:
     """weights >= 0, weights_m |d phi / d weights_m| ~ 0, and no negative slope at zero."""
-    model, case = fitted(problem, solver, finest_tol(solver)), PROBLEMS[problem]()
+    model, case = fitted(problem, solver, FINE_TOL), PROBLEMS[problem]()
     if any(len(scale) < len(case.y) for scale in getattr(model, "scale_", [])):
         pytest.skip("equal rows are merged; test_bayesian_weights.py compares them with weights")
     gradient, weights = weight_gradient(model, case), normalized(model, case)[1]
@@ -123,7 +123,7 @@ def test_no_restart_finds_more_marginal_likelihood(seed: int) -> None:
     taking_turns((pair for pair in PAIRS if "mkl" in pair[1] and pair[1] != "gaussian mkl"), 2),
 )
 def test_the_duality_gap_is_a_bound(problem: str, solver: str) -> None:
-    precise = fitted(problem, solver, finest_tol(solver))
+    precise = fitted(problem, solver, FINE_TOL)
     for tol in (1e-1, 1e-2, 1e-4):
         model = fitted(problem, solver, tol)
         size = max(abs(model.objective_), 1.0)

@@ -113,7 +113,7 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
         return _path(a_members, M, n_nonzero)
 
-    # The path may end long before so many weights.
+    # The path may end with far fewer weights than are asked for.
     first = _largest(a, min(2 * n_nonzero, _MOST_AT_FIRST))
     members, M, alphas, weights, n_iter = _solve_by_working_sets(solve, first, a, products)
     alpha, found = float(alphas[-1]), weights[:, -1]
