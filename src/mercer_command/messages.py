@@ -33,22 +33,24 @@ def one_line(error: BaseException) -> str | None:
     # method only.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
-    if isinstance(error, ImportError):
-        name = error.name or ""
+    match error:
         # If a module inside an installed package is missing, the installation is broken.
-        if "." in name:
+        case ImportError(name=str(name)) if "." in name:
             return None
-        problem = f"the package {name!r} is missing" if name else str(error)
-        return f'{problem}; install it with pip install "mercer[{_EXTRAS.get(name, "cli")}]"'
-    if isinstance(error, (InputError, OSError)):
-        return str(error).replace("\n", " ")
-    if isinstance(error, zlib.error):
-        return f"a compressed file is damaged ({error})"
-    if isinstance(error, MemoryError):
-        return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
-    if isinstance(error, ValueError):
-        lines = str(error).strip().splitlines()
-        return lines[0].rstrip() if lines else type(error).__name__
+        case ImportError(name=name):
+            problem = f"the package {name!r} is missing" if name else str(error)
+            return (
+                f'{problem}; install it with pip install "mercer[{_EXTRAS.get(str(name), "cli")}]"'
+            )
+        case InputError() | OSError():
+            return str(error).replace("\n", " ")
+        case zlib.error():
+            return f"a compressed file is damaged ({error})"
+        case MemoryError():
+            return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
+        case ValueError():
+            lines = str(error).strip().splitlines()
+            return lines[0].rstrip() if lines else type(error).__name__
     return None
 
 

@@ -90,12 +90,13 @@ def cell_readings(
     order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
     decided: dict[str, CellReading] = {}
     for name, one in found.items():
-        if isinstance(one, Readings):
-            decided[name] = _decide_number(one, decimal, separator, likely.get(name, ""))
-        elif isinstance(one, tuple):
-            decided[name] = _decide_date(one, order, decimal, likely.get(name, ""))
-        else:
-            decided[name] = one
+        match one:
+            case Readings():
+                decided[name] = _decide_number(one, decimal, separator, likely.get(name, ""))
+            case tuple():
+                decided[name] = _decide_date(one, order, decimal, likely.get(name, ""))
+            case _:
+                decided[name] = one
     return decided
 
 

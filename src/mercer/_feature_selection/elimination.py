@@ -106,11 +106,11 @@ def scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
         Standardized.
     target : Target
     """
-    if isinstance(kernel, Linear) or kernel == "linear":
+    named = {"gaussian": Gaussian(), "linear": Linear()}
+    structure = (kernel if isinstance(kernel, Kernel) else named[kernel]).structure
+    if not isinstance(structure, RadialFunction):
         return linear_scorer(features, target)
-    structure = (Gaussian() if isinstance(kernel, str) else kernel).structure
-    assert isinstance(structure, RadialFunction)
-    by_series = isinstance(kernel, str)
+    by_series = kernel == "gaussian"
     return radial_scorer(features, target, structure.function, structure.norm, by_series=by_series)
 
 

@@ -367,7 +367,6 @@ def learn_parameters(
     limits = [kernel.log_bounds(samples.repeated).reshape(-1, 2) for kernel in kernels]
     center = np.concatenate([*(kernel.theta for kernel in kernels), logs])
     bounds = np.concatenate([*limits, logs[:, None] + [-20.0, 20.0]])
-    is_width = np.isin(np.arange(center.size), np.r_[*whole.widths()])
     history: list[ObjectiveStep] = []
 
     def after_step(intermediate_result: OptimizeResult) -> None:
@@ -380,14 +379,19 @@ def learn_parameters(
         rows = np.sort(spread_rows(samples.X, Y, 250))
         few = objective(samples.take(rows), Y[rows])
     options: dict[str, float] = {"maxiter": max_iter, "gtol": 0.0}
-    with serial_algebra():
-        starts = [np.clip(center + shift * is_width, *bounds.T) for shift in (0.0, -1.2, 1.2)]
-        start = min(starts, key=few.value) if is_width.any() else starts[0]
-        if few is not whole:
-            rough = {**options, "ftol": max(tol, 1e-4)}
-            start = minimized(
-                few, start, bounds, after_step=lambda intermediate_result: None, **rough
-            ).x
+    start = _best_scale(few, center, bounds)
+    if few is not whole:
+        rough = {**options, "ftol": max(tol, 1e-4)}
+        with serial_algebra():
+            start = minimized(few, start, bounds, after_step=lambda _: None, **rough).x
     found = minimized(whole, start, bounds, after_step=after_step, ftol=tol, **options)
     history = history or [ObjectiveStep(float(found.fun), 0.0, np.nan)]
     return *whole.read(found.x), history, bool(found.success)
+
+
+@serial_algebra()
+def _best_scale(objective: KernelParameters, center: Array, bounds: Array) -> Array:
+    """Return the logarithms at the center, with the best of three factors of all widths."""
+    is_width = np.isin(np.arange(center.size), np.r_[*objective.widths()])
+    starts = [np.clip(center + shift * is_width, *bounds.T) for shift in (0.0, -1.2, 1.2)]
+    return min(starts, key=objective.value) if is_width.any() else starts[0]
