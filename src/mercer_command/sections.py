@@ -1,6 +1,7 @@
 """Results in words: the sections that terminal and reports show of fits, models and comparisons."""
 
 import platform
+import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from math import floor, isinf, isnan, log10
@@ -205,6 +206,10 @@ def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> S
     return Section("How the columns were read and used", [table])
 
 
+_ADDRESSED = re.compile(r"<(?:function )?(\S+)(?: object)? at 0x[0-9a-fA-F]+>")
+"""A function, or another object without a text of its own: its name, and where it is in memory."""
+
+
 def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> Section:
     """Return command, versions and settings, and how to load the model.
 
@@ -222,7 +227,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     versions = [["python", platform.python_version()], *([p, _version(p)] for p in packages)]
     # The reader's columns have a section.
     settings = [
-        [f"{name}: {key}", shown(value, longest=200)]
+        [f"{name}: {key}", shown(_ADDRESSED.sub(r"\1", str(value)), longest=200)]
         for name, step in trial.model.steps[1:]
         for key, value in sorted(step.get_params(deep=True).items())
         if key != "transformers"
