@@ -111,6 +111,23 @@ def test_one_iteration_is_a_limit_and_not_convergence(name) -> None:
     assert early.value >= rough.value
 
 
+def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
+    """Coarse and fine clusters give two peaks, which the profile ranks in the wrong order."""
+    rng = np.random.default_rng(4)
+    coarse, fine = rng.integers(0, 2, (2, 40))
+    X = (100.0 * coarse + fine + 0.05 * rng.normal(size=40))[:, None]
+    target = as_target(1.64 * coarse + fine * (2 * coarse - 1))
+    objective, family = Dependence(CRITERIA["cka"], Samples(X), target), Gaussian()
+    found = best_width(objective, family)
+    low, high = family.log_bounds(X)[0]
+    narrow, wide = np.linspace(low, 4.0, 200), np.linspace(4.0, high, 200)
+    profile = objective.profile(family)
+    assert profile(narrow).max() > profile(wide).max()
+    exact = max(objective.value(family.with_theta(np.array([theta]))) for theta in narrow)
+    assert found.theta[0] > 4.0
+    assert found.value > exact
+
+
 # --- bounds ------------------------------------------------------------------------------------
 
 
