@@ -14,6 +14,7 @@ from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._gram.dense import check_symmetry
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
+from mercer._gram.samples import CONSTANT
 from mercer._typing import Array
 from mercer._validation import check_choice, check_target_values, infer_task
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
@@ -30,10 +31,6 @@ _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
 _NAMED_KERNELS = (*_CLASS_KERNELS, "linear", "gaussian", "multilabel", "precomputed")
 """Names of output kernels with a meaning of their own, before names of kernels."""
-_CONSTANT = 1e-14
-"""A factor is constant if centering leaves less than this, relative to its largest entry."""
-_SPECTRUM_TOLERANCE = 1e-14
-"""A factor of class similarities leaves out at most this part of their trace."""
 _OUTPUT_GRAM = "The output Gram matrix"
 """Error messages call a given output Gram matrix by this name."""
 _SIMILARITIES = "The matrix of similarities between classes"
@@ -155,7 +152,7 @@ def as_target(
     except (TypeError, ValueError) as error:
         raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
-    if not np.abs(target.centered).max(initial=0.0) > _CONSTANT * largest:
+    if not np.abs(target.centered).max(initial=0.0) > CONSTANT * largest:
         raise ValueError(
             f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
         )
@@ -322,7 +319,7 @@ def _class_factor(
                 f"A matrix of similarities of shape {kernel.shape} was passed as the output "
                 f"kernel, but y holds {n_classes} classes."
             )
-        factor = spectral_factor(kernel, _SIMILARITIES, _SPECTRUM_TOLERANCE)[codes]
+        factor = spectral_factor(kernel, _SIMILARITIES, tol=1e-14)[codes]
         return factor, np.ones(factor.shape[1])
     if kernel == "labels" and n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
@@ -350,7 +347,7 @@ def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Ar
         check_squares(table, "y")
         return kernel_factor(kernel.bind(weights.repeated(table)), table)
     scale = response_deviation(table, weights)
-    constant = scale <= _CONSTANT * np.abs(table).max(axis=0)
+    constant = scale <= CONSTANT * np.abs(table).max(axis=0)
     if constant.any():
         raise ValueError(
             f"y is constant (response {np.flatnonzero(constant)[0]}): "

@@ -17,7 +17,7 @@ from mercer._blocks.blocks import Block
 from mercer._blocks.row_sample import row_folds
 from mercer._data.sample import TargetEncoding
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._nystroem import feature_ridge, features
+from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, nystroem_features
 from mercer._typing import Array
@@ -59,10 +59,9 @@ class TestSums:
             expected.squares, expected.count = (Y[rows] ** 2).sum(axis=0), float(rows.sum())
             assert_equal_sums([part], [expected])
 
-    def test_tiles_of_few_rows_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        expected = sums_of(Y)
-        monkeypatch.setattr(features, "_TILE_ROWS", 6)
-        assert_equal_sums(sums_of(Y), expected)
+    def test_tiles_of_few_rows_give_the_same(self) -> None:
+        statistic = replace(STATISTIC, tile_rows=6)
+        assert_equal_sums(statistic.add(statistic.start(), Block(X, Y)), sums_of(Y))
 
     @pytest.mark.parametrize("width", [2.0, 100.0])
     def test_weighted_sums_are_those_of_repeated_rows(self, width: float) -> None:

@@ -12,14 +12,13 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
+from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 _SERIES_LIMIT = 2.0
 """The series of the exponential keeps all digits up to this squared scaled value."""
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
 """The series ends before the first term below this: rounding errors of its smallest sum."""
-_BLOCK_SIZE = 256
-"""The powers of this many features are in memory together."""
 
 
 Scorer = Callable[[Array], tuple[float, Array]]
@@ -222,10 +221,12 @@ def _leave_one_out(
 
 
 def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> Array:
-    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u."""
+    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u.
+
+    The powers of at most 256 features are in memory together.
+    """
     sums = np.zeros(features.shape[1])
-    for start in range(0, sums.size, _BLOCK_SIZE):
-        block = slice(start, start + _BLOCK_SIZE)
+    for block in slices(sums.size, 256):
         u, v = features[tile.rows, block], features[tile.columns, block]
         left, right = np.exp(0.5 * u * u), np.exp(0.5 * v * v)
         for m in range(n_terms):

@@ -24,8 +24,6 @@ regression fails if several features enter at the same penalty."""
 _MIN_GROWTH = 16
 """A working set begins with, and grows by, at least this many features, as small sets cost more
 iterations than they save products."""
-_MOST_AT_FIRST = 512
-"""Largest size of the first working set of a path."""
 Products = Callable[[Array, Array], Array]
 """A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
 
@@ -114,7 +112,7 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
         return _path(a_members, M, n_nonzero)
 
     # The path may end with far fewer weights than are asked for.
-    first = _largest(a, min(2 * n_nonzero, _MOST_AT_FIRST))
+    first = _largest(a, min(2 * n_nonzero, 512))
     members, M, alphas, weights, n_iter = _solve_by_working_sets(solve, first, a, products)
     alpha, found = float(alphas[-1]), weights[:, -1]
     n_found = int((found > 0.0).sum())

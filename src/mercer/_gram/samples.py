@@ -17,8 +17,8 @@ from mercer.kernels._distances import center_of, centered_distances, inner, prod
 from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, gram_tile_vjp, stack_values
 from mercer.kernels._radial import Distance, RadialFunction
 
-_CONSTANT_FEATURE = 1e-14
-"""A feature that differs from its mean by at most this fraction of the mean is constant."""
+CONSTANT = 1e-14
+"""A column that differs from its mean by at most this fraction of its size is constant."""
 
 
 class Samples:
@@ -228,7 +228,7 @@ def centered_features(X: Array, weights: SampleWeights | Array | None = None) ->
     weights = as_weights(weights, len(X))
     mean = weights.mean(X)
     result: Array = X - mean
-    result[:, np.abs(result).max(axis=0) <= _CONSTANT_FEATURE * np.abs(mean)] = 0.0
+    result[:, np.abs(result).max(axis=0) <= CONSTANT * np.abs(mean)] = 0.0
     return weights.scaled(result)
 
 

@@ -23,9 +23,6 @@ from mercer.kernels import Kernel
 _TILE_VALUES = 2**19
 """Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
 
-_TILE_ROWS = 2048
-"""Rows of one fold whose summands are held at a time."""
-
 _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest one are left out: their features would have few
 digits."""
@@ -322,6 +319,8 @@ class NormalEquations:
         By default all are one.
     seed : int, default=0
         Of the assignment of rows to folds.
+    tile_rows : int, default=2048
+        Rows of one fold whose summands are held at a time.
 
     Notes
     -----
@@ -336,6 +335,7 @@ class NormalEquations:
     encoding: TargetEncoding
     weights: RowWeights = UnitWeights(0)  # noqa: RUF009
     seed: int = 0
+    tile_rows: int = 2048
 
     @property
     def n_folds(self) -> int:
@@ -367,8 +367,8 @@ class NormalEquations:
         folds = row_folds(self.seed, block.positions, self.n_folds)
         for fold, part in enumerate(state):
             inside = np.flatnonzero(folds == fold)
-            for start in range(0, inside.size, _TILE_ROWS):
-                rows = inside[start : start + _TILE_ROWS]
+            for start in range(0, inside.size, self.tile_rows):
+                rows = inside[start : start + self.tile_rows]
                 part.add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
         if not all(np.isfinite(part.features).all() for part in state):
             kernel = self.features.columns.kernel

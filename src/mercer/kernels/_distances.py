@@ -15,8 +15,6 @@ Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 _CANCELLED = 1e-11
 """A squared distance below this fraction of a row's squared norm has few digits left if it is
 computed from inner products; and a smaller part of the largest one is zero up to rounding."""
-_PAIRS_AT_ONCE = 4096
-"""Number of pairs of rows whose differences are in memory at a time."""
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
@@ -184,7 +182,8 @@ def recompute_cancelled(
     differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
-    for some in slices(i.size, _PAIRS_AT_ONCE):
+    # Differences of few pairs are in memory at a time.
+    for some in slices(i.size, 4096):
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 

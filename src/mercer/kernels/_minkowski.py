@@ -19,8 +19,6 @@ from mercer._typing import Array, Features
 _BLOCK = (4, 32, 256)
 """Numbers of features, rows and columns whose differences are computed at once, so that they stay
 in the cache."""
-_DENSE_COLUMNS = 512
-"""Number of columns of a sparse table that are dense at once."""
 
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
@@ -268,7 +266,7 @@ def _over_dense_columns(
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
-    for block in slices(used.size, _DENSE_COLUMNS):
+    for block in slices(used.size, 512):
         total += function(X[:, block].toarray(), Z[:, block].toarray())
     return total
 

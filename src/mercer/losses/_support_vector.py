@@ -17,8 +17,6 @@ from mercer.losses._loss import ROUNDING, Boxes, Loss, Machine, QuadraticModel
 _TOLERANCES = (1e-3, 1e-5)
 """libsvm is run with these tolerances in turn, until the active set that starts from its result
 or the result itself reaches the duality gap."""
-_AT_BOUND = 1e-9
-"""Variables of libsvm that are closer to a bound than this fraction of C are at the bound."""
 _JITTERS = (ROUNDING, 1e-10, 1e-7)
 """Ridges, relative to the largest diagonal element, that are tried in turn to make the free
 variables' matrix positive definite."""
@@ -97,10 +95,10 @@ class _SupportVector(Loss):
         As rounding could make exchanges cycle, there are at most three hundred.
         """
         c, b = machine.c.copy(), machine.intercept
-        # libsvm leaves variables a little away from their bounds.
-        size = np.abs(c)
-        least = _AT_BOUND * np.minimum(size.max(), self._bounds)
-        free = np.asarray((size > least) & (size < (1.0 - _AT_BOUND) * self._bounds))
+        # libsvm leaves variables that belong at a bound within this fraction of C of it.
+        size, near = np.abs(c), 1e-9
+        least = near * np.minimum(size.max(), self._bounds)
+        free = np.asarray((size > least) & (size < (1.0 - near) * self._bounds))
         tolerance = ROUNDING * float(np.abs(y).max())
         highest = -np.inf
         for _ in range(300):
