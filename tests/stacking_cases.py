@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.resampling import OneAtATime
 from mercer._data.sample import EncodedTarget
 from mercer._data.weights import as_weights
 from mercer._stacking.candidates import Candidate
@@ -62,7 +63,8 @@ def viewed(X: Any, y: Any, target: EncodedTarget) -> ViewedSample:
 def values_target(Y: np.ndarray, weights: np.ndarray | None = None) -> EncodedTarget:
     """Responses as they are."""
     k = Y.shape[1]
-    return EncodedTarget(np.zeros(k), np.ones(k), None, Y, None, as_weights(weights, len(Y)))
+    weights = as_weights(weights, len(Y))
+    return EncodedTarget(np.zeros(k), np.ones(k), None, Y, None, weights, OneAtATime(len(Y)))
 
 
 def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Evaluation:

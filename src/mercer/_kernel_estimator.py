@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.sample import Sample, row_keys, with_class_weights
+from mercer._data.copies import row_keys
+from mercer._data.sample import Sample, with_class_weights
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import as_stack, check_stack
 from mercer._gram.samples import Samples
@@ -282,7 +283,9 @@ def training_data(
         table = X if hasattr(X, "columns") else features
         stored = _owned(features, X)
     n = features.shape[0]
-    data = TrainingData(features, y, UnitWeights(n), None, n, stacked, table, stored)
+    data = TrainingData(
+        features, y, UnitWeights(n), n_given=n, pairwise=stacked, table=table, stored=stored
+    )
     if class_weight is not None:
         sample_weight = with_class_weights(sample_weight, class_weight, np.ravel(y))
     return data if sample_weight is None else data.weighted(sample_weight)

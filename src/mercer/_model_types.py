@@ -37,10 +37,12 @@ _TRUSTED_OF_LIBRARIES = (
 of the scorer that calls an estimator's own `score`."""
 
 _TRUSTED_OF_MERCER = {
+    "mercer._data.resampling": ("InSplits", "OneAtATime", "Together"),
     "mercer._data.sample": ("EncodedTarget", "TargetEncoding"),
     "mercer._data.weights": ("SampleWeights", "UnitWeights"),
     "mercer._gram.dense": ("UnitScale",),
     "mercer._model_selection.calibration": ("Calibration",),
+    "mercer._model_selection.prediction_sets": ("HeldOutProbabilities",),
     "mercer._nystroem.feature_ridge": ("LinearFit", "RidgeChoice"),
     "mercer._nystroem.features": ("KernelColumns",),
     "mercer._nystroem.second_stage": ("NystroemModel",),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from mercer._data.folds import Split, folds_of, folds_of_classes, sample_rows, shuffled_folds
+from mercer._data.cross_validation import folds_of, folds_of_classes
+from mercer._data.folds import Split, sample_rows, shuffled_folds
 from mercer._data.sample import Sample
 
 CODES = np.repeat([0, 1], [6, 4])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
-from mercer._model_selection.calibration import calibrate, fit_temperature, jackknife_plus
+from mercer._model_selection.calibration import calibrate, fit_temperature
+from mercer._model_selection.intervals import jackknife_plus
 from mercer._typing import Array
 
 

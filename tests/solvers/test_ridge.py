@@ -10,7 +10,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import KernelCenterer
 from two_stage_cases import centered
 
-from mercer._solvers.ridge import fit_ridge, left_out_fits, left_out_residuals, ridge_path
+from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
+from mercer._solvers.ridge import fit_ridge, ridge_path
 from mercer.kernels import Gaussian
 
 

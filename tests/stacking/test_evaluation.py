@@ -11,10 +11,11 @@ from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
 
 from mercer._data.folds import shuffled_folds
+from mercer._data.resampling import OneAtATime
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
-from mercer._solvers.ridge import left_out_fits
+from mercer._solvers.left_out_fits import left_out_fits
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, GramMember, evaluate
 from mercer._stacking.machines import evaluate_machines
@@ -27,7 +28,7 @@ class Recorder:
     def __init__(self) -> None:
         self.learned: list[tuple[np.ndarray, Kernel]] = []
 
-    def __call__(self, X: Any, y: Any, values: np.ndarray) -> list[Kernel]:
+    def __call__(self, X: Any, y: Any, values: np.ndarray, *_: Any) -> list[Kernel]:
         kernel = Gaussian(2.0 + 0.25 * len(self.learned)).bind(X)
         self.learned.append((X[:, 0].copy(), kernel))
         assert len(X) == len(y) == len(values)
@@ -103,12 +104,12 @@ def test_kernels_that_are_learned_together_are_evaluated_one_by_one() -> None:
     X, y = problem(40)
     target = encode_target(y, classification=False)
     kernels = [Gaussian(2.0), Gaussian(5.0)]
-    both = Candidate(["narrow", "wide"], "given", lambda X, y, values: kernels)
+    both = Candidate(["narrow", "wide"], "given", lambda X, y, values, resampling: kernels)
     found = evaluate([both], viewed(X, y, target), random_state=0)
     assert [one.description for one in found] == ["narrow", "wide"]
     assert [one.kernel for one in found] == kernels
     for one in found:
-        alone = evaluated(lambda X, y, values, one=one: [one.kernel], X, target, y)
+        alone = evaluated(lambda X, y, values, resampling, one=one: [one.kernel], X, target, y)
         assert_allclose(one.deviations, alone.deviations)
 
 
@@ -278,7 +279,7 @@ def assert_fits_are_those_of_the_reference(
     assert_allclose(predicted, kernel_ridge(K, Y, rows, penalty), rtol=1e-6, atol=1e-7)
     expected = left_out_kernel_ridge(K, Y, penalty, rows)
     assert_allclose(Y - residuals_of(member, X), expected[:, 0], rtol=1e-6, atol=1e-7)
-    left_out = member.left_out(X)(new) + target.mean[0]
+    left_out = member.left_out(X, OneAtATime(len(X)))(new) + target.mean[0]
     assert_allclose(left_out, expected[:, 1:, 0].T, rtol=1e-6, atol=1e-7)
 
 
@@ -288,7 +289,7 @@ def test_a_constant_kernel_predicts_the_mean() -> None:
     assert_allclose(member.deviations(X[:3] + 1.0, X), 0.0, atol=1e-12)
     means = (y.sum() - y) / 11
     assert_allclose((y[:, None] - residuals_of(member, X))[:, 0], means)
-    left_out = member.left_out(X)(X[:3]) + y.mean()
+    left_out = member.left_out(X, OneAtATime(len(X)))(X[:3]) + y.mean()
     assert_allclose(left_out, np.tile(means, (3, 1)))
 
 

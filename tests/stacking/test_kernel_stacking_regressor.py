@@ -134,11 +134,14 @@ def test_several_outputs() -> None:
     assert found.shape == model.loo_predictions_.shape == (50, 3)
     assert_allclose(found[:, 2], 1.0)
     assert model.score(X, Y) > 0.9
-    with pytest.raises(ValueError, match="single output"):
-        model.predict_interval(X)
+    assert_allclose(model.predict_interval(X)[:, 2], 1.0)
     column = KernelStackingRegressor(KERNELS).fit(X, y[:, None])
     vector = clone(column).fit(X, y)
     assert_array_equal(column.predict(X)[:, 0], vector.predict(X))
+    twice = clone(column).fit(X, np.column_stack([y, 5.0 - 2.0 * y]))
+    first, second = twice.predict_interval(X[:9]).transpose(1, 0, 2)
+    assert_allclose(first, vector.predict_interval(X[:9]))
+    assert_allclose(second, 5.0 - 2.0 * first[:, ::-1])
 
 
 def test_samples_that_candidates_were_not_evaluated_on_have_leave_one_out_predictions() -> None:

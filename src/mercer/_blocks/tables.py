@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
@@ -15,7 +14,8 @@ from mercer._blocks.blocks import BlockSource
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import RowWeights, class_row_weights, sample_positions
-from mercer._data.sample import Sample, with_class_weights
+from mercer._data.cross_validation import group_codes
+from mercer._data.sample import Sample, as_frame, with_class_weights
 from mercer._data.weights import UnitWeights
 from mercer._gram.tiles import check_gram_memory
 from mercer._typing import Array, Features
@@ -147,33 +147,27 @@ class DrawnSample(TableSample):
         Positions of the samples among all rows.
     all_weights : RowWeights
         Those of all rows.
+    all_groups : ndarray of int of shape (n_rows,), or None
+        Groups of all rows.
     """
 
     source: BlockSource = field(kw_only=True)
     positions: Array = field(kw_only=True)
     all_weights: RowWeights = UnitWeights(0)  # noqa: RUF009
+    all_groups: Array | None = None
 
     def take(self, rows: Array) -> Self:
         """Some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), positions=self.positions[rows])
 
-
-def as_frame(X: Features, names: Any) -> Features:
-    """Numbers as a data frame of the kind of another, with its columns; as they are without one.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    names : data frame or array
-    """
-    columns = getattr(names, "columns", None)
-    if columns is None or issparse(X):
-        return X
-    return type(names)(dict(zip(columns, X.T, strict=True)))
+    @property
+    def divided(self) -> Array:
+        """What is divided into folds: positions of rows, or numbers of their groups."""
+        return self.positions if self.groups is None else self.groups
 
 
 def validated_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **checks: Any
 ) -> TableSample:
     """Validate a table, and set the estimator's number and names of features.
 
@@ -187,21 +181,22 @@ def validated_rows(
         Of a source, all rows are read.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         None for a source.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight, groups : array-like of shape (n_samples,), default=None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
 
     Raises
     ------
     ValueError
-        If the table or the target is refused by scikit-learn's validation, or a weight is negative.
+        If the table or the target is refused by scikit-learn's validation, a weight is negative, or
+        there is one group.
     """
     X, y = in_memory(X, y)
     names = X
     with table_advice():
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
-    data = TableSample.of(X, y, weights, names=names)
+    data = TableSample.of(X, y, weights, groups=group_codes(groups, len(y)), names=names)
     return data if data.kept is None else replace(data, names=_safe_indexing(names, data.kept))
 
 
@@ -233,6 +228,7 @@ def drawn_rows(
     X: Any,
     y: Any,
     sample_weight: Any,
+    groups: Any = None,
     *,
     max_rows: int = 20_000,
     random_state: Any,
@@ -250,6 +246,7 @@ def drawn_rows(
         None for a source.
     sample_weight : array-like of shape (n_rows,), or None
         Rows whose weight is zero are left out.
+    groups : array-like of shape (n_rows,), default=None
     max_rows : int, default=20_000
         Number of rows to draw.
     random_state : int, RandomState instance or None
@@ -265,11 +262,11 @@ def drawn_rows(
     if isinstance(X, BlockSource):
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
-        weights = _weights_of_source(estimator, source, sample_weight)
+        weights, all_groups = _weights_of_source(estimator, source, sample_weight, groups), None
     else:
-        data = validated_rows(estimator, X, y, sample_weight, **checks)
+        data = validated_rows(estimator, X, y, sample_weight, groups, **checks)
         source, names = block_source(data.X, data.y), data.names
-        weights = data.weights
+        weights, all_groups = data.weights, data.groups
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
@@ -278,17 +275,22 @@ def drawn_rows(
         table,
         targets,
         weights.of(targets, positions),
+        groups=None if all_groups is None else all_groups[positions],
         names=names,
         source=source,
         positions=positions,
         all_weights=weights,
+        all_groups=all_groups,
     )
 
 
-def _weights_of_source(estimator: Any, source: BlockSource, sample_weight: Any) -> RowWeights:
-    if sample_weight is not None:
+def _weights_of_source(
+    estimator: Any, source: BlockSource, sample_weight: Any, groups: Any
+) -> RowWeights:
+    if sample_weight is not None or groups is not None:
+        name = "groups" if sample_weight is None else "sample_weight"
         raise ValueError(
-            "sample_weight needs a table in memory, or an exact fit: pass arrays or a data frame, "
+            f"{name} needs a table in memory, or an exact fit: pass arrays or a data frame, "
             "or set approximation='exact'."
         )
     class_weight = getattr(estimator, "class_weight", None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +11,10 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
+from mercer._data.folds import Split
+from mercer._data.resampling import OneAtATime, Resampling
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, RandomState
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Sample:
         Number of samples that were given, those of weight zero among them.
     pairwise : bool
         Whether X holds Gram matrices.
+    groups : ndarray of int of shape (n_samples,), or None
+        Numbers of the groups that samples belong to.
     """
 
     X: Any
@@ -41,6 +44,7 @@ class Sample:
     kept: Array | None = None
     n_given: int = 0
     pairwise: bool = False
+    groups: Array | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -109,9 +113,11 @@ class Sample:
         rows : ndarray of int
         """
         y = None if self.y is None else _safe_indexing(self.y, rows)
-        kept = None if self.kept is None else self.kept[rows]
-        X = self.across(rows, rows)
-        return replace(self, X=X, y=y, weights=self.weights.take(rows), kept=kept)
+        kept, groups = (None if all is None else all[rows] for all in (self.kept, self.groups))
+        weights = self.weights.take(rows)
+        return replace(
+            self, X=self.across(rows, rows), y=y, weights=weights, kept=kept, groups=groups
+        )
 
     def across(self, rows: Array, train: Array) -> Any:
         """Some of the table's rows, to be evaluated by what was fitted to others.
@@ -146,34 +152,18 @@ class Sample:
         return self.weights.repeated(self.X)
 
 
-def row_keys(X: Features, y: Array) -> Array:
-    """One sortable key for each sample, the same for equal features with equal targets.
+def as_frame(X: Features, names: Any) -> Features:
+    """Numbers as a data frame of the kind of another, with its columns; as they are without one.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
+    names : data frame or array
     """
-    table = y.reshape(len(y), -1)
-    axis = None if table.shape[1] == 1 else 0
-    codes = np.unique(table, axis=axis, return_inverse=True)[1].reshape(-1, 1)
-    if not sp.issparse(X):
-        # Zeros of both signs are equal, but not their bytes.
-        rows = np.ascontiguousarray(np.column_stack([X, codes]), dtype=np.float64) + 0.0
-        return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    X = sp.csr_array(X, dtype=np.float64, copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    keys = np.empty(len(codes), dtype=object)
-    for i, (start, stop) in enumerate(pairwise(X.indptr)):
-        part = slice(start, stop)
-        columns = X.indices[part].astype(np.int64)
-        keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
-    return keys
+    columns = getattr(names, "columns", None)
+    if columns is None or sp.issparse(X):
+        return X
+    return type(names)(dict(zip(columns, X.T, strict=True)))
 
 
 def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
@@ -303,11 +293,14 @@ class EncodedTarget(TargetEncoding):
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
     """
 
     values: Array
     codes: Array | None
     weights: SampleWeights
+    resampling: Resampling
 
     def __len__(self) -> int:
         return len(self.values)
@@ -325,8 +318,9 @@ class EncodedTarget(TargetEncoding):
         rows : ndarray of int
         """
         codes = None if self.codes is None else self.codes[rows]
-        weights = self.weights.take(rows)
-        return replace(self, values=self.values[rows], codes=codes, weights=weights)
+        weights, resampling = self.weights.take(rows), self.resampling.take(rows)
+        values = self.values[rows]
+        return replace(self, values=values, codes=codes, weights=weights, resampling=resampling)
 
     @property
     def mean(self) -> Array:
@@ -335,15 +329,20 @@ class EncodedTarget(TargetEncoding):
 
     @property
     def left_out_means(self) -> Array:
-        """Mean over all other samples, for each sample, shape (n_samples, n_outputs)."""
-        part = (self.weights.values / self.weights.total)[:, None]
-        # A sample that has all of the weight up to rounding leaves the mean of nothing.
-        rest = np.maximum(1.0 - part, np.finfo(float).eps)
-        return np.asarray(self.mean - part * (self.values - self.mean) / rest)
+        """Mean over the samples that are not left out with each, shape (n_samples, n_outputs)."""
+        return self.resampling.left_out_means(self.values, self.weights)
+
+    def folds(self, n_folds: int, random_state: RandomState) -> list[Split]:
+        """Folds of classes in proportion; see :meth:`Resampling.folds`."""
+        return self.resampling.folds(n_folds, self.codes, random_state)
 
 
 def encode_target(
-    y: Any, *, classification: bool, weights: SampleWeights | Array | None = None
+    y: Any,
+    *,
+    classification: bool,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
 ) -> EncodedTarget:
     """Standardize responses, or turn classes into indicators.
 
@@ -354,6 +353,8 @@ def encode_target(
     classification : bool
         Whether `y` holds labels.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
 
     Examples
     --------
@@ -365,11 +366,12 @@ def encode_target(
            [0., 1.],
            [1., 0.]])
     """
-    weights = as_weights(weights, len(y))
+    weights, resampling = as_weights(weights, len(y)), resampling or OneAtATime(len(y))
     if classification:
         classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         k = len(classes)
-        return EncodedTarget(np.zeros(k), np.ones(k), classes, np.eye(k)[codes], codes, weights)
+        scale = np.zeros(k), np.ones(k)
+        return EncodedTarget(*scale, classes, np.eye(k)[codes], codes, weights, resampling)
     responses = np.asarray(y, dtype=float)
     responses = responses.reshape(len(responses), -1)
     # Division by the largest magnitude keeps sums of squares from overflowing.
@@ -382,4 +384,4 @@ def encode_target(
     varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
-    return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights)
+    return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights, resampling)

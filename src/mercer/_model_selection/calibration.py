@@ -1,4 +1,4 @@
-"""Probabilities and prediction intervals, from predictions of samples that had no part in them."""
+"""Probabilities of classes, from predictions of samples that had no part in them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._typing import Array
 from mercer._validation import ROUNDING
 
@@ -192,7 +193,7 @@ def held_out_temperature(
     codes: NDArray[np.intp],
     weights: SampleWeights,
     cv: int = 5,
-) -> Calibration:
+) -> tuple[Calibration, HeldOutProbabilities]:
     """Fit probabilities of the classes to values of held-out samples.
 
     Parameters
@@ -207,8 +208,9 @@ def held_out_temperature(
 
     Returns
     -------
-    Calibration
+    calibration : Calibration
         For what :func:`class_values` returns.
+    held_out : HeldOutProbabilities
 
     Notes
     -----
@@ -221,84 +223,6 @@ def held_out_temperature(
     tests = [np.flatnonzero(fold == number) for number in range(min(cv, codes.size))]
     found = [held_out(np.flatnonzero(fold != k), test) for k, test in enumerate(tests)]
     rows, values = np.concatenate(tests), class_values(np.concatenate(found))
-    return fit_temperature(values, codes[rows], weights.take(rows).given)
-
-
-# --- prediction intervals ------------------------------------------------------------------------
-
-
-def jackknife_plus(left_out: Array, residuals: Array, coverage: float) -> Array:
-    """Prediction intervals from predictions without each training sample.
-
-    Parameters
-    ----------
-    left_out : ndarray of shape (n_rows, n_samples)
-        Predictions for new samples by the models without each training sample.
-    residuals : ndarray of shape (n_samples,) or (n_rows, n_samples)
-        Absolute leave-one-out residuals.
-    coverage : float
-        Between zero and one.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, 2)
-        Lower and upper ends; infinite where there are too few samples for the coverage.
-
-    Notes
-    -----
-    If training and new samples are exchangeable, and each left-out model was fitted without its
-    sample in every respect, the interval holds the response with a probability of at least
-    2 coverage - 1, and of about the coverage in practice.
-
-    References
-    ----------
-    Barber, Candes, Ramdas, Tibshirani (2021), Predictive inference with the jackknife+, Annals of
-    Statistics 49.
-
-    Examples
-    --------
-    >>> jackknife_plus(np.zeros((1, 9)), np.arange(1.0, 10.0), 0.9)
-    array([[-9.,  9.]])
-    """
-    n = residuals.shape[-1]
-    rank = _rank(n, coverage)
-    if rank > n:
-        return np.tile([-np.inf, np.inf], (len(left_out), 1))
-    upper = np.partition(left_out + residuals, rank - 1, axis=1)[:, rank - 1]
-    lower = np.partition(left_out - residuals, n - rank, axis=1)[:, n - rank]
-    return np.column_stack([lower, upper])
-
-
-def residual_intervals(predictions: Array, residuals: Array, coverage: float) -> Array:
-    """Prediction intervals of one width, from residuals of held-out samples.
-
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-    residuals : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Of samples that had no part in their prediction.
-    coverage : float
-        Between zero and one.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
-        Lower and upper ends; infinite where there are too few samples for the coverage.
-
-    Examples
-    --------
-    >>> residual_intervals(np.zeros(1), np.arange(1.0, 10.0), 0.9)
-    array([[-9.,  9.]])
-    """
-    rank = _rank(len(residuals), coverage)
-    if rank > len(residuals):
-        width = np.full(residuals.shape[1:], np.inf)
-    else:
-        width = np.partition(np.abs(residuals), rank - 1, axis=0)[rank - 1]
-    return np.stack([predictions - width, predictions + width], axis=-1)
-
-
-def _rank(n_samples: int, coverage: float) -> int:
-    """Rank of the residual that bounds an interval, one more than there are if none does."""
-    # Rounding must not turn a whole number of samples into the next one.
-    return int(np.ceil(coverage * (n_samples + 1) - 1e-9))
+    known, inside = codes[rows], weights.take(rows)
+    calibration = fit_temperature(values, known, inside.given)
+    return calibration, HeldOutProbabilities(calibration.probabilities(values), known, inside)

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.resampling import OneAtATime, Resampling
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.samples import spread_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
@@ -161,13 +163,14 @@ def choose_metric(
     X, target = X[rows], target.take(rows)
     X = X.toarray() if sp.issparse(X) else X
     Y = target.centered
-    metrics = [fit.metric for fit in _iterates(kernel, X, Y, n_iter=n_iter, diagonal=diagonal)]
+    settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
+    metrics = [fit.metric for fit in _iterates(kernel, X, Y, OneAtATime(len(X)), **settings)]
     if n_iter == 0 or len(X) < _FEW_SAMPLES:
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
         for step, fit in enumerate(
-            _iterates(kernel, X[train], Y[train], n_iter=n_iter, diagonal=diagonal, like=metrics)
+            _iterates(kernel, X[train], Y[train], OneAtATime(len(train)), like=metrics, **settings)
         ):
             residuals = Y[test] - fit.predict(X[test])
             losses[step, test] = np.square(residuals).sum(axis=1)
@@ -176,7 +179,13 @@ def choose_metric(
 
 @serial_algebra()
 def metric_after(
-    kernel: Kernel, X: Features, Y: Array, *, n_iter: int, diagonal: bool
+    kernel: Kernel,
+    X: Features,
+    Y: Array,
+    *,
+    n_iter: int,
+    diagonal: bool,
+    resampling: Resampling | None = None,
 ) -> FeatureMetric:
     """The metric after a number of iterations, whatever it predicts; see :func:`choose_metric`.
 
@@ -188,10 +197,14 @@ def metric_after(
         Centered.
     n_iter : int
     diagonal : bool
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
     """
     rows = spread_rows(X, Y, MAX_SAMPLES)
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
-    *_, last = _iterates(kernel, X, Y[rows], n_iter=n_iter, diagonal=diagonal)
+    resampling = (resampling or OneAtATime(len(Y))).take(rows)
+    iterates = _iterates(kernel, X, Y[rows], resampling, n_iter=n_iter, diagonal=diagonal)
+    *_, last = iterates
     return last.metric
 
 
@@ -249,6 +262,7 @@ def _iterates(
     kernel: Kernel,
     X: Array,
     Y: Array,
+    resampling: Resampling,
     *,
     n_iter: int,
     diagonal: bool,
@@ -263,7 +277,7 @@ def _iterates(
             multiple, alpha = like[step].multiple, like[step].alpha
         else:
             tried = WIDTH_MULTIPLES if step == 0 else (multiple,)
-            multiple, alpha = _best_width(kernel, Z, Y, tried)
+            multiple, alpha = _best_width(kernel, Z, Y, tried, resampling)
         metric = FeatureMetric(mapping, _at_multiples(kernel, Z, [multiple])[0], multiple, alpha)
         gram, unit = unit_gram(metric.kernel, Z)
         fit = _MetricFit(metric, Z, unit, fit_ridge(gram, Y, alpha))
@@ -280,14 +294,14 @@ def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[
 
 
 def _best_width(
-    kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float]
+    kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float], resampling: Resampling
 ) -> tuple[float, float]:
-    """The multiple of the median distance, and the penalty, of the lowest leave-one-out error."""
+    """The multiple of the median distance, and the penalty, of the lowest left-out error."""
     rows = spread_rows(Z, Y, _WIDTH_SAMPLES)
     if len(rows) < 2:
         return 1.0, 1.0
     kernels = _at_multiples(kernel, Z, multiples)
-    best, found = best_in_order(kernels, Z[rows], Y[rows], len(kernels) // 2)
+    best, found = best_in_order(kernels, Z[rows], Y[rows], len(kernels) // 2, resampling.take(rows))
     return multiples[best], found.alpha
 
 

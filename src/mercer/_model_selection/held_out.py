@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 
 from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, shuffled_folds
+from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
@@ -15,11 +16,11 @@ from mercer._solvers.left_out import (
     ALPHAS,
     PenaltyLosses,
     descended,
-    held_out_residuals,
     leave_one_out,
     losses_in_folds,
     vertex,
 )
+from mercer._solvers.ridge import held_out_residuals
 from mercer._targets import Target
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels._kernel import Kernel, gram_tile
@@ -67,7 +68,14 @@ def kernel_error(
     gram = centered_gram(samples, kernel)
     if splits is not None:
         return losses_in_folds(gram, target.values, splits, alphas, target.weights)
-    return leave_one_out(gram, target.values, alphas, extend=extend, weights=target.weights)
+    return leave_one_out(
+        gram,
+        target.values,
+        alphas,
+        extend=extend,
+        weights=target.weights,
+        resampling=target.resampling,
+    )
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:
@@ -122,9 +130,13 @@ def best_width(
 
 
 def best_in_order(
-    kernels: Sequence[Kernel], X: Features, targets: Array, start: int
+    kernels: Sequence[Kernel],
+    X: Features,
+    targets: Array,
+    start: int,
+    resampling: Resampling | None = None,
 ) -> tuple[int, PenaltyLosses]:
-    """The kernel of the lowest leave-one-out error in a sequence, downhill from one of them.
+    """The kernel of the lowest left-out error in a sequence, downhill from one of them.
 
     Parameters
     ----------
@@ -134,6 +146,8 @@ def best_in_order(
     targets : ndarray of shape (n_samples, n_outputs)
     start : int
         Index of the first kernel that is tried.
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
 
     Returns
     -------
@@ -145,7 +159,7 @@ def best_in_order(
 
     def evaluate(index: float) -> PenaltyLosses:
         gram = centered_gram(samples, kernels[int(index)])
-        return leave_one_out(gram, targets, extend=False)
+        return leave_one_out(gram, targets, extend=False, resampling=resampling)
 
     best, found = best_width(evaluate, start, (0, len(kernels) - 1))
     return int(best), found

@@ -318,9 +318,11 @@ class NormalEquations:
     weights : RowWeights
         By default all are one.
     seed : int, default=0
-        Of the assignment of rows to folds.
+        Of the assignment of rows, or groups, to folds.
     tile_rows : int, default=2048
         Rows of one fold whose summands are held at a time.
+    groups : ndarray of int of shape (n_rows,), default=None
+        Numbers of the groups that all rows of the source belong to; none is divided by folds.
 
     Notes
     -----
@@ -336,6 +338,7 @@ class NormalEquations:
     weights: RowWeights = UnitWeights(0)  # noqa: RUF009
     seed: int = 0
     tile_rows: int = 2048
+    groups: Array | None = None
 
     @property
     def n_folds(self) -> int:
@@ -364,7 +367,8 @@ class NormalEquations:
         assert block.y is not None
         Y = self.encoding.encode(block.y)
         roots = self.weights.of(block.y, block.positions).roots
-        folds = row_folds(self.seed, block.positions, self.n_folds)
+        divided = block.positions if self.groups is None else self.groups[block.positions]
+        folds = row_folds(self.seed, divided, self.n_folds)
         for fold, part in enumerate(state):
             inside = np.flatnonzero(folds == fold)
             for start in range(0, inside.size, self.tile_rows):

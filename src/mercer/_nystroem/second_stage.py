@@ -110,21 +110,21 @@ class NystroemModel:
         assert self.calibration is not None
         return self.calibration.probabilities(self.values(X))
 
-    def out_of_fold(self, X: Features, positions: Array) -> Array:
+    def out_of_fold(self, X: Features, divided: Array) -> Array:
         """Predict training rows by the fits without their folds, in the target's encoding.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
-        positions : ndarray of int of shape (n_rows,)
-            Positions of these rows in the training table.
+        divided : ndarray of int of shape (n_rows,)
+            Positions of these rows in the training table, or numbers of their groups.
 
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
         """
         fits = self.choice.fold_fits
-        folds = row_folds(NormalEquations.seed, positions, len(fits))
+        folds = row_folds(NormalEquations.seed, divided, len(fits))
         predictions = np.empty((X.shape[0], self.encoding.n_outputs))
         for fold, fit in enumerate(fits):
             rows = folds == fold
@@ -184,7 +184,8 @@ def fit_nystroem(
     two where five exceed scikit-learn's `working_memory`.
     """
     features = nystroem_features(kernel, choose_centers(data.X, n_components, random_state))
-    statistic, hooks = NormalEquations(features, encoding, data.all_weights), current_hooks()
+    statistic = NormalEquations(features, encoding, data.all_weights, groups=data.all_groups)
+    hooks = current_hooks()
     sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
     choice = ridge_on_features(sums, features, alphas, mean_weight=data.all_weights.average)
     model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
@@ -193,7 +194,7 @@ def fit_nystroem(
     codes = encoding.codes_of(data.y)
     rows = sample_rows(len(codes), _CALIBRATED_ROWS, codes, random_state)
     part = data.take(rows)
-    indicators, weights = model.out_of_fold(part.X, part.positions), part.weights.values
+    indicators, weights = model.out_of_fold(part.X, part.divided), part.weights.values
     totals = np.sum([part.values for part in sums], axis=0)
     calibration = calibrate(indicators, codes[rows], totals, weights / weights.mean())
     return replace(model, calibration=calibration)
@@ -278,7 +279,8 @@ def rescaled_kernel(
     @cache
     def loss(step: int) -> float:
         features = nystroem_features(widened(step), centers)
-        sums = source.reduce(NormalEquations(features, encoding, part.weights))
+        statistic = NormalEquations(features, encoding, part.weights, groups=part.groups)
+        sums = source.reduce(statistic)
         found = ridge_on_features(sums, features, mean_weight=part.weights.average)
         return float(found.losses.min())
 

@@ -29,6 +29,7 @@ from mercer._model_selection.calibration import (
     held_out_temperature,
     normalized_probabilities,
 )
+from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
@@ -63,10 +64,7 @@ class LearnedMachines:
     machines: Machines
 
     def alignment(self, Y: Array, weights: SampleWeights) -> float:
-        """Return the centered alignment of the learned kernel with a centered target factor.
-
-        The rows of Y are multiplied by the square roots of the weights.
-        """
+        """Return the centered alignment of the learned kernel with a centered target factor."""
         return gram_alignment(self.machines.gram, Y, weights)
 
 
@@ -281,7 +279,7 @@ class KernelMachines(OneStage):
         return np.asarray(self.kernel_(samples, fitted[support]) @ dual)
 
 
-class MachineClassifier(Classifier, KernelMachines):
+class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     """One kernel machine for two classes, else one for each class against the rest."""
 
     C: float
@@ -301,7 +299,8 @@ class MachineClassifier(Classifier, KernelMachines):
         # Values of the logistic loss are the logarithms of odds.
         if not isinstance(self._loss(), Logistic):
             assert target.codes is not None
-            self.temperature_ = held_out_temperature(learned.held_out, target.codes, target.weights)
+            problem = learned.held_out, target.codes, target.weights
+            self.temperature_, self._held_out = held_out_temperature(*problem)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.

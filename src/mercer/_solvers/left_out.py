@@ -7,10 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from mercer._data.folds import Splits, sample_rows
+from mercer._data.resampling import OneAtATime, Resampling
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import UnitScale, to_unit_scale
+from mercer._gram.dense import to_unit_scale
 from mercer._solvers.grids import ROUNDING, continued
-from mercer._solvers.ridge import left_out_residuals, ridge_path
+from mercer._solvers.left_out_fits import left_out_residuals
+from mercer._solvers.ridge import held_out_residuals, ridge_path
 from mercer._typing import Array
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
@@ -84,8 +86,9 @@ def leave_one_out(
     extend: bool = True,
     least: float = LEAST_ALPHA,
     weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
 ) -> LeaveOneOut:
-    """Leave-one-out predictions of kernel ridge regression with an intercept, at every penalty.
+    """Left-out predictions of kernel ridge regression with an intercept, at every penalty.
 
     Parameters
     ----------
@@ -103,6 +106,8 @@ def leave_one_out(
     least : float, default=LEAST_ALPHA
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         A sample is left out with all of its weight.
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
 
     Returns
     -------
@@ -132,7 +137,9 @@ def leave_one_out(
     if n < 2:
         raise ValueError("Leave-one-out errors need at least two samples; got one.")
     weights, targets = as_weights(weights, n), targets.reshape(n, -1)
-    path, reference = ridge_path(gram, targets, weights), _error_of_mean(targets, weights)
+    resampling = OneAtATime(n) if resampling is None else resampling
+    path = ridge_path(gram, targets, weights, resampling)
+    reference = _error_of_mean(targets, weights, resampling)
     further = np.unique(np.asarray(alphas, dtype=float))
     alphas, losses = further[:0], further[:0]
     residuals = np.empty((0, *targets.shape))
@@ -141,45 +148,11 @@ def leave_one_out(
         added = path.left_out_residuals(further)
         alphas = np.insert(alphas, at, further)
         residuals = np.insert(residuals, at, added, axis=0)
-        losses = np.insert(losses, at, _relative(added, reference, weights))
+        losses = np.insert(losses, at, _relative(added, reference, weights, resampling))
         side = {0: -1, alphas.size - 1: 1}.get(_lowest(losses), 0) if alphas.size > 1 else 0
         limits = (least, MOST_ALPHA * n)
         further = continued(alphas, side, limits, 4) if extend and side else alphas[:0]
     return LeaveOneOut(alphas, losses, targets - residuals)
-
-
-def held_out_residuals(
-    gram: Array,
-    targets: Array,
-    rows: Array,
-    held_out: Array,
-    *,
-    alphas: Array,
-    weights: SampleWeights | Array | None = None,
-) -> Array:
-    """Residuals of samples that ridge regression was not fitted to, at every penalty.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_train, n_train)
-        Gram matrix of the training samples, at any center.
-    targets : ndarray of shape (n_train, n_outputs)
-    rows : ndarray of shape (n_test, n_train)
-        Kernel between held-out and training samples, at the same center.
-    held_out : ndarray of shape (n_test, n_outputs)
-        Targets of the held-out samples.
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, positive.
-    weights : SampleWeights or ndarray of shape (n_train,), default=None
-
-    Returns
-    -------
-    ndarray of shape (n_alphas, n_test, n_outputs)
-    """
-    weights = as_weights(weights, len(gram))
-    unit = UnitScale(weights.mean(gram), 1.0, weights.given)
-    path = ridge_path(unit.apply(gram), targets, weights)
-    return np.asarray(held_out - path.predict(unit.apply(rows), alphas))
 
 
 def losses_in_folds(
@@ -216,22 +189,29 @@ def losses_in_folds(
 
 
 def relative_loss(
-    residuals: Array, targets: Array, weights: SampleWeights | Array | None = None
+    residuals: Array,
+    targets: Array,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
 ) -> float:
-    """Mean squared leave-one-out error, relative to that of the mean of all other samples.
+    """Mean squared error of left-out samples, relative to that of the mean of the others.
 
     Parameters
     ----------
     residuals, targets : ndarray of shape (n_samples, n_outputs)
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples were left out together; by default each was left out alone.
 
     Returns
     -------
     float
-        One where the mean of all others has no error.
+        One where the mean of the others has no error.
     """
     weights = as_weights(weights, len(targets))
-    return float(_relative(residuals[None], _error_of_mean(targets, weights), weights)[0])
+    resampling = OneAtATime(len(targets)) if resampling is None else resampling
+    reference = _error_of_mean(targets, weights, resampling)
+    return float(_relative(residuals[None], reference, weights, resampling)[0])
 
 
 def losses_downhill(
@@ -240,10 +220,11 @@ def losses_downhill(
     alphas: Array,
     weights: SampleWeights | Array | None = None,
     *,
+    resampling: Resampling | None = None,
     n_first: int = 1000,
     gain: float = 2e-3,
 ) -> LeaveOneOut:
-    """Leave-one-out predictions at penalties downhill from the best one of a sample.
+    """Left-out predictions at penalties downhill from the best one of a sample.
 
     Parameters
     ----------
@@ -254,6 +235,8 @@ def losses_downhill(
         Grid of penalties in equal ratios, ascending, which may be left at its ends, down to
         rounding errors and up to where all is shrunk to the mean.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
     n_first : int, default=1000
         The search starts at the best penalty of at most this many samples.
     gain : float, default=2e-3
@@ -286,11 +269,12 @@ def losses_downhill(
     True
     """
     weights = as_weights(weights, len(gram))
+    resampling = OneAtATime(len(gram)) if resampling is None else resampling
     rows = sample_rows(len(gram), n_first, None, 0)
     part = weights.take(rows)
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
-    few = leave_one_out(some, targets[rows], alphas, weights=part)
-    reference = _error_of_mean(targets, weights)
+    few = leave_one_out(some, targets[rows], alphas, weights=part, resampling=resampling.take(rows))
+    reference = _error_of_mean(targets, weights, resampling)
     first, ratio = alphas[0], alphas[1] / alphas[0]
     start, least, most = (
         float(np.log(alpha / first) / np.log(ratio))
@@ -300,8 +284,10 @@ def losses_downhill(
 
     def loss(step: float) -> float:
         if step not in tried:
-            residuals = left_out_residuals(gram, targets, float(first * ratio**step), weights)
-            tried[step] = residuals, float(_relative(residuals[None], reference, weights)[0])
+            alpha = float(first * ratio**step)
+            residuals = left_out_residuals(gram, targets, alpha, weights, resampling)
+            found = _relative(residuals[None], reference, weights, resampling)
+            tried[step] = residuals, float(found[0])
         return tried[step][1]
 
     descended(loss, round(start), (int(np.ceil(least)), int(np.floor(most))), gain)
@@ -356,17 +342,25 @@ def vertex(values: list[float]) -> float:
     return 0.0 if curvature <= 0.0 else 0.5 * (left - right) / curvature
 
 
-def _relative(residuals: Array, reference: float, weights: SampleWeights) -> Array:
-    """Losses along the grid, shape (n_alphas,)."""
-    squares = weights.mean(np.square(residuals).mean(axis=2).T)
+def _relative(
+    residuals: Array, reference: float, weights: SampleWeights, resampling: Resampling
+) -> Array:
+    """Losses along the grid, shape (n_alphas,), over the samples that are left out at all."""
+    squares = _mean_square(residuals, weights, resampling)
     return np.asarray(squares / reference if reference > 0.0 else np.ones_like(squares))
 
 
-def _error_of_mean(targets: Array, weights: SampleWeights) -> float:
-    """Mean squared error of predicting each sample by the mean of all others."""
-    total = weights.total
-    errors = (targets - weights.mean(targets)) * (total / (total - weights.values))[:, None]
-    return float(weights.mean(np.square(errors).mean(axis=1)))
+def _error_of_mean(targets: Array, weights: SampleWeights, resampling: Resampling) -> float:
+    """Mean squared error of predicting each sample by the mean of those it is not left out with."""
+    errors = targets - resampling.left_out_means(targets, weights)
+    return float(_mean_square(errors[None], weights, resampling)[0])
+
+
+def _mean_square(residuals: Array, weights: SampleWeights, resampling: Resampling) -> Array:
+    """Mean over samples and outputs, shape (n_alphas,)."""
+    if not resampling.one_at_a_time and resampling.covered.size < len(weights):
+        residuals, weights = residuals[:, resampling.covered], weights.take(resampling.covered)
+    return weights.mean(np.square(residuals).mean(axis=2).T)
 
 
 def _lowest(losses: Array) -> int:

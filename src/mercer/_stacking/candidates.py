@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from mercer._blocks.tables import as_frame
+from mercer._data.resampling import Resampling
+from mercer._data.sample import as_frame
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import WIDTH_MULTIPLES, best_in_order
@@ -22,8 +23,9 @@ from mercer.preprocessing import SoftClippingScaler
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
 """The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
 
-Learn: TypeAlias = Callable[[Features, Any, Array], Sequence[Kernel]]
-"""Maps samples, their responses or labels, and the values that are regressed to kernels."""
+Learn: TypeAlias = Callable[[Features, Any, Array, Resampling], Sequence[Kernel]]
+"""Maps samples, their responses or labels, the values that are regressed, and which samples are
+left out together to kernels."""
 
 _WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
@@ -212,6 +214,7 @@ def learn_widths(
     X: Features,
     y: Any,
     values: Array,
+    resampling: Resampling | None = None,
     *,
     deviations: tuple[float, float] = (0.5, 1.0),
     tol: float = 1e-3,
@@ -226,6 +229,7 @@ def learn_widths(
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
     values : ndarray of shape (n_samples, n_outputs)
+    resampling : ignored
     deviations : tuple of float, default=(0.5, 1.0)
         Standard deviations of the priors on the log-widths of one kernel, and of a sum. A narrower
         prior keeps the search for one kernel from other optima than that for the sum.
@@ -241,7 +245,9 @@ def learn_widths(
     return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
 
 
-def learn_projection(X: Features, y: Any, values: Array, *, n_iter: int = 2) -> list[Kernel]:
+def learn_projection(
+    X: Features, y: Any, values: Array, resampling: Resampling | None = None, *, n_iter: int = 2
+) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
     Parameters
@@ -249,12 +255,21 @@ def learn_projection(X: Features, y: Any, values: Array, *, n_iter: int = 2) -> 
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
     values : ndarray of shape (n_samples, n_outputs)
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
     n_iter : int, default=2
         Number of times that features are mapped.
     """
     rows = spread_rows(X, values, _relevance_rows(X))
     Y = values[rows]
-    metric = metric_after(Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=n_iter, diagonal=False)
+    metric = metric_after(
+        Gaussian(),
+        X[rows],
+        Y - Y.mean(axis=0),
+        n_iter=n_iter,
+        diagonal=False,
+        resampling=None if resampling is None else resampling.take(rows),
+    )
     return [kernel_on_features(metric)]
 
 
@@ -268,11 +283,13 @@ class _WidthChoice:
 
     family: Kernel
 
-    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
         bound = self.family.bind(X)
         rows = spread_rows(X, values, _WIDTH_SAMPLES)
         kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
-        best, _ = best_in_order(kernels, X[rows], values[rows], WIDTH_MULTIPLES.index(1.0))
+        best, _ = best_in_order(
+            kernels, X[rows], values[rows], WIDTH_MULTIPLES.index(1.0), resampling.take(rows)
+        )
         return [kernels[best]]
 
 
@@ -283,7 +300,7 @@ class _Fixed:
     kernel: Kernel
     table: Any
 
-    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
         return [self.kernel.bind(self.table if hasattr(self.table, "columns") else X)]
 
 
@@ -294,7 +311,7 @@ class _Learned:
     learner: Any
     table: Any
 
-    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
         return [clone(self.learner).fit(as_frame(X, self.table), y).kernel_]
 
 

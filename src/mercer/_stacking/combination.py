@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
-from mercer._data.folds import N_FOLDS, shuffled_folds
+from mercer._data.folds import N_FOLDS
 from mercer._data.sample import EncodedTarget
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._typing import Array, RandomState
@@ -316,6 +316,7 @@ def left_out_predictions(
     Returns
     -------
     ndarray of shape (n_samples, n_outputs)
+        NaN for samples that are never left out.
 
     Notes
     -----
@@ -323,10 +324,13 @@ def left_out_predictions(
     complement whose members were fitted with the fold would not do: whether the members predict j
     from i is nearly the same as whether they predict i from j.
     """
-    found = np.array(means)
+    found, counts = np.zeros_like(means), np.zeros((len(means), 1))
     n_folds = int(np.clip(folded // len(means), 2, N_FOLDS))
-    for train, test in shuffled_folds(len(target), n_folds, target.codes, random_state):
+    for train, test in target.folds(n_folds, random_state):
+        counts[test] += 1.0
         if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
             combination, deviations = choose(train)
-            found[test] = combination.combine([d[test] for d in deviations], means[test])
-    return found
+            found[test] += combination.combine([d[test] for d in deviations], means[test])
+        else:
+            found[test] += means[test]
+    return np.asarray(found / np.where(counts > 0.0, counts, np.nan))

@@ -8,13 +8,15 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from mercer._data.folds import Split, shuffled_folds
+from mercer._data.folds import Split, sample_rows
+from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._solvers.left_out import leave_one_out, relative_loss
-from mercer._solvers.ridge import Ridge, fit_ridge, left_out_fits, left_out_residuals
+from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
+from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._stacking.candidates import Candidate, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._typing import Array, Features, RandomState
@@ -62,8 +64,20 @@ class ViewedSample(Sample):
         """
         weights = self.weights.take(rows)
         X, y = self.X[candidate.view][rows], self.y[rows]
-        values = weights.representative(self.target.values[rows])
-        return candidate.learn(weights.representative(X), weights.representative(y), values)
+        target = self.target.take(np.arange(len(self))[rows])
+        some = weights.representative_rows()
+        X, y = (weights.representative(table) for table in (X, y))
+        return candidate.learn(X, y, target.values[some], target.resampling.take(some))
+
+    def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
+        """Rows that candidates are evaluated on: all, or a sample of many.
+
+        Parameters
+        ----------
+        max_samples : int
+        random_state : int, RandomState instance or None
+        """
+        return sample_rows(len(self), max_samples, self.target.codes, random_state)
 
     def others(self, rows: Array) -> ViewedSample | None:
         """What kernels that are evaluated on some rows are learned from; None for these rows."""
@@ -106,9 +120,15 @@ class ViewedSample(Sample):
 
         return chosen
 
-    def stored(self, rows: Array) -> dict[ViewName, Features]:
-        """The views of the samples that predictions need; candidates were evaluated on `rows`."""
-        return dict(self.X)
+    def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
+        """The views of the samples that predictions need, and which samples these are.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Those that candidates were evaluated on.
+        """
+        return dict(self.X), np.arange(len(self))
 
 
 class Predictor(Protocol):
@@ -154,13 +174,18 @@ class GramMember:
         """
         return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
 
-    def left_out(self, Z: Features) -> Callable[[Features], Array]:
-        """Predictions of the first output by ridge regressions without each training sample.
+    def left_out(
+        self, Z: Features, resampling: Resampling, output: int = 0
+    ) -> Callable[[Features], Array]:
+        """Predictions of one output by ridge regressions without each training sample.
 
         Parameters
         ----------
         Z : ndarray or sparse matrix of shape (n_samples, n_features)
             The member's view of the training samples.
+        resampling : Resampling
+            Which of them are left out together.
+        output : int, default=0
 
         Returns
         -------
@@ -169,8 +194,8 @@ class GramMember:
         """
         assert isinstance(self.predictor, Ridge)
         gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
-        fits = left_out_fits(gram, self.predictor, self.unit.weights)
-        return lambda X: fits.predict(unit_rows(self.kernel, self.unit, X, Z))
+        fits = left_out_fits(gram, self.predictor, self.unit.weights, resampling)
+        return lambda X: fits.predict(unit_rows(self.kernel, self.unit, X, Z), output)
 
 
 class Solver(Protocol):
@@ -202,7 +227,9 @@ class RidgeSolver:
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
-        residuals = left_out_residuals(gram, target.values, self.alpha, target.weights)
+        residuals = left_out_residuals(
+            gram, target.values, self.alpha, target.weights, target.resampling
+        )
         return np.asarray(target.values - residuals - target.left_out_means)
 
 
@@ -270,7 +297,11 @@ class Selection:
     @property
     def shares(self) -> Array:
         """How much of each candidate is taken, shape (n_kept,)."""
-        return self.combination.shares([e.deviations for e in self.kept], self.weights)
+        deviations = [e.deviations for e in self.kept]
+        if not deviations:
+            return np.zeros(0)
+        covered = np.flatnonzero(np.isfinite(deviations[0]).all(axis=1))
+        return self.combination.shares([d[covered] for d in deviations], self.weights.take(covered))
 
 
 Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
@@ -336,25 +367,27 @@ def _evaluated(
     random_state: RandomState,
 ) -> list[Evaluation]:
     """Leave-one-out predictions with each kernel of a candidate."""
-    target, weights = table.target, table.weights
+    target, weights, resampling = table.target, table.weights, table.target.resampling
     kernels = (table if others is None else others).learned(candidate)
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
-        divided = shuffled_folds(len(table), 2, target.codes, random_state)
+        divided = target.folds(2, random_state)
     learned = [table.learned(candidate, rest) for rest, _ in divided]
     found = []
     for position, (description, kernel) in enumerate(
         zip(candidate.descriptions, kernels, strict=True)
     ):
         gram, _ = table.gram(kernel, candidate.view)
-        fit = leave_one_out(gram, target.values, least=_LEAST_ALPHA, weights=weights)
+        fit = leave_one_out(
+            gram, target.values, least=_LEAST_ALPHA, weights=weights, resampling=resampling
+        )
         predictions = np.array(fit.best_predictions)
         for (_, part), unseen in zip(divided, learned, strict=True):
             # This kernel has not seen the part's labels; ridge regression has all other samples.
             gram, _ = table.gram(unseen[position], candidate.view)
-            residuals = left_out_residuals(gram, target.values, fit.alpha, weights)
+            residuals = left_out_residuals(gram, target.values, fit.alpha, weights, resampling)
             predictions[part] = (target.values - residuals)[part]
-        error = relative_loss(target.values - predictions, target.values, weights)
+        error = relative_loss(target.values - predictions, target.values, weights, resampling)
         if not np.isfinite(error):
             raise ValueError("its predictions are not finite")
         deviations = predictions - target.left_out_means

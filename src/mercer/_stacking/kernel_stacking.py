@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._blocks import tables
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.folds import sample_rows
-from mercer._data.sample import EncodedTarget
+from mercer._data.copies import copies
+from mercer._data.cross_validation import check_folds, group_codes, resampling_of
+from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
@@ -75,10 +76,12 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
+        cv: Any = None,
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.cv = cv
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
@@ -94,9 +97,12 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         """Refuse settings that cannot work, before any work."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
         tables.check_approximation(self.approximation, self.n_components)
+        check_folds(self.cv)
         check_bool("verbose", self.verbose)
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TableSample:
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any
+    ) -> TableSample:
         """Validated training rows, of a table that is too large for an exact fit a sample.
 
         Parameters
@@ -106,17 +112,42 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), or None
             Weights of zero leave samples out. They are divided by their mean, together with those
             of classes, as the penalties of machines and of their combination are fixed.
+        groups : array-like of shape (n_samples,), or None
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
         X, y = tables.as_source(X, y)
         data: TableSample
         if tables.fits_exactly(self, X, sample_weight, self.approximation):
-            data = tables.validated_rows(self, X, y, sample_weight, **checks)
+            data = tables.validated_rows(self, X, y, sample_weight, groups, **checks)
         else:
+            if self.cv is not None:
+                raise ValueError(
+                    "cv has no effect on Nyström features: pass approximation='exact', or groups "
+                    "to fit."
+                )
             checks["random_state"] = self.random_state
-            data = tables.drawn_rows(self, X, y, sample_weight, **checks)
+            data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
         return replace(data, weights=data.weights.relative())
+
+    def _left_out(
+        self, target: EncodedTarget, data: TableSample, X: Any, y: Any, groups: Any
+    ) -> EncodedTarget:
+        """The target, with which of its samples are left out together.
+
+        Parameters
+        ----------
+        target : EncodedTarget
+        data : TableSample
+        X, y, groups : object
+            As they were given, with the samples of weight zero, to which listed folds refer.
+        """
+        given: Sample = data
+        if data.kept is not None:
+            given = Sample.of(X, y, groups=group_codes(groups, data.n_given))
+        if groups is None and not isinstance(data, DrawnSample):
+            data = replace(data, groups=copies(data.X, data.y))
+        return replace(target, resampling=resampling_of(self.cv, data, given, target.codes))
 
     def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
         """Choose, fit and combine the members, and set what all stacks report of them.
@@ -134,7 +165,8 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             Combined predictions in which the sample's own label had no part.
         """
         candidates, table = self._candidates(data), self._viewed(data, target)
-        rows = self._evaluated_rows(target)
+        drawn = self.max_samples, self.random_state
+        rows = table.evaluated_rows(*drawn)
         with reported_steps(self) as report:
             settings = {"others": table.others(rows), "on_step": report}
             chosen = self._select(candidates, table.take(rows), **settings)
@@ -143,11 +175,12 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         members = table.fitted(chosen.kept)
         found = table.refined(chosen, members, self._combined)
         self._report(chosen, members, found)
-        self._training = table.stored(rows)
-        self._reach = largest_gap(next(iter(self._training.values())))
+        self._training, self._stored_rows = table.stored(rows)
+        view = next(iter(self._training.values()))
+        self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
 
         def select(inside: ViewedSample) -> Selection:
-            inside = inside.take(self._evaluated_rows(inside.target))
+            inside = inside.take(inside.evaluated_rows(*drawn))
             return self._select(candidates, inside, on_failure=lambda message: None)
 
         choose = table.without(found, select, self._combined)
@@ -183,6 +216,13 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
         """The combination of members that is learned from their left-out predictions."""
+        covered = target.resampling.covered
+        if len(covered) < len(target):
+            deviations, target = [found[covered] for found in deviations], target.take(covered)
+        return self._combination_of(deviations, target)
+
+    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+        """The same, where all samples are left out."""
         raise NotImplementedError
 
     def _select(
@@ -221,10 +261,6 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self.kernels_ = [member.kernel for member in self._members]
         self.weights_ = shares[used]
         self.relevance_ = self._relevance(self._members, self.weights_)
-
-    def _evaluated_rows(self, target: EncodedTarget) -> Array:
-        """Rows that candidates are evaluated on: all, or a sample of many."""
-        return sample_rows(len(target), self.max_samples, target.codes, self.random_state)
 
     def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
         """Apply a function of the views of new samples, block by block to a source."""
@@ -320,12 +356,14 @@ def _fitting_rows(n_values: int) -> int:
     return max(int(working_memory()) // (64 * n_values), 1)
 
 
-def largest_gap(X: Features) -> float:
+def largest_gap(X: Features, groups: Array | None = None) -> float:
     """Largest distance of a sample to the nearest one that differs; one if all samples are equal.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    groups : ndarray of int of shape (n_samples,), default=None
+        Samples of a group are not counted as near to each other.
     """
     size = _fitting_rows(X.shape[0])
     largest = 0.0
@@ -333,6 +371,8 @@ def largest_gap(X: Features) -> float:
         part = X[start : start + size]
         squared = squared_distances(part, X, start)
         squared[squared <= ROUNDING * squared.max()] = np.inf
+        if groups is not None:
+            squared[groups[start : start + size, None] == groups] = np.inf
         nearest = squared.min(axis=1)
         largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
     return float(np.sqrt(largest)) if largest > 0.0 else 1.0

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
+from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LogisticCombination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -20,7 +21,7 @@ _N_RIDGE = 5
 """Number of ridge regressions that are combined, those of lowest error."""
 
 
-class KernelStackingClassifier(ClassifierMixin, KernelStacking):
+class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
     """Classifiers on several kernels, combined by a logistic model of their left-out predictions.
 
     There is nothing to tune. The candidates are ridge regressions of class indicators on the
@@ -47,6 +48,12 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. If the kernels that are kept are
         fitted on Nyström features, candidates are learned from twice as many others.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How samples are left out, where kernels, penalties and weights are chosen and for
+        `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
+        takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
+        samples, may predict each from some of the others, such as those before it. Only samples
+        that are held out count. Refused on Nyström features.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
@@ -65,8 +72,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         How much each of them moves the probabilities, with a sum of one; empty if none does.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes for the training samples, in which their own labels had no
-        part: predictions without the sample, with kernels, penalties and a combination that were
-        chosen without its fold.
+        part: predictions without the sample, or its group, with kernels, penalties and a
+        combination that were chosen without its fold. NaN for samples that no fold of `cv` holds
+        out.
     loo_score_ : float
         Accuracy of these predictions: an estimate of that on new samples, which are drawn as the
         training samples were.
@@ -87,12 +95,16 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     Features are scaled inside, so that their units do not matter: numbers robustly, with softly
     clipped tails; columns of two values become zeros and ones.
 
-    A row that the table holds twice is predicted by its copy, so that leave-one-out errors are too
-    low and kernels too narrow, as in cross-validation. Drop copies of rows before.
+    Rows that are copies of one another, as of a table that was joined or oversampled, are left out
+    together, and count as one in intervals and sets. Rows of a few categories are equal by chance:
+    they are data, since new rows equal them as well. What tells them apart is a column most of
+    whose values occur once. Pass `groups` where rows belong together otherwise.
 
-    Leave-one-out predictions of ridge regression are exact, from one eigendecomposition for each
-    candidate; decisions of machines come from five folds. Kernels of learned relevance are learned
-    anew without each half of the samples, and predict only samples that they were not learned from.
+    Left-out predictions of ridge regression are exact, from one eigendecomposition for each
+    candidate, and one more for each part where more than half of the samples are left out together,
+    as all later ones; decisions of machines come from five folds. Kernels of learned relevance are
+    learned anew without each half of the samples, and predict only samples that they were not
+    learned from.
     The combination has one weight for each member, which is not negative, an intercept for each
     class and, for more than two classes, a matrix that mixes them.
 
@@ -129,11 +141,13 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
+        cv: Any = None,
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             candidates,
+            cv=cv,
             approximation=approximation,
             n_components=n_components,
             max_samples=max_samples,
@@ -143,7 +157,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         self.class_weight = class_weight
 
     @with_callbacks
-    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Compare the candidates, combine the best, and fit them to all samples.
 
         Parameters
@@ -155,6 +171,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             Weights of the samples: how much each matters, relative to the others. A weight of zero
             leaves the sample out, and leave-one-out predictions leave it out with all of its
             weight. None for a table that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Names of what samples belong to, such as patients or days: numbers or strings. Samples
+            of a group are left out together.
 
         Returns
         -------
@@ -164,22 +183,31 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there is one class, if X holds NaN or infinities, or if `candidates` is empty or no
-            candidate can be evaluated.
+            If there is one class or one group, if X holds NaN or infinities, or if `candidates` is
+            empty or no candidate can be evaluated.
         """
         self._check_settings()
-        data = self._training_rows(X, y, sample_weight)
+        data = self._training_rows(X, y, sample_weight, groups)
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
         assert target.classes is not None
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
+        target = self._left_out(target, data, X, y, groups)
         self._frequencies = target.mean
         means = np.tile(self._frequencies, (len(data.y), 1))
         self.loo_predictions_ = self._fit_stack(data, target, means)
-        right = self.loo_predictions_.argmax(axis=1) == target.codes
-        self.loo_score_ = float(target.weights.mean(right))
+        covered = target.resampling.covered
+        assert target.codes is not None
+        codes, weights = target.codes[covered], target.weights.take(covered)
+        right = self.loo_predictions_[covered].argmax(axis=1) == codes
+        self.loo_score_ = float(weights.mean(right))
+        groups = target.resampling.groups
+        groups = groups if groups is None else groups[covered]
+        self._held_out = HeldOutProbabilities(
+            self.loo_predictions_[covered], codes, weights, groups
+        )
         return self
 
     def predict_proba(self, X: Features) -> Array:
@@ -229,6 +257,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         combination = self._combined([e.deviations for e in kept], table.target)
         return Selection([*found, *machines], kept, combination, table.weights)
 
-    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LogisticCombination:
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget
+    ) -> LogisticCombination:
         assert target.codes is not None
         return logistic_combination(deviations, target.codes, target.mean, target.weights)

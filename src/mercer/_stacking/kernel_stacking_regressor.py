@@ -10,15 +10,17 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.calibration import jackknife_plus
+from mercer._model_selection.intervals import interval_rows, jackknife_plus
+from mercer._model_selection.residual_scale import ResidualScale, learn_scale
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._typing import Array, Features
-from mercer._validation import check_coverage
+from mercer._validation import check_choice, check_coverage
 
 
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
@@ -44,6 +46,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. If the kernels that are kept are
         fitted on Nyström features, candidates are learned from twice as many others.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How samples are left out, where kernels, penalties and weights are chosen and for
+        `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
+        takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
+        samples, may predict each from some of the others, such as those before it. Only samples
+        that are held out count. Refused on Nyström features.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into the parts that relevance is learned
         from and evaluated on.
@@ -61,10 +69,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         The weights of their deviations from the mean, between zero and one.
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Predictions of the training samples in which their own responses had no part: without the
-        sample, with kernels, penalties and weights that were chosen without its fold.
+        sample, or its group, with kernels, penalties and weights that were chosen without its fold.
+        NaN for samples that no fold of `cv` holds out.
     loo_score_ : float
         Coefficient of determination of these predictions, with the unbiased variance: an estimate
-        of that on new samples, which are drawn as the training samples were.
+        of that on new samples, which are drawn as the training samples were; of new groups, where
+        groups were given.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one.
     n_features_in_ : int
@@ -81,13 +91,16 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Features are scaled inside, so that their units do not matter: numbers robustly, with softly
     clipped tails; columns of two values become zeros and ones.
 
-    A row that the table holds twice is predicted by its copy, so that leave-one-out errors are too
-    low and kernels too narrow, as in cross-validation. Drop copies of rows before.
+    Rows that are copies of one another, as of a table that was joined or oversampled, are left out
+    together, and count as one in intervals and sets. Rows of a few categories are equal by chance:
+    they are data, since new rows equal them as well. What tells them apart is a column most of
+    whose values occur once. Pass `groups` where rows belong together otherwise.
 
-    Leave-one-out predictions of ridge regression are exact, from one eigendecomposition for each
-    candidate. Kernels of learned relevance are learned anew without each half of the samples, and
-    predict only samples that they were not learned from. The weights of the combination minimize
-    the squared error of these predictions.
+    Left-out predictions of ridge regression are exact, from one eigendecomposition for each
+    candidate; where more than half of the samples are left out together, as all later ones, from
+    one more for each such part. Kernels of learned relevance are learned anew without each half of
+    the samples, and predict only samples that they were not learned from. The weights of the
+    combination minimize the squared error of these predictions.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on. That takes about as long as
@@ -124,7 +137,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return tags
 
     @with_callbacks
-    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Compare the candidates, combine them, and fit those that are kept.
 
         Parameters
@@ -136,6 +151,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             Weights of the samples: how much each matters, relative to the others. A weight of zero
             leaves the sample out, and leave-one-out predictions leave it out with all of its
             weight. None for a table that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Names of what samples belong to, such as patients or days: numbers or strings. Samples
+            of a group are left out together.
 
         Returns
         -------
@@ -146,12 +164,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         ------
         ValueError
             If there are fewer than two samples, if X or y holds NaN or infinities, if a weight is
-            negative, or if `candidates` is empty or no candidate can be evaluated.
+            negative, if there is one group, or if `candidates` is empty or no candidate can be
+            evaluated.
         """
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
-        data = self._training_rows(X, y, sample_weight, **checks)
+        data = self._training_rows(X, y, sample_weight, groups, **checks)
         target = encode_target(data.y, classification=False, weights=data.weights)
+        target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
         self._loo_values = self._fit_stack(data, target, target.left_out_means)
         self.loo_predictions_ = self._decoded(self._loo_values)
@@ -173,10 +193,16 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return found
 
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
-        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        return self._decoded(self._target.mean + self._closeness(views) * deviations)
+        return self._decoded(self._values(views))
 
-    def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
+    def _values(self, views: dict[ViewName, Features]) -> Array:
+        """Predictions in the target's encoding."""
+        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
+        return np.asarray(self._target.mean + self._closeness(views) * deviations)
+
+    def predict_interval(
+        self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
+    ) -> Array:
         """Intervals that hold the response with about a given probability, as by the jackknife+.
 
         Parameters
@@ -184,17 +210,22 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         coverage : float, default=0.9
             Probability, between zero and one.
+        scale : "auto" or None, default="auto"
+            Whether the width may depend on the sample by a learned scale of the residuals. "auto"
+            learns one, and takes it if that clearly lowers the interval score of left-out samples,
+            so that intervals are narrower or cover more evenly. None for widths that are nearly the
+            same for all samples.
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper ends. Infinite with fewer than coverage / (1 - coverage) training
-            samples.
+            samples, or groups.
 
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, or if there are several outputs.
+            If the coverage is not between zero and one, or `scale` is neither.
 
         Notes
         -----
@@ -205,46 +236,111 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Fits on Nyström features hardly depend on one sample: theirs is the fit to all rows, and
         residuals are those of the fits without the sample's fold.
 
+        The scale is a function of the features, or of the prediction, by ridge regression of the
+        logarithms of the residuals' sizes on a Gaussian kernel. Each residual is divided by the
+        scale that was learned without its sample, and multiplied by that of the new sample.
+
+        Where groups were given to `fit`, samples of a group are left out together, and quantiles
+        are over groups, for samples of new groups. Fits to samples before others, as by
+        `TimeSeriesSplit`, leave residuals alone: predictions for new samples are by the whole fit.
+
         Far from all training samples, where predictions fall back to the mean, the residuals are
         those of predictions that do so to the same degree: intervals widen.
         """
         check_coverage(coverage)
+        if scale is not None:
+            check_choice("scale", scale, ("auto",))
         check_is_fitted(self)
-        if not self._one_output:
-            raise ValueError("Prediction intervals are defined for a single output.")
-        found: Array = self._for_rows(X, partial(self._interval, coverage=coverage))
+        scales = [
+            None if scale is None else self._learned_scale(output, coverage)
+            for output in range(self._target.n_outputs)
+        ]
+        found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
-    def _interval(self, views: dict[ViewName, Features], coverage: float) -> Array:
-        targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
-        means = self._target.left_out_means[:, 0]
-        changes = float(self._target.mean[0]) - means
-        drawn = self._target.weights.proportional_rows()
-        without = [m.left_out(self._training[m.view]) for m in self._members]
-        closeness = self._closeness(views)
+    def _learned_scale(self, output: int, coverage: float) -> ResidualScale | None:
+        """The scale of one output's residuals, in the encoding."""
+        rows = self._scaled_rows
+        target, left_out = self._target.take(rows), self._loo_values[rows, output]
+        groups = target.resampling.groups
+        first = next(iter(self._training.values()))
+        inside = np.searchsorted(self._stored_rows, rows)
+        return learn_scale(
+            [first[inside], left_out[:, None]],
+            target.values[:, output] - left_out,
+            coverage,
+            target.weights,
+            left_out_together(len(rows), groups),
+        )
+
+    @property
+    def _scaled_rows(self) -> Array:
+        """Samples whose views are stored, and which were left out: scales are learned from them."""
+        return np.intersect1d(self._stored_rows, self._target.resampling.covered)
+
+    def _intervals(
+        self,
+        views: dict[ViewName, Features],
+        coverage: float,
+        scales: Sequence[ResidualScale | None],
+    ) -> Array:
+        """Intervals of all outputs."""
+        ends = [self._interval(views, coverage, k, scale) for k, scale in enumerate(scales)]
+        offset, size = self._target.offset[:, None], self._target.scale[:, None]
+        found = offset + size * np.stack(ends, axis=1)
+        return np.asarray(found[:, 0] if self._one_output else found)
+
+    def _interval(
+        self,
+        views: dict[ViewName, Features],
+        coverage: float,
+        output: int,
+        scale: ResidualScale | None,
+    ) -> Array:
+        """Intervals of one output, in the encoding."""
+        target, closeness = self._target, self._closeness(views)
+        known = target.resampling.covered if scale is None else self._scaled_rows
+        groups = None if target.resampling.groups is None else target.resampling.groups[known]
+        rows, masses = interval_rows(groups, target.weights.take(known))
+        drawn = known[rows]
+        targets, left_out = target.values[:, output], self._loo_values[:, output]
+        means = target.left_out_means[:, output]
+        changes = float(target.mean[output]) - means
+        sizes, new_sizes = np.ones(len(targets)), np.ones(len(closeness))
+        if scale is not None:
+            sizes[drawn] = scale.left_out[rows]
+            tables = next(iter(views.values())), self._values(views)[:, [output]]
+            new_sizes = scale.of(tables[scale.table])
+        without = [
+            m.left_out(self._training[m.view], target.resampling, output) for m in self._members
+        ]
         ends = []
-        for rows in self._blocks(views, len(targets)):
-            deviations = np.zeros((len(closeness[rows]), len(targets)))
+        for block in self._blocks(views, len(targets)):
+            near = closeness[block]
+            deviations = np.zeros((len(near), len(targets)))
             for weight, member, predict in zip(self.weights_, self._members, without, strict=True):
-                deviations += weight * (predict(views[member.view][rows]) + changes)
-            residuals = np.abs(targets - means - closeness[rows] * (left_out - means))
-            predictions = means + closeness[rows] * deviations
-            ends.append(jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage))
-        offset, scale = float(self._target.offset[0]), float(self._target.scale[0])
-        return np.asarray(offset + scale * np.concatenate(ends))
+                deviations += weight * (predict(views[member.view][block]) + changes)
+            residuals = np.abs(targets - means - near * (left_out - means))
+            residuals *= new_sizes[block, None] / sizes
+            predictions = means + near * deviations
+            found = jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage, masses)
+            ends.append(found)
+        return np.concatenate(ends)
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)
         return decoded[:, 0] if self._one_output else decoded
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        combination = self._combined([e.deviations for e in found], table.target)
-        weights = combination.weights
+        deviations = [e.deviations for e in found]
+        weights = self._combined(deviations, table.target).shares(deviations, table.weights)
         used = np.flatnonzero(weights > table.least_share * weights.sum())
         kept = [found[k] for k in used]
         return Selection(found, kept, LinearCombination(weights[used]), table.weights)
 
-    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LinearCombination:
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget
+    ) -> LinearCombination:
         return linear_combination(deviations, target.values - target.mean, target.weights)
 
 
@@ -254,7 +350,8 @@ def _score(target: EncodedTarget, predictions: Array) -> float:
     The variance about the mean of the same samples would be too low by the part that the mean
     takes, and new samples take none.
     """
-    weights = target.weights
+    covered = target.resampling.covered
+    weights = target.weights.take(covered)
     part = float(np.sum(np.square(weights.values / weights.total)))
-    plain = r2_score(target.values, predictions, sample_weight=weights.values)
+    plain = r2_score(target.values[covered], predictions[covered], sample_weight=weights.values)
     return float(1.0 - (1.0 - plain) * (1.0 - part))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.svm import SVC
 
-from mercer._data.folds import N_FOLDS, Splits, shuffled_folds
+from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.grids import ROUNDING
@@ -73,7 +73,7 @@ class MachineSolver:
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
-        folds = shuffled_folds(len(target), N_FOLDS, target.codes, self.random_state)
+        folds = target.folds(N_FOLDS, self.random_state)
         decisions = _decisions_in_folds(1.0 / self.alpha, gram, target, folds)
         return np.asarray(self.slope * (decisions - self.center))
 
@@ -92,21 +92,23 @@ def evaluate_machines(
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     """
-    folds = shuffled_folds(len(table), N_FOLDS, table.target.codes, random_state)
+    folds = table.target.folds(N_FOLDS, random_state)
     return [_best_machine(found, table, folds, random_state) for found in evaluations]
 
 
 def _best_machine(
     found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
 ) -> Evaluation:
-    target, weights = table.target, table.weights
+    target, covered = table.target, table.target.resampling.covered
+    weights, codes = table.weights.take(covered), target.codes
+    assert codes is not None
     best: tuple[float, Kernel, float, Array] | None = None
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
         kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
         gram, _ = table.gram(kernel, found.candidate.view)
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)
-            error = float(weights.mean(decisions.argmax(axis=1) != target.codes))
+            error = float(weights.mean(decisions[covered].argmax(axis=1) != codes[covered]))
             # Of machines with equal errors the first one is taken, whatever rounding errors are.
             if best is None or error < best[0] - ROUNDING:
                 best = error, kernel, C, decisions
@@ -114,10 +116,10 @@ def _best_machine(
     error, kernel, C, decisions = best
     # Deviations are fitted to the class indicators. A negative slope would read the labels off
     # decision values of folds: a class that is frequent in its own fold is rare elsewhere.
-    center = weights.mean(decisions)
+    center = weights.mean(decisions[covered])
     centered = decisions - center
-    squares = float(weights.mean(np.square(centered).sum(axis=1)))
-    product = float(weights.mean(np.sum(centered * target.values, axis=1)))
+    squares = float(weights.mean(np.square(centered[covered]).sum(axis=1)))
+    product = float(weights.mean(np.sum((centered * target.values)[covered], axis=1)))
     slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
     description = f"support vector machine on {found.description}"
     solver = MachineSolver(1.0 / C, random_state, slope, center)
@@ -125,19 +127,23 @@ def _best_machine(
 
 
 def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Splits) -> Array:
-    """Decision values by machines without the sample's fold; classes that they lack lose."""
+    """Decision values by machines without the sample's fold; classes that they lack lose.
+
+    They are the mean over the folds that hold the sample out, and NaN where none does.
+    """
     assert target.codes is not None
     n_classes = target.values.shape[1]
-    decisions = np.zeros_like(target.values)
+    decisions, counts = np.zeros_like(target.values), np.zeros((len(target), 1))
     for train, test in folds:
+        counts[test] += 1.0
         if np.ptp(target.codes[train]):
             machine = _fitted(C, gram[np.ix_(train, train)], target.take(train))
-            decisions[test] = class_decisions(machine, gram[np.ix_(test, train)], n_classes)
+            decisions[test] += class_decisions(machine, gram[np.ix_(test, train)], n_classes)
         else:
             vote = target.values[train[0]]
             # Of two classes, beyond the margins; of more, the votes of all pairs.
-            decisions[test] = 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
-    return decisions
+            decisions[test] += 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
+    return np.asarray(decisions / np.where(counts > 0.0, counts, np.nan))
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:

@@ -10,6 +10,7 @@ from mercer._blocks.numeric_tables import as_numeric
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
+from mercer._data.resampling import Resampling
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
@@ -19,6 +20,9 @@ from mercer.kernels import Kernel
 
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
+
+_FEWEST_GROUPS = 6
+"""Of fewer groups, kernels are learned from the groups that they are evaluated on, in folds."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +48,27 @@ class NystroemMember:
         """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
         return np.asarray(self.model.values(X) - self.mean)
 
-    def left_out(self, Z: Features) -> Callable[[Features], Array]:
-        """Predictions of the first output, which hardly depend on any one of many samples."""
-        return lambda X: self.deviations(X, Z)[:, :1]
+    def left_out(
+        self, Z: Features, resampling: Resampling, output: int = 0
+    ) -> Callable[[Features], Array]:
+        """Predictions of one output, which hardly depend on any one of many samples."""
+        return lambda X: self.deviations(X, Z)[:, [output]]
 
-    def deviations_in_folds(self, X: Features, positions: Array) -> Array:
+    def deviations_in_folds(self, X: Features, divided: Array) -> Array:
         """Predictions for rows by the fits without their folds, less the mean.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
             The member's view of rows of the training table.
-        positions : ndarray of int of shape (n_rows,)
-            Their positions in the training table.
+        divided : ndarray of int of shape (n_rows,)
+            Their positions in the training table, or numbers of their groups.
 
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        return np.asarray(self.model.out_of_fold(X, positions) - self.mean)
+        return np.asarray(self.model.out_of_fold(X, divided) - self.mean)
 
 
 @dataclass(frozen=True)
@@ -115,9 +121,23 @@ class DrawnViews(ViewedSample):
         """Some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), drawn=self.drawn.take(rows))
 
+    def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
+        """A sample of the rows; of a third of the groups, so that others have other groups."""
+        groups = self.target.resampling.groups
+        if groups is None or len(names := np.unique(groups)) < _FEWEST_GROUPS:
+            return super().evaluated_rows(max_samples, random_state)
+        drawn = names[sample_rows(len(names), len(names) // 3, None, random_state)]
+        rows = np.flatnonzero(np.isin(groups, drawn))
+        codes = self.target.take(rows).codes
+        return rows[sample_rows(len(rows), max_samples, codes, random_state)]
+
     def others(self, rows: Array) -> ViewedSample | None:
         """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`."""
-        rest = np.setdiff1d(np.arange(len(self)), rows)
+        groups = self.target.resampling.groups
+        same = (
+            np.isin(np.arange(len(self)), rows) if groups is None else np.isin(groups, groups[rows])
+        )
+        rest = np.flatnonzero(~same)
         if len(rest) < len(rows):
             return None
         codes = self.target.take(rest).codes
@@ -154,7 +174,7 @@ class DrawnViews(ViewedSample):
     def refined(self, found: Selection, members: Sequence[Any], combine: Combine) -> Selection:
         """The selection, combined by predictions out of fold for all samples that were drawn."""
         kept = [
-            replace(e, deviations=m.deviations_in_folds(self.X[m.view], self.drawn.positions))
+            replace(e, deviations=m.deviations_in_folds(self.X[m.view], self.drawn.divided))
             for e, m in zip(found.kept, members, strict=True)
         ]
         combination = combine([e.deviations for e in kept], self.target)
@@ -169,6 +189,6 @@ class DrawnViews(ViewedSample):
 
         return combined
 
-    def stored(self, rows: Array) -> dict[ViewName, Features]:
+    def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
         """Views of the rows that were evaluated: enough to know which new ones are far."""
-        return {name: view[rows] for name, view in self.X.items()}
+        return {name: view[rows] for name, view in self.X.items()}, rows

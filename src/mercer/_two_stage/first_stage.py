@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
@@ -23,6 +22,7 @@ from mercer._data.folds import Splits
 from mercer._data.sample import Sample
 from mercer._gram.dense import UnitScale
 from mercer._learners import ContinuousAlignment
+from mercer._solvers.grids import first_best
 from mercer._solvers.ridge import check_definite
 from mercer._targets import output_kernel_of_part
 from mercer._typing import Array, Features
@@ -214,6 +214,18 @@ class LearnedGram:
         return centering.apply(inside.gram), centering.apply(rows)
 
 
+def most_accurate(fits: Iterable[Fit]) -> Fit:
+    """The fit that predicts most held-out samples correctly; the first where none are held out.
+
+    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
+    """
+    first = next(every := iter(fits))
+    if "_cv_accuracy" not in first:
+        return first
+    found = [first, *every]
+    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
+
+
 # --- checks of both stages -----------------------------------------------------------------------
 
 
@@ -283,29 +295,6 @@ def _(learner: Kernel) -> str:
 @_instead.register
 def _(learner: Sequence) -> str:  # type: ignore[type-arg]
     return f"{learner!r}: AlignmentMaximization([...]) learns weights of listed kernels."
-
-
-def check_folds(cv: Any) -> None:
-    """Refuse what stands for no folds, and leave an iterator as it is.
-
-    Parameters
-    ----------
-    cv : object
-
-    Raises
-    ------
-    ValueError
-        If it is no whole number from two on, splitter, iterable or None.
-
-    Examples
-    --------
-    >>> check_folds(5)
-    """
-    if isinstance(cv, Integral):
-        if cv < 2:
-            raise ValueError(f"cv must be at least 2 folds; got cv={cv}.")
-    elif cv is not None and (isinstance(cv, str) or not isinstance(cv, Iterable)):
-        check_cv(cv)
 
 
 def _is_auto(value: Any) -> bool:

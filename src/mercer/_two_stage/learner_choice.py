@@ -7,8 +7,9 @@ from itertools import islice
 
 import numpy as np
 
-from mercer._data.folds import Splits, sample_rows, splits_within
-from mercer._data.sample import EncodedTarget, encode_target
+from mercer._data.folds import Split, Splits, sample_rows, splits_within
+from mercer._data.resampling import left_out_together
+from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._kernel_estimator import TrainingData
@@ -105,7 +106,10 @@ def isotropic_learners(
     # An invalid target is refused before any work.
     data.target(task)
     classes, samples = task == "classification", data.samples()
-    target = encode_target(data.y, classification=classes, weights=data.weights)
+    resampling = left_out_together(len(data), data.groups)
+    target = encode_target(
+        data.y, classification=classes, weights=data.weights, resampling=resampling
+    )
     n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
     searched, compared = (
         _part(samples, target, n_rows, splits) for n_rows in (n_searched, FAMILY_ROWS)
@@ -228,6 +232,14 @@ def choose_form(
 
     losses = held_out_losses(learn, samples, target, 0, n_folds=n_folds, splits=splits)
     return FORMS[clearly_best(losses, n_errors)]
+
+
+def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
+    """Folds of whole groups, in which learners are compared; None where there are no groups."""
+    if data.groups is None:
+        return None
+    codes = None if data.y.dtype.kind == "f" else np.unique(data.y, return_inverse=True)[1]
+    return left_out_together(len(data), data.groups).folds(n_folds, codes, 0)
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,17 +17,19 @@ from mercer._blocks import tables
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
+from mercer._data.cross_validation import check_folds, group_codes
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
+from mercer._model_selection.intervals import group_masses
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._records import KernelTermsMixin
-from mercer._solvers.grids import first_best, grid_results
+from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import (
     Fit,
     LearnedGram,
-    check_folds,
     check_in_use,
     check_learner,
     check_predictor,
@@ -35,12 +37,14 @@ from mercer._two_stage.first_stage import (
     fitted,
     for_task,
     learn_gram,
+    most_accurate,
     split_by_rows,
 )
 from mercer._two_stage.learner_choice import (
     EvaluatedLearner,
     choose_form,
     comparable,
+    group_folds,
     isotropic_learners,
 )
 from mercer._typing import Array, Features
@@ -128,8 +132,7 @@ class FeatureRows:
         choice = predictor.choice
         results = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
         found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
-        if self.target.classes is None:
-            found["cv_residuals_"] = self._residuals(predictor)
+        found |= self._held_out(predictor)
         return _learned(learner) | found
 
     def _rescaled(self, model: TwoStage, learner: Any) -> Any:
@@ -148,13 +151,23 @@ class FeatureRows:
             model.candidates_[0] = replace(model.candidates_[0], **used)
         return learner._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
-    def _residuals(self, predictor: NystroemModel) -> Array:
-        """Residuals of some rows by fits without their folds, each as often as the row counts."""
+    def _held_out(self, predictor: NystroemModel) -> Fit:
+        """Probabilities, or residuals, of some rows by fits without their folds."""
         n = len(self.drawn)
         rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
         part = self.drawn.take(rows)
-        predicted = predictor.out_of_fold(part.X, part.positions)
-        return np.asarray(part.weights.repeated(part.y - predictor.decode(predicted)))
+        predicted = predictor.out_of_fold(part.X, part.divided)
+        if predictor.calibration is not None:
+            probabilities = predictor.calibration.probabilities(predicted)
+            codes = self.target.encoding.codes_of(part.y)
+            held_out = HeldOutProbabilities(probabilities, codes, part.weights, part.groups)
+            return {"_held_out": held_out}
+        residuals = part.y - predictor.decode(predicted)
+        if part.groups is None:
+            # Each as often as the row counts.
+            return {"cv_residuals_": np.asarray(part.weights.repeated(residuals))}
+        masses = group_masses(part.groups, part.weights)
+        return {"cv_residuals_": residuals, "_residual_masses": masses}
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -257,11 +270,11 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if self.predictor is not None:
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
-    def _fit_stages(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_stages(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit both stages with the learner, or with each that is compared, and keep the best."""
         self._check_settings()
         X, y = tables.as_source(X, y)
-        rows = self._rows(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight, groups)
         with reported_steps(self, 2) as report:
             learners, learned = self._learners(rows), report
             if self._chooses_learner():
@@ -273,7 +286,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             setattr(self, name, value)
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows | FeatureRows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows | FeatureRows:
         """The validated samples, of a table that is too large for an exact fit some rows.
 
         Raises
@@ -294,18 +307,18 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         exact = tables.fits_exactly(self, X, sample_weight, approximation)
         check_in_use(self, self._penalty, exact=exact)
         if exact:
-            return self._exact_rows(*tables.in_memory(X, y), sample_weight)
-        return self._feature_rows(X, y, sample_weight)
+            return self._exact_rows(*tables.in_memory(X, y), sample_weight, groups)
+        return self._feature_rows(X, y, sample_weight, groups)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
         """All samples, with the folds that choose the penalty."""
         raise NotImplementedError
 
-    def _feature_rows(self, X: Any, y: Any, sample_weight: Any) -> FeatureRows:
+    def _feature_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureRows:
         """Rows that are drawn from a large table."""
         state = self.random_state
         drawn = tables.drawn_rows(
-            self, X, y, sample_weight, random_state=state, **self._target_checks
+            self, X, y, sample_weight, groups, random_state=state, **self._target_checks
         )
         classes = self._task == "classification"
         target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
@@ -337,6 +350,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             found = [candidate.learner for candidate in comparable(self.candidates_)]
         else:
             sums = ContinuousAlignment(task=self._task)
+            splits = splits or group_folds(data)
             form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
             found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
         return found if machines else found[:1]
@@ -354,14 +368,18 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             )
         check_squares(X)
         n = len(sample)
-        return TrainingData(X, sample.y, sample.weights, n_given=n, table=X, stored=X)
+        return TrainingData(
+            X, sample.y, sample.weights, n_given=n, groups=sample.groups, table=X, stored=X
+        )
 
-    def _samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Sample]:
+    def _samples(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Sample, Sample]:
         """All samples, and those of positive weight."""
         X = split_by_rows(self.learner, X)
         validate_data(self, X, skip_check_array=True)
         tags = get_tags(self).input_tags
-        given = Sample.of(*indexable(X, y), pairwise=tags.pairwise)
+        X, y = indexable(X, y)
+        codes = group_codes(groups, len(y))
+        given = Sample.of(X, y, pairwise=tags.pairwise, groups=codes)
         sample = given.weighted(sample_weight)
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
@@ -375,15 +393,3 @@ def _learned(learner: Any) -> Fit:
     """The fitted learner, and what it learned."""
     names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
     return {"learner_": learner, **{name: getattr(learner, name) for name in names}}
-
-
-def most_accurate(fits: Iterable[Fit]) -> Fit:
-    """The fit that predicts most held-out samples correctly; the first where none are held out.
-
-    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
-    """
-    first = next(every := iter(fits))
-    if "_cv_accuracy" not in first:
-        return first
-    found = [first, *every]
-    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]

@@ -14,10 +14,12 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.folds import Split, Splits, folds_of, folds_of_classes
+from mercer._data.cross_validation import folds_of, folds_of_classes
+from mercer._data.folds import Split, Splits
 from mercer._data.sample import with_class_weights
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import fit_temperature
+from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._solvers.grids import as_grid, warn_at_edge
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
 from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use, label_indicators
@@ -27,7 +29,7 @@ from mercer._two_stage.two_stage import ExactRows, FeatureRows, TwoStage
 from mercer._typing import Array, Features, available_if
 
 
-class TwoStageClassifier(ClassifierMixin, TwoStage):
+class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     """Support vector machine on a learned kernel.
 
     The first stage learns a kernel from features and labels; the second fits a support vector
@@ -51,9 +53,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     cv : int, cross-validation generator, iterable or None, default=None
         Folds, in which C is searched and probabilities are calibrated, and which choose the kernel
         unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
-        splitter, or pairs of training and held-out samples, such as
-        ``list(GroupKFold(5).split(X, y, groups))``. None for five folds, and leave-one-out errors
-        of kernels. A `cv` that would choose nothing is refused, as on Nyström features.
+        splitter, or pairs of training and held-out samples. None for five folds, and leave-one-out
+        errors of kernels. A `cv` that would choose nothing is refused, as on Nyström features.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
@@ -123,21 +124,19 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s).
     The width of each is that of the lowest mean squared error of ridge regression on class
-    indicators over samples left out one at a time, which is exact, for every penalty, from one
-    eigendecomposition, or over those that `cv` holds out. The best width of a Gaussian for support
+    indicators over samples left out one at a time, or in groups, which is exact, or over those that
+    `cv` holds out. The best width of a Gaussian for support
     vector machines is about twice that, so that it is doubled. If the errors differ by less than a
-    fifth, the kernel is taken whose machine predicts more held-out samples correctly. This takes
-    about a twentieth of the time of a grid search over ten widths and eleven values of C. Several
+    fifth, the kernel is taken whose machine predicts more held-out samples correctly. Several
     labels have one kernel, of the lowest error, for ``learner="auto"`` too.
 
     ``C="auto"`` tries five values from 1/2 to 128, and the next one as long as the best, of equal
     ones the smallest, is at an end, unless larger values would take very many iterations; beyond
     `C_GRID` each must predict better than the one before.
 
-    Where classes overlap, fits with a large C can take very many iterations. Such a value of
-    ``C="auto"`` is given up after one fold, or two, if it is behind the best by more than chance
-    allows (two and a half standard deviations in McNemar's test), and larger ones with it. All
-    other values are tried in all folds.
+    Where classes overlap, fits with a large C can take very many iterations. Such a value is given
+    up after one fold, or two, if it is behind the best by more than chance allows (two and a half
+    standard deviations in McNemar's test), and larger ones with it.
 
     ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
     or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
@@ -148,14 +147,12 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     cross-validation, it is taken. It takes some seconds for 400 samples.
 
     On Nyström features, the second stage is ridge regression of class indicators, whose penalty
-    five folds choose and which a logistic regression turns into probabilities. `C`, `cv` and
-    ``nested=True`` are refused, and decision values are logarithms of probabilities, or for two
-    classes of their ratio. O(n m^2) for m centers.
+    five folds choose and which a logistic regression turns into probabilities. Decision values are
+    logarithms of probabilities, or for two classes of their ratio. O(n m^2) for m centers.
 
     Probabilities are the softmax of the decision values times a factor, which is fitted to those of
-    held-out samples in the search for C [3]_; the predicted class has the highest one. If C is
-    given as a number, machines are fitted in folds for them alone, and kernels too where `nested`
-    says so: ``nested=False`` saves the latter.
+    held-out samples in the search for C [3]_. If C is given as a number, machines are fitted in
+    folds for them alone, and kernels too where `nested` says so.
 
     References
     ----------
@@ -214,7 +211,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Learn the kernel, choose C and fit the support vector machine.
 
         Parameters
@@ -229,6 +228,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             They multiply C, and count in the accuracies by which it is chosen; on Nyström features,
             they multiply squared errors. None for a table that is not in memory, unless the fit is
             exact.
+        groups : array-like of shape (n_samples,), default=None
+            Names of what samples belong to, such as patients or days: numbers or strings. Samples
+            of a group are held out together.
 
         Returns
         -------
@@ -242,16 +244,16 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             `predictor` is no classifier of precomputed kernels, or if `X` is refused by the
             learner.
         """
-        return self._fit_stages(X, y, sample_weight)
+        return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
         as_grid("C", self.C, FIRST_TRIED)
         if (labels := label_indicators(y)) is not None:
-            return self._labeled_rows(X, labels, sample_weight)
+            return self._labeled_rows(X, labels, sample_weight, groups)
         y = validate_data(self, y=y)
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
-        given, sample = self._samples(X, y, weights)
+        given, sample = self._samples(X, y, weights, groups)
         self.classes_, codes = np.unique(sample.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
@@ -261,17 +263,19 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
         return ExactRows(sample, splits)
 
-    def _labeled_rows(self, X: Any, Y: NDArray[np.int_], sample_weight: Any) -> ExactRows:
+    def _labeled_rows(
+        self, X: Any, Y: NDArray[np.int_], sample_weight: Any, groups: Any
+    ) -> ExactRows:
         """Samples of several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         if self.class_weight is not None:
             raise ValueError("class_weight is for one label a sample; pass sample_weight.")
-        given, sample = self._samples(X, Y, sample_weight)
+        given, sample = self._samples(X, Y, sample_weight, groups)
         self.classes_ = np.arange(Y.shape[1])
         return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
 
-    def _feature_rows(self, X: Any, y: Any, sample_weight: Any) -> FeatureRows:
-        rows = super()._feature_rows(X, y, sample_weight)
+    def _feature_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureRows:
+        rows = super()._feature_rows(X, y, sample_weight, groups)
         self.classes_ = np.asarray(rows.target.classes)
         return rows
 
@@ -323,9 +327,14 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
         grid = as_grid("C", self.C, FIRST_TRIED)
         choice = choose_c(paths_of, splits, grid, auto=isinstance(self.C, str))
-        held_out = np.concatenate([codes[test] for _, test in splits])
-        temperature = fit_temperature(choice.decisions, held_out, choice.weights)
-        found: Fit = {"C_": choice.C, "temperature_": temperature}
+        rows = np.concatenate([test for _, test in splits])
+        temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
+        probabilities, sample = temperature.probabilities(choice.decisions), learned.sample
+        groups = None if sample.groups is None else sample.groups[rows]
+        held_out = HeldOutProbabilities(
+            probabilities, codes[rows], sample.weights.take(rows), groups
+        )
+        found: Fit = {"C_": choice.C, "temperature_": temperature, "_held_out": held_out}
         grid, scores = choice.results["param_C"], choice.results["mean_test_score"]
         if len(grid) > 1:
             found |= {"cv_results_": choice.results, "cv_correct_": choice.correct}
@@ -366,7 +375,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If no class had two samples, so that one could be held out.
+            If no class had two samples.
         """
         check_is_fitted(self)
         if self.predictor is not None or not isinstance(self.predictor_, Pipeline):

@@ -10,13 +10,15 @@ from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.folds import Split, folds_of
+from mercer._data.cross_validation import folds_of
+from mercer._data.folds import Split
+from mercer._data.resampling import left_out_together
 from mercer._data.weights import SampleWeights
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.calibration import residual_intervals
+from mercer._model_selection.intervals import group_masses, residual_intervals
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
-from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill
-from mercer._solvers.ridge import fit_ridge
+from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
+from mercer._solvers.ridge import fit_ridge, held_out_residuals
 from mercer._targets import response_deviation
 from mercer._two_stage.first_stage import Fit, LearnedGram
 from mercer._two_stage.two_stage import ExactRows, TwoStage
@@ -50,9 +52,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     cv : int, cross-validation generator, iterable or None, default=None
         Folds whose held-out samples choose alpha, and the kernel unless a learner is given: a
         number of them, shuffled with a fixed seed, a splitter, or pairs of training and held-out
-        samples, such as ``list(GroupKFold(5).split(X, y, groups))``. None for exact leave-one-out
-        errors, and for five folds where kernels are learned inside them. A `cv` that would choose
-        nothing is refused, as on Nyström features.
+        samples. None for exact leave-one-out errors, of samples or groups, and for five folds where
+        kernels are learned inside them. A `cv` that would choose nothing is refused, as on Nyström
+        features.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
@@ -193,7 +195,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return tags
 
     @with_callbacks
-    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Learn the kernel, choose alpha and fit the ridge regression.
 
         Parameters
@@ -207,6 +211,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             Weights of the samples: how much each matters. They multiply squared errors. A weight of
             zero leaves the sample out, and leave-one-out errors leave it out with all of its
             weight. None for a table that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Names of what samples belong to, such as patients or days: numbers or strings. Samples
+            of a group are left out together.
 
         Returns
         -------
@@ -220,12 +227,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             if the learned kernel is not positive semi-definite, or if `X` or `y` is refused by the
             learner, or a weight is negative.
         """
-        return self._fit_stages(X, y, sample_weight)
+        return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
         as_grid("alpha", self.alpha, ALPHA_GRID)
         y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
-        given, sample = self._samples(X, y, sample_weight)
+        given, sample = self._samples(X, y, sample_weight, groups)
         return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
 
     @available_if(lambda self: self.predictor is None)
@@ -273,7 +280,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
         def intervals(rows: Any) -> Array:
             predicted = np.asarray(self.predictor_.predict(rows))
-            return residual_intervals(predicted, self.cv_residuals_, coverage)
+            masses = getattr(self, "_residual_masses", None)
+            return residual_intervals(predicted, self.cv_residuals_, coverage, masses)
 
         return self._for_rows(X, intervals)
 
@@ -295,16 +303,24 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         deviation = response_deviation(targets, sample.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)
+        resampling = left_out_together(len(sample), sample.groups)
         if splits is not None or learned.learns_in_folds(nested):
             splits = folds_of(None, sample, sample) if splits is None else splits
             path = partial(_held_out, grid=grid)
             parts = learned.along_folds(path, splits, targets, nested=nested, n_jobs=self.n_jobs)
         else:
             if auto and len(sample) > _EIGENDECOMPOSED:
-                loo = losses_downhill(learned.gram, targets, grid, sample.weights)
+                loo = losses_downhill(
+                    learned.gram, targets, grid, sample.weights, resampling=resampling
+                )
             else:
                 loo = leave_one_out(
-                    learned.gram, targets, grid, extend=auto, weights=sample.weights
+                    learned.gram,
+                    targets,
+                    grid,
+                    extend=auto,
+                    weights=sample.weights,
+                    resampling=resampling,
                 )
             grid, parts = loo.alphas, [(targets - loo.predictions, sample.weights)]
         # From the most to the least regularized.
@@ -314,13 +330,20 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         )
         best = first_best(scores.mean(axis=0))
         warn_at_edge("alpha", grid, scores.mean(axis=0))
-        left_out = [weights.repeated(residuals[best]) for residuals, weights in parts]
-        residuals = np.concatenate(left_out) * deviation
-        return {
+        found: Fit = {
             "alpha_": float(grid[best]),
             "cv_results_": grid_results("alpha", grid, scores),
-            "cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals,
         }
+        left_out = [residuals[best] for residuals, _ in parts]
+        if sample.groups is None:
+            pairs = zip(left_out, (weights for _, weights in parts), strict=True)
+            left_out = [weights.repeated(residuals) for residuals, weights in pairs]
+        else:
+            held_out = [test for _, test in splits] if splits else [np.arange(len(sample))]
+            rows = np.concatenate(held_out)
+            found["_residual_masses"] = group_masses(sample.groups[rows], sample.weights.take(rows))
+        residuals = np.concatenate(left_out) * deviation
+        return {**found, "cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals}
 
 
 def _held_out(

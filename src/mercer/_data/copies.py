@@ -1,0 +1,94 @@
+"""Rows that are copies of one another, as in a table that was joined or oversampled."""
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+
+_ROUNDING = 1e-9
+"""Values of a column that differ by less than this fraction of the largest are equal."""
+
+
+def copies(X: Features, y: Array) -> Array | None:
+    """Numbers of rows, the same for copies; None where there are none, or rows are equal by chance.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,), or None
+
+    Notes
+    -----
+    Rows of a few categories are equal by chance, and new rows equal them as well: they are data.
+    A column tells copies from these if, copies set aside, most of its values occur once. Where a
+    column of X does, rows with equal features are copies, whatever their targets; where only the
+    target does, rows with equal features and targets. Of sparse tables, only targets tell copies.
+    O(n d log n) time.
+
+    Examples
+    --------
+    >>> copies(np.array([[0.1, 1.0], [0.7, 1.0], [0.5, 2.0], [0.1, 1.0]]), np.array([0, 1, 1, 0]))
+    array([0, 2, 1, 0])
+    >>> copies(np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 1, 0, 0])) is None
+    True
+    """
+    columns = y.reshape(len(y), -1)
+    if not sp.issparse(X):
+        unit = _ROUNDING * np.abs(X).max(axis=0, initial=0.0)
+        X = np.round(X / np.where(unit > 0.0, unit, 1.0))
+    numbers = _numbers(X, np.zeros(len(y)))
+    if numbers.max() + 1 == len(y):
+        return None
+    both = _numbers(X, y)
+    first = np.unique(both, return_index=True)[1]
+    if not sp.issparse(X) and any(_mostly_single(column) for column in X[first].T):
+        return numbers
+    copied = len(first) < len(y) and any(_mostly_single(column) for column in columns[first].T)
+    return both if copied else None
+
+
+def _numbers(X: Features, y: Array) -> Array:
+    """The same number for equal rows with equal targets."""
+    return np.asarray(np.unique(row_keys(X, y), return_inverse=True)[1])
+
+
+def _mostly_single(values: Array) -> bool:
+    """Whether more than half of some values differ from all others."""
+    counts = np.unique(values, return_counts=True)[1]
+    return bool(2 * np.sum(counts == 1) > len(values))
+
+
+def row_keys(X: Features, y: Array) -> Array:
+    """One sortable key for each sample, the same for equal features with equal targets.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    table = y.reshape(len(y), -1)
+    axis = None if table.shape[1] == 1 else 0
+    codes = np.unique(table, axis=axis, return_inverse=True)[1].reshape(-1, 1)
+    if not sp.issparse(X):
+        # Zeros of both signs are equal, but not their bytes.
+        rows = np.ascontiguousarray(np.column_stack([X, codes]), dtype=np.float64) + 0.0
+        return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    keys = np.empty(len(codes), dtype=object)
+    for i, (start, stop) in enumerate(pairwise(X.indptr)):
+        part = slice(start, stop)
+        columns = X.indices[part].astype(np.int64)
+        keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
+    return keys

@@ -1,0 +1,255 @@
+"""What parameters `cv` and `groups` stand for: folds, and which samples are left out together."""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils import check_array, check_consistent_length
+
+from mercer._data.folds import N_FOLDS, Split, splits_within
+from mercer._data.resampling import Resampling, Together, left_out_together, resampled
+from mercer._data.sample import Sample
+from mercer._typing import Array
+from mercer._validation import warn
+
+
+def group_codes(groups: Any, n_samples: int) -> Array | None:
+    """Numbers of groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,), or None
+        What names the groups: numbers or strings.
+    n_samples : int
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as samples, if a name is missing, or if there is one group.
+
+    Examples
+    --------
+    >>> group_codes(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    groups = check_array(groups, dtype=None, ensure_2d=False, input_name="groups")
+    check_consistent_length(np.empty((n_samples, 0)), groups)
+    if groups.ndim != 1:
+        raise ValueError(f"groups must have one dimension; got an array of {groups.ndim}.")
+    if groups.dtype == object and any(name is None for name in groups):
+        raise ValueError("Input groups contains None.")
+    found, codes = np.unique(groups, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(
+            f"groups holds one group, {found[0]!r}, while at least 2 are required: a group is "
+            "predicted from the others."
+        )
+    return np.asarray(codes)
+
+
+def check_folds(cv: Any) -> None:
+    """Refuse what stands for no folds, and leave an iterator as it is.
+
+    Parameters
+    ----------
+    cv : object
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number from two on, splitter, iterable or None.
+
+    Examples
+    --------
+    >>> check_folds(5)
+    """
+    if isinstance(cv, Integral):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds; got cv={cv}.")
+    elif cv is not None and (isinstance(cv, str) or not isinstance(cv, Iterable)):
+        check_cv(cv)
+
+
+def resampling_of(
+    cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
+) -> Resampling:
+    """Which samples are left out together, by a parameter `cv` and by groups.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+        None to leave out one sample, or one group, at a time; see :func:`folds_of`.
+    sample, given, codes
+        See :func:`folds_of`.
+
+    Warns
+    -----
+    UserWarning
+        If all samples of a class are left out together.
+    """
+    if cv is None:
+        found = left_out_together(len(sample), sample.groups)
+    else:
+        found = resampled(folds_of(cv, sample, given, codes), len(sample), sample.groups)
+    if codes is not None and given.groups is not None and isinstance(found, Together):
+        _check_classes(found, codes)
+    return found
+
+
+def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
+    """Warn of classes of which nothing is known where a group is left out."""
+    sizes = np.bincount(codes)
+    for removed, _ in resampling.parts:
+        inside = np.bincount(codes[removed], minlength=len(sizes))
+        if np.any((inside == sizes) & (sizes > 1)):
+            warn(
+                "All samples of a class are in one group, so that nothing is known of the class "
+                "where the group is left out: scores are too low."
+            )
+            return
+
+
+def folds_of(
+    cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
+) -> list[Split]:
+    """Return the folds that a parameter `cv` stands for.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+        A number of folds takes rows in a random order, always the same. None for five, or as many
+        as there are samples, or samples of the largest class.
+    sample, given : Sample
+        The samples of positive weight, and all samples, to which folds that are listed refer.
+    codes : ndarray of int of shape (n_samples,), default=None
+        Classes, by which folds are stratified for a number.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Training and held-out samples.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer samples, or in the largest class fewer, than folds, or `cv` stands for no
+        folds.
+    IndexError
+        If a listed fold holds a row that is not there.
+
+    Warns
+    -----
+    UserWarning
+        If the smallest class has fewer samples than there are folds.
+    """
+    if cv is not None and not isinstance(cv, Integral):
+        listed = _listed_folds(cv, given)
+        return listed if sample.kept is None else splits_within(listed, sample.kept, len(given))
+    n = len(sample)
+    if sample.groups is not None:
+        return _group_folds(N_FOLDS if cv is None else int(cv), sample, codes, given=cv is not None)
+    largest = n if codes is None else int(np.bincount(codes).max())
+    n_folds = max(2, min(N_FOLDS, largest)) if cv is None else int(cv)
+    _check_number_of_folds(n_folds, n, codes)
+    kind = KFold if codes is None else StratifiedKFold
+    with catch_warnings():
+        # The class is named by a warning of this package.
+        simplefilter("ignore", UserWarning)
+        # In the order of a table that is sorted by its target, folds would train on other values
+        # than they hold out.
+        return list(kind(n_folds, shuffle=True, random_state=0).split(np.zeros(n), codes))
+
+
+def _group_folds(
+    n_folds: int, sample: Sample, codes: NDArray[np.intp] | None, *, given: bool
+) -> list[Split]:
+    """Folds of whole groups, of a number that may be too large where it was not given."""
+    assert sample.groups is not None
+    n_groups = len(np.unique(sample.groups))
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
+    if given and n_folds > n_groups:
+        raise ValueError(f"cv={n_folds} folds need as many groups; there are {n_groups}.")
+    whole = Together(len(sample), sample.groups)
+    return whole.folds(min(n_folds, n_groups), codes, 0)
+
+
+def folds_of_classes(
+    cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp], *, score: bool
+) -> list[Split]:
+    """Return folds that train on several classes each, as machines need.
+
+    Parameters
+    ----------
+    cv, sample, given, codes
+        See :func:`folds_of`.
+    score : bool
+        Whether a penalty is chosen in the folds. If not, they only calibrate probabilities: they
+        need not hold out every class, are fewer for few samples, and none where no class has two.
+
+    Raises
+    ------
+    ValueError
+        If a penalty is to be chosen, and no fold trains on several classes.
+    """
+    number = cv is None or isinstance(cv, Integral)
+    if number and not score:
+        cv = min(N_FOLDS if cv is None else int(cv), int(np.bincount(codes).max()))
+        if cv < 2:
+            return []
+    with catch_warnings():
+        if not score:
+            simplefilter("ignore", UserWarning)
+        splits = folds_of(cv, sample, given, codes)
+    found = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
+    if score and not found:
+        raise ValueError(f"With cv={cv!r}, no fold trains on more than one class.")
+    return found
+
+
+def _listed_folds(cv: Any, given: Sample) -> list[Split]:
+    """Return the folds of a generator or an iterable, as indices."""
+    rows = np.arange(len(given))
+    found = list(cv.split(given.X, given.y, given.groups) if hasattr(cv, "split") else cv)
+    if not all(hasattr(split, "__len__") and len(split) == 2 for split in found):
+        raise ValueError(
+            "cv lists what is no pair of training and held-out samples, such as those of a "
+            "splitter: cv=list(KFold(5).split(X, y))."
+        )
+    found = [(rows[train], rows[test]) for train, test in found]
+    if not found or not all(len(part) for split in found for part in split):
+        raise ValueError("Each fold of cv must train on some samples and hold out some.")
+    if any(np.intersect1d(train, test).size for train, test in found):
+        raise ValueError("A fold of cv trains on samples that it holds out.")
+    return found
+
+
+def _check_number_of_folds(
+    n_folds: int, n_samples: int, codes: NDArray[np.intp] | None = None
+) -> None:
+    """Refuse a number of folds that the samples cannot be split into, and warn of small classes."""
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
+    if n_folds > n_samples:
+        raise ValueError(f"cv={n_folds} folds need as many samples; there are {n_samples}.")
+    if codes is None:
+        return
+    sizes = np.bincount(codes)
+    if n_folds > sizes.max():
+        raise ValueError(
+            f"cv={n_folds} folds need a class of as many samples, and the largest class has "
+            f"{sizes.max()}: pass cv={sizes.max()} or less."
+        )
+    if n_folds > sizes.min():
+        few = sizes.min()
+        advice = f"pass cv={few}" if few > 1 else "give it more samples, or leave it out"
+        warn(
+            f"The smallest class has {few} {'samples' if few > 1 else 'sample'}, less than the "
+            f"cv={n_folds} folds, so that some folds hold out none of it: {advice}."
+        )

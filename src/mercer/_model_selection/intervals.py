@@ -1,0 +1,187 @@
+"""Prediction intervals, from residuals of samples that had no part in their predictions."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._data.weights import SampleWeights
+from mercer._typing import Array
+
+
+def interval_rows(
+    groups: Array | None, weights: SampleWeights
+) -> tuple[NDArray[np.intp], Array | None]:
+    """Samples whose left-out errors bound intervals, and how much each of them counts.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_samples,), or None
+    weights : SampleWeights
+
+    Returns
+    -------
+    rows : ndarray of int of shape (n_samples,)
+        Samples in proportion to their weights; all of them where there are groups.
+    masses : ndarray of shape (n_samples,), or None
+        See :func:`group_masses`; None where there are no groups.
+    """
+    if groups is None:
+        return weights.proportional_rows(), None
+    return np.arange(len(weights)), group_masses(groups, weights)
+
+
+def group_masses(groups: Array, weights: SampleWeights) -> Array:
+    """How much left-out errors of samples count where it is groups that are exchangeable.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_samples,)
+    weights : SampleWeights
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        One over one more than the number of groups for each, divided among its samples by their
+        weights.
+
+    References
+    ----------
+    Lee, Barber, Willett (2023), Distribution-free inference with hierarchical data,
+    arXiv 2306.06342, section 3.
+
+    Examples
+    --------
+    >>> from mercer._data.weights import UnitWeights
+    >>> group_masses(np.array([0, 0, 1]), UnitWeights(3)).round(3)
+    array([0.167, 0.167, 0.333])
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    totals = np.bincount(codes, weights.values)
+    return np.asarray(weights.values / totals[codes] / (len(totals) + 1.0))
+
+
+def upper_quantiles(values: Array, coverage: float, masses: Array | None = None) -> Array:
+    """The least values that as much as the coverage of all values does not exceed, of each row.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_samples)
+    coverage : float
+        Between zero and one.
+    masses : ndarray of shape (n_samples,), default=None
+        How much each value counts, with a sum below one: what is missing is infinite. Equal ones,
+        of one over one more than their number, if None.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Infinite where there are too few values for the coverage.
+
+    Examples
+    --------
+    >>> upper_quantiles(np.array([[3.0, 1.0, 2.0]]), 0.5)
+    array([2.])
+    >>> upper_quantiles(np.array([[3.0, 1.0, 2.0]]), 0.5, np.array([0.6, 0.1, 0.1]))
+    array([3.])
+    """
+    n = values.shape[-1]
+    if masses is None:
+        rank = _rank(n, coverage)
+        if rank > n:
+            return np.full(len(values), np.inf)
+        return np.asarray(np.partition(values, rank - 1, axis=1)[:, rank - 1])
+    order = np.argsort(values, axis=1)
+    below = np.cumsum(masses[order], axis=1)
+    # Rounding must not turn a whole number of groups into the next one.
+    position = np.sum(below < coverage - 1e-9, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    ordered = np.column_stack([ordered, np.full(len(values), np.inf)])
+    return np.asarray(ordered[np.arange(len(values)), position])
+
+
+def jackknife_plus(
+    left_out: Array, residuals: Array, coverage: float, masses: Array | None = None
+) -> Array:
+    """Prediction intervals from predictions without each training sample.
+
+    Parameters
+    ----------
+    left_out : ndarray of shape (n_rows, n_samples)
+        Predictions for new samples by the models without each training sample.
+    residuals : ndarray of shape (n_samples,) or (n_rows, n_samples)
+        Absolute leave-one-out residuals.
+    coverage : float
+        Between zero and one.
+    masses : ndarray of shape (n_samples,), default=None
+        See :func:`upper_quantiles`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2)
+        Lower and upper ends; infinite where there are too few samples for the coverage.
+
+    Notes
+    -----
+    If training and new samples are exchangeable, and each left-out model was fitted without its
+    sample in every respect, the interval holds the response with a probability of at least
+    2 coverage - 1, and of about the coverage in practice.
+
+    References
+    ----------
+    Barber, Candes, Ramdas, Tibshirani (2021), Predictive inference with the jackknife+, Annals of
+    Statistics 49.
+
+    Examples
+    --------
+    >>> jackknife_plus(np.zeros((1, 9)), np.arange(1.0, 10.0), 0.9)
+    array([[-9.,  9.]])
+    """
+    upper = upper_quantiles(left_out + residuals, coverage, masses)
+    lower = -upper_quantiles(residuals - left_out, coverage, masses)
+    return np.column_stack([lower, upper])
+
+
+def residual_intervals(
+    predictions: Array, residuals: Array, coverage: float, masses: Array | None = None
+) -> Array:
+    """Prediction intervals of one width, from residuals of held-out samples.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+    residuals : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Of samples that had no part in their prediction.
+    coverage : float
+        Between zero and one.
+    masses : ndarray of shape (n_samples,), default=None
+        See :func:`upper_quantiles`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
+        Lower and upper ends; infinite where there are too few samples for the coverage.
+
+    Examples
+    --------
+    >>> residual_intervals(np.zeros(1), np.arange(1.0, 10.0), 0.9)
+    array([[-9.,  9.]])
+    """
+    columns = np.abs(residuals).reshape(len(residuals), -1).T
+    width = upper_quantiles(columns, coverage, masses).reshape(residuals.shape[1:])
+    return np.stack([predictions - width, predictions + width], axis=-1)
+
+
+def least_number(coverage: float) -> int:
+    """The least number of samples for which quantiles of a coverage are finite.
+
+    Examples
+    --------
+    >>> least_number(0.9)
+    9
+    """
+    return int(np.ceil(coverage / (1.0 - coverage) - 1e-9))
+
+
+def _rank(n_samples: int, coverage: float) -> int:
+    """Rank of the residual that bounds an interval, one more than there are if none does."""
+    # Rounding must not turn a whole number of samples into the next one.
+    return int(np.ceil(coverage * (n_samples + 1) - 1e-9))

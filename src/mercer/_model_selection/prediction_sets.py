@@ -1,0 +1,178 @@
+"""Sets of classes that hold the true one with a given probability, from held-out probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.weights import SampleWeights
+from mercer._model_selection.intervals import interval_rows, least_number, upper_quantiles
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, check_choice, check_coverage, warn
+
+
+@dataclass(frozen=True)
+class HeldOutProbabilities:
+    """Probabilities of classes, of samples that had no part in them.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+    codes : ndarray of int of shape (n_samples,)
+        The true classes.
+    weights : SampleWeights
+    groups : ndarray of int of shape (n_samples,), or None
+        What samples belong to; None where each sample is exchangeable with new ones.
+    """
+
+    probabilities: Array
+    codes: NDArray[np.intp]
+    weights: SampleWeights
+    groups: Array | None = None
+
+    def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
+        """Largest scores of the classes that a set holds, shape (n_classes,).
+
+        Parameters
+        ----------
+        coverage : float
+        score : {"least_ambiguous", "adaptive"}
+        by_class : bool
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Infinite where there are too few samples for the coverage.
+        """
+        n_classes = self.probabilities.shape[1]
+        scores = nonconformity(self.probabilities, score)
+        scores = scores[np.arange(len(scores)), self.codes]
+        if not by_class:
+            return np.full(n_classes, self._quantile(scores, np.arange(len(scores)), coverage))
+        members = [np.flatnonzero(self.codes == k) for k in range(n_classes)]
+        return np.array([self._quantile(scores, rows, coverage) for rows in members])
+
+    def _quantile(self, scores: Array, rows: NDArray[np.intp], coverage: float) -> float:
+        if not rows.size:
+            return float(np.inf)
+        groups = None if self.groups is None else self.groups[rows]
+        drawn, masses = interval_rows(groups, self.weights.take(rows))
+        return float(upper_quantiles(scores[None, rows[drawn]], coverage, masses)[0])
+
+
+def nonconformity(probabilities: Array, score: str) -> Array:
+    """How little each class agrees with the probabilities of a sample.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+    score : {"least_ambiguous", "adaptive"}
+        One less the probability; or the total probability of more probable classes, and half of
+        the class's own.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    Examples
+    --------
+    >>> nonconformity(np.array([[0.6, 0.3, 0.1]]), "adaptive").round(2)
+    array([[0.3 , 0.75, 0.95]])
+    """
+    if score == "least_ambiguous":
+        return 1.0 - probabilities
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    ordered = np.take_along_axis(probabilities, order, axis=1)
+    found = np.empty_like(probabilities)
+    np.put_along_axis(found, order, np.cumsum(ordered, axis=1) - 0.5 * ordered, axis=1)
+    return found
+
+
+class PredictionSetMixin:
+    """Prediction sets of classifiers that keep probabilities of samples held out of their fit."""
+
+    classes_: NDArray[Any]
+    _held_out: HeldOutProbabilities
+
+    def predict_set(
+        self,
+        X: Features,
+        coverage: float = 0.9,
+        by_class: bool = False,
+        *,
+        score: str = "least_ambiguous",
+    ) -> NDArray[np.bool_]:
+        """Sets of classes that hold the true one with about a given probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, between zero and one.
+        by_class : bool, default=False
+            Whether the probability is about the coverage among the samples of each class, and not
+            only over all.
+        score : {"least_ambiguous", "adaptive"}, default="least_ambiguous"
+            The least ambiguous sets hold all classes above some probability, and are the smallest
+            on average [1]_. They may be empty, where no class is probable enough. Adaptive sets
+            hold the most probable classes up to some total probability, and are larger for samples
+            that are harder to classify [2]_.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Whether the set holds each of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between zero and one, or the fit left no held-out probabilities.
+
+        Warns
+        -----
+        UserWarning
+            If sets are empty, or hold all classes because there are too few samples, or groups, for
+            the coverage.
+
+        Notes
+        -----
+        Thresholds are quantiles of the scores of training samples, by probabilities in which their
+        own labels had no part. Where groups were given to `fit`, these are quantiles over groups,
+        for samples of new groups.
+
+        References
+        ----------
+        .. [1] M. Sadinle, J. Lei, L. Wasserman (2019). Least ambiguous set-valued classifiers with
+           bounded error levels. JASA 114.
+        .. [2] Y. Romano, M. Sesia, E. J. Candes (2020). Classification with valid and adaptive
+           coverage. NeurIPS.
+        """
+        check_coverage(coverage)
+        check_bool("by_class", by_class)
+        check_choice("score", score, ("least_ambiguous", "adaptive"))
+        check_is_fitted(self)
+        if not hasattr(self, "_held_out"):
+            raise ValueError(
+                "Prediction sets need probabilities of held-out samples, which this fit has not "
+                "left: it has a predictor or a loss of its own, several labels, or too few samples."
+            )
+        thresholds = self._held_out.thresholds(coverage, score, by_class=by_class)
+        for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:
+            needed = "groups" if self._held_out.groups is not None else "training samples"
+            warn(
+                f"Every set holds the class {label!r}, because a coverage of {coverage:g} by class "
+                f"takes {least_number(coverage)} {needed} of it."
+            )
+        probabilities = self.predict_proba(X)  # type: ignore[attr-defined]
+        found = nonconformity(probabilities, score) <= thresholds
+        empty = int(np.sum(~found.any(axis=1)))
+        if empty:
+            warn(
+                f"{empty} of {len(found)} sets are empty: no class is probable enough. "
+                "score='adaptive' and a higher coverage give fewer empty sets."
+            )
+        return np.asarray(found)

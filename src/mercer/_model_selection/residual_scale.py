@@ -1,0 +1,141 @@
+"""Sizes of residuals as a function of the sample: how uncertain a prediction is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._data.resampling import Resampling
+from mercer._data.sample import EncodedTarget, TargetEncoding, encode_target
+from mercer._data.weights import SampleWeights
+from mercer._gram.dense import UnitScale, unit_gram, unit_rows
+from mercer._gram.samples import spread_rows
+from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.held_out import WIDTH_MULTIPLES, best_in_order, clearly_best
+from mercer._model_selection.intervals import interval_rows, upper_quantiles
+from mercer._solvers.left_out import leave_one_out
+from mercer._solvers.ridge import Ridge, fit_ridge
+from mercer._typing import Array, Features
+from mercer.kernels import Gaussian
+from mercer.kernels._kernel import Kernel
+
+_WIDTH_SAMPLES = 160
+"""Widths are compared on at most this many samples."""
+
+_LEAST_SIZE = 0.1
+"""Smaller residuals, as fractions of their median size, count as this one: how close to zero one
+lies by chance says nothing of its scale."""
+
+
+@dataclass(frozen=True)
+class ResidualScale:
+    """A positive function of samples, to which the sizes of their residuals are proportional.
+
+    Attributes
+    ----------
+    table : int
+        Index of the table that it is a function of.
+    left_out : ndarray of shape (n_samples,)
+        Its values at the training samples, learned without each of them.
+    kernel : Kernel
+    unit : UnitScale
+    ridge : Ridge
+        Of the logarithms of sizes.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    encoding : TargetEncoding
+        Of the logarithms.
+    """
+
+    table: int
+    left_out: Array
+    kernel: Kernel
+    unit: UnitScale
+    ridge: Ridge
+    X: Features
+    encoding: TargetEncoding
+
+    def of(self, X: Features) -> Array:
+        """Values at new samples, within the range of those at training samples, shape (n_rows,)."""
+        values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
+        found = np.exp(self.encoding.decode(values)[:, 0])
+        return np.clip(found, self.left_out.min(), self.left_out.max())
+
+
+@serial_algebra()
+def learn_scale(
+    tables: Sequence[Features],
+    residuals: Array,
+    coverage: float,
+    weights: SampleWeights,
+    resampling: Resampling,
+) -> ResidualScale | None:
+    """Learn the scale of residuals by ridge regression of the logarithms of their sizes.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray or sparse matrix of shape (n_samples, n_features)
+        What the scale may be a function of.
+    residuals : ndarray of shape (n_samples,)
+        Of samples that had no part in their predictions.
+    coverage : float
+        Of the intervals whose width the scale is to bound.
+    weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
+
+    Returns
+    -------
+    ResidualScale or None
+        None unless the interval score of left-out samples is lower than with a constant scale, by
+        more than two standard errors.
+
+    Notes
+    -----
+    Gaussian kernels of one width for each table. One eigendecomposition, and O(n^2) memory.
+
+    The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest, on
+    average, for the half-width that has the coverage for samples like this one.
+
+    References
+    ----------
+    .. [1] T. Gneiting, A. E. Raftery (2007). Strictly proper scoring rules, prediction, and
+       estimation. JASA 102, section 6.2.
+    """
+    rows, masses = interval_rows(resampling.groups, weights)
+    sizes = np.abs(residuals)
+    median = float(np.median(sizes[rows]))
+    if not median > 0.0:
+        return None
+    logs = np.log(np.maximum(sizes, _LEAST_SIZE * median))
+    target = encode_target(logs, classification=False, weights=weights, resampling=resampling)
+    scales = [_fitted(index, X, target) for index, X in enumerate(tables)]
+
+    def scores(scale: Array) -> Array:
+        width = scale * upper_quantiles((sizes / scale)[None], coverage, masses)[0]
+        return np.asarray(width + np.maximum(sizes - width, 0.0) / (1.0 - coverage))
+
+    sizes = sizes[rows]
+    losses = np.array(
+        [scores(scale) for scale in (np.ones(len(sizes)), *(s.left_out[rows] for s in scales))]
+    )
+    if masses is not None:
+        losses *= masses / masses.mean()
+    if not np.isfinite(losses).all():
+        return None
+    best = clearly_best(losses, n_errors=2.0)
+    return scales[best - 1] if best else None
+
+
+def _fitted(index: int, X: Features, target: EncodedTarget) -> ResidualScale:
+    """The scale as a function of one table."""
+    bound = Gaussian("median").bind(X)
+    kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
+    rows, start = spread_rows(X, target.values, _WIDTH_SAMPLES), WIDTH_MULTIPLES.index(1.0)
+    part = target.take(rows)
+    best, _ = best_in_order(kernels, X[rows], part.values, start, part.resampling)
+    gram, unit = unit_gram(kernels[best], X, target.weights.given)
+    fit = leave_one_out(gram, target.values, weights=target.weights, resampling=target.resampling)
+    ridge = fit_ridge(gram, target.values, fit.alpha, target.weights)
+    left_out = np.exp(target.decode(fit.best_predictions)[:, 0])
+    return ResidualScale(index, left_out, kernels[best], unit, ridge, X, target.encoding)

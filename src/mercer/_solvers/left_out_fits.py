@@ -1,0 +1,202 @@
+"""Kernel ridge regression without each sample, or group of samples, at one penalty."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dtrtri
+
+from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._gram.dense import inverted
+from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
+from mercer._typing import Array
+
+
+def left_out_residuals(
+    gram: Array,
+    targets: Array,
+    alpha: float,
+    weights: SampleWeights | Array | None = None,
+    resampling: Resampling | None = None,
+) -> Array:
+    """Residual of each sample under ridge regression on samples it is not left out with.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix.
+    targets : ndarray of shape (n_samples, n_outputs)
+    alpha : float
+        Penalty, positive. It is raised above the rounding errors of the Gram matrix.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+        NaN for samples that are never left out.
+
+    Raises
+    ------
+    ValueError
+        If the Gram matrix has a negative eigenvalue.
+
+    Notes
+    -----
+    One Cholesky factorization and the inverse of the factor; the squared norms of its columns are
+    the diagonal of the inverse. That takes about a tenth of the time of an eigendecomposition.
+    Samples that are left out together take the block of the inverse among them, and a system of
+    their number; where they are more than half of all, the fit to the others.
+
+    Examples
+    --------
+    >>> targets = np.array([[0.0], [0.0], [3.0]])
+    >>> left_out_residuals(np.zeros((3, 3)), targets, 1.0).round(12)
+    array([[-1.5],
+           [-1.5],
+           [ 3. ]])
+    """
+    weights = as_weights(weights, len(gram))
+    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
+    scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
+    inverse_factor, _ = dtrtri(factor, lower=1, overwrite_c=1)
+    if resampling.one_at_a_time:
+        diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+        return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
+
+    def of_part(removed: NDArray[np.intp]) -> Array:
+        if 2 * len(removed) > len(gram):
+            return refitted_residuals(gram, targets, removed, np.array([alpha]), weights)[0]
+        columns = inverse_factor[:, removed]
+        return _left_out_together(columns.T @ columns, scaled[removed], removed, alpha, weights)
+
+    return resampling.assembled(of_part)
+
+
+@dataclass(frozen=True)
+class LeftOutFits:
+    """The fits without each of the training samples, in closed form.
+
+    Attributes
+    ----------
+    ridge : Ridge
+        The fit to all samples.
+    inverse : ndarray of shape (n_samples, n_samples)
+        Of the Gram matrix, scaled by the roots of the weights, plus the penalty, and one more
+        penalty on constants: predictions do not depend on it, and leverages keep their digits.
+    weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
+    """
+
+    ridge: Ridge
+    inverse: Array
+    weights: SampleWeights
+    resampling: Resampling
+
+    @property
+    def residuals(self) -> Array:
+        """Residual of each sample under the fit to all others, shape (n_samples, n_outputs)."""
+        diagonal = np.diag(self.inverse)
+        return _left_out(diagonal, self.ridge.dual_coef_, self.ridge.alpha, self.weights)
+
+    def _without(self, removed: NDArray[np.intp]) -> Array:
+        """Residuals of samples that are left out together, shape (n_removed, n_outputs)."""
+        dual = self.ridge.dual_coef_[removed] / self.weights.take(removed).roots[:, None]
+        block = self.inverse[np.ix_(removed, removed)]
+        return _left_out_together(block, dual, removed, self.ridge.alpha, self.weights)
+
+    def predict(self, rows: Array, output: int = 0) -> Array:
+        """Predictions of one output by the fits without each training sample.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            Kernel between new samples and the training samples, centered.
+        output : int, default=0
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+            Column i: without sample i. The mean of all samples is subtracted.
+
+        Notes
+        -----
+        A linear smoother that is fitted without sample i predicts what the whole fit would if the
+        target of i were the prediction without it. Its predictions therefore change by the
+        derivative in that target times the leave-one-out residual, and without several samples by
+        the sum of these products. Where more than half of the samples are left out together, as
+        all that follow, the predictions are those of the whole fit.
+        """
+        roots = self.weights.roots
+        derivatives = ((rows * roots) @ self.inverse) * roots
+        derivatives += self.weights.values / self.weights.total
+        whole = rows @ self.ridge.dual_coef_[:, [output]]
+        if self.resampling.one_at_a_time:
+            return np.asarray(whole - derivatives * self.residuals[:, output])
+
+        def of_part(removed: NDArray[np.intp]) -> Array:
+            few = 2 * len(removed) <= len(roots)
+            change = derivatives[:, removed] @ self._without(removed)[:, [output]] if few else 0.0
+            return np.repeat((whole - change)[:, :, None], len(removed), axis=1)
+
+        return self.resampling.assembled(of_part)[:, :, 0]
+
+
+def left_out_fits(
+    gram: Array,
+    ridge: Ridge,
+    weights: SampleWeights | Array | None,
+    resampling: Resampling | None = None,
+) -> LeftOutFits:
+    """The fits without each of the training samples of a ridge regression.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        The centered Gram matrix that it was fitted to.
+    ridge : Ridge
+    weights : SampleWeights or ndarray of shape (n_samples,), or None
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
+    """
+    weights = as_weights(weights, len(gram))
+    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
+    return LeftOutFits(ridge, inverted(factor), weights, resampling)
+
+
+def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights) -> Array:
+    """Residuals of the fits without each sample, from the diagonal of the inverse.
+
+    With the inverse G of the system with a penalty on constants, its part E on vectors without
+    mean, and the dual coefficients c, residuals of the fit to all samples are alpha c_i / w_i and
+    leverages 1 - alpha E_ii.
+    """
+    remaining = diagonal - weights.values / (weights.total * (1.0 + alpha))
+    return np.asarray(dual / (weights.values * remaining)[:, None])
+
+
+def _left_out_together(
+    block: Array, scaled: Array, removed: NDArray[np.intp], alpha: float, weights: SampleWeights
+) -> Array:
+    """Residuals of samples that are left out together; see :func:`_left_out`.
+
+    Parameters
+    ----------
+    block : ndarray of shape (n_removed, n_removed)
+        Of the inverse of the system, among these samples.
+    scaled : ndarray of shape (n_removed, n_outputs)
+        Dual coefficients over the roots of the weights.
+    removed : ndarray of int of shape (n_removed,)
+    alpha : float
+    weights : SampleWeights
+        Of all samples.
+    """
+    roots = weights.take(removed).roots
+    remaining = block - np.outer(roots, roots) / (weights.total * (1.0 + alpha))
+    return np.asarray(np.linalg.solve(remaining, scaled) / roots[:, None])

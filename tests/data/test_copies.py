@@ -1,0 +1,72 @@
+"""Copies of rows are found; equal rows of categories are data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from mercer._data.copies import copies
+
+
+def table(n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and one category, and responses."""
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.normal(size=(n, 2)), rng.integers(0, 3, n)]), rng.normal(size=n)
+
+
+def joined(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.concatenate([X, X[rows]]), np.concatenate([y, y[rows]])
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
+def test_copies_have_one_number(factor: float) -> None:
+    X, y = joined(*table(), rows=np.arange(15))
+    X[40:] *= 1.0 + 1e-14
+    found = copies(factor * X, y)
+    assert found is not None
+    assert_array_equal(found[40:], found[:15])
+    assert len(np.unique(found)) == 40
+
+
+def test_features_tell_copies_whatever_the_target() -> None:
+    X, y = table()
+    found = copies(np.concatenate([X, X[:10]]), np.concatenate([y, y[:10] + 1.0]))
+    assert found is not None
+    assert_array_equal(found[:10], found[40:])
+
+
+def test_rows_that_differ_have_no_copies() -> None:
+    assert copies(*table()) is None
+
+
+@pytest.mark.parametrize("n", [60, 3000])
+def test_equal_rows_of_categories_are_data(n: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(n, 4)).astype(float)
+    assert len(np.unique(X, axis=0)) < n
+    assert copies(X, rng.integers(0, 2, n)) is None
+    assert copies(X, rng.normal(size=n)) is None
+    # A category that another one determines.
+    assert copies(np.column_stack([X[:, 0], X[:, 0] > 1]), rng.integers(0, 2, n)) is None
+
+
+def test_responses_tell_copies_of_rows_of_categories() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(30, 4)).astype(float), rng.normal(size=30)
+    found = copies(*joined(X, y, np.arange(10)))
+    assert found is not None
+    assert_array_equal(found[30:], found[:10])
+    assert len(np.unique(found)) == 30
+
+
+def test_repeated_measurements_of_designed_values_are_data() -> None:
+    doses = np.repeat(np.arange(5.0), 8)[:, None]
+    assert copies(doses, np.random.default_rng(0).normal(size=40)) is None
+
+
+def test_sparse_tables() -> None:
+    X, y = joined(*table(), rows=np.arange(15))
+    found = copies(sp.csr_array(X), y)
+    assert found is not None
+    assert_array_equal(found[40:], found[:15])
+    assert copies(sp.csr_array(X), np.zeros(55)) is None

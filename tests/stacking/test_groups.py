@@ -1,0 +1,202 @@
+"""Stacks leave out samples of a group together, or what a splitter holds out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    TimeSeriesSplit,
+)
+from stacking_cases import ESTIMATORS, problem, target_for
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer.kernels import Gaussian, Laplacian
+
+CANDIDATES = [Gaussian("median"), Laplacian("median")]
+
+
+def effects(n_groups: int, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Responses that depend on the first feature, and on a group that the others tell."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), n_rows)
+    marks, levels = rng.normal(size=(n_groups, 3)), rng.normal(size=n_groups)
+    X = np.column_stack([rng.normal(size=groups.size), marks[groups]])
+    X[:, 1:] += 0.02 * rng.normal(size=(groups.size, 3))
+    return X, X[:, 0] + levels[groups] + 0.3 * rng.normal(size=groups.size), groups
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_scores_are_those_of_new_groups(estimator: Any) -> None:
+    found, truth, alone = [], [], []
+    for seed in range(4):
+        X, y, groups = effects(16, 8, seed)
+        new, expected, _ = effects(200, 2, 100 + seed)
+        y, expected = (
+            (y, expected) if estimator is KernelStackingRegressor else (y > 0, expected > 0)
+        )
+        model = estimator(CANDIDATES).fit(X, y, groups=groups)
+        found.append(model.loo_score_)
+        truth.append(model.score(new, expected))
+        alone.append(estimator(CANDIDATES).fit(X, y).loo_score_)
+    spread = np.std(np.subtract(found, truth), ddof=1) / 2.0
+    assert abs(np.mean(found) - np.mean(truth)) < 3.0 * spread
+    assert np.mean(alone) > np.mean(truth) + 0.1
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_labels_of_a_group_do_not_move_its_own_predictions(estimator: Any) -> None:
+    X, y, groups = effects(12, 5, 0)
+    y = y if estimator is KernelStackingRegressor else (y > 0).astype(int)
+    model = estimator(CANDIDATES).fit(X, y, groups=groups)
+    changed = np.array(y)
+    inside = groups == 3
+    changed[inside] = (
+        changed[inside][::-1] if estimator is KernelStackingRegressor else 1 - y[inside]
+    )
+    again = estimator(CANDIDATES).fit(X, changed, groups=groups)
+    if estimator is KernelStackingRegressor:
+        # Means and deviations of all responses stay.
+        assert_allclose(again.loo_predictions_[inside], model.loo_predictions_[inside], atol=1e-6)
+    else:
+        # The frequencies of the classes are those of all samples.
+        before, after = (np.log(m.loo_predictions_[inside, 1]) for m in (model, again))
+        shift = np.log(changed.mean() / y.mean())
+        assert np.abs(after - before).max() < 2.0 * abs(shift) + 1e-6
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_groups_of_one_are_no_groups(estimator: Any) -> None:
+    X, y = problem(40)
+    y = target_for(estimator, y)
+    plain = estimator(CANDIDATES).fit(X, y)
+    names = np.array([f"row {i}" for i in range(40)])
+    assert_array_equal(
+        estimator(CANDIDATES).fit(X, y, groups=names).loo_predictions_, plain.loo_predictions_
+    )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_names_and_order_of_groups_do_not_matter(estimator: Any) -> None:
+    X, y, groups = effects(8, 6, 1)
+    y = y if estimator is KernelStackingRegressor else y > 0
+    found = estimator(CANDIDATES).fit(X, y, groups=groups)
+    named = estimator(CANDIDATES).fit(X, y, groups=np.array(list("abcdefgh"))[groups])
+    assert_array_equal(found.predict(X), named.predict(X))
+    assert found.loo_score_ == named.loo_score_
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("cv", "n_uncovered"),
+    [
+        (3, 0),
+        (KFold(4), 0),
+        (TimeSeriesSplit(3, gap=2), 12),
+        (PredefinedSplit(np.where(np.arange(45) < 20, -1, np.arange(45) % 4)), 20),
+        (RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), 0),
+        (list(KFold(3).split(np.empty((45, 0)))), 0),
+    ],
+)
+def test_folds_of_a_splitter_score_what_they_hold_out(
+    estimator: Any, cv: Any, n_uncovered: int
+) -> None:
+    X, y = problem(45)
+    model = estimator(CANDIDATES, cv=cv).fit(X, target_for(estimator, y))
+    missing = np.isnan(model.loo_predictions_).reshape(45, -1).any(axis=1)
+    assert missing.sum() == n_uncovered
+    assert np.isfinite(model.loo_score_)
+    assert np.isfinite(model.predict(X) if estimator is KernelStackingRegressor else 0.0).all()
+
+
+def test_errors_of_candidates_are_those_of_the_folds() -> None:
+    X, y = problem(40)
+    folds = list(TimeSeriesSplit(4).split(X))
+    model = KernelStackingRegressor([Gaussian(2.0)], cv=TimeSeriesSplit(4)).fit(X, y)
+    [found] = model.candidates_
+    gram = Gaussian(2.0)(X)
+    unit = np.trace(gram - gram.mean(axis=0)) / 40
+    errors, baseline = [], []
+    for train, test in folds:
+        K = gram[np.ix_(train, train)] / unit
+        A = np.block(
+            [
+                [K + found.alpha * np.eye(len(train)), np.ones((len(train), 1))],
+                [np.ones((1, len(train))), np.zeros((1, 1))],
+            ]
+        )
+        solution = np.linalg.solve(A, np.append(y[train], 0.0))
+        predicted = gram[np.ix_(test, train)] / unit @ solution[:-1] + solution[-1]
+        errors.append((y[test] - predicted) ** 2)
+        baseline.append((y[test] - y[train].mean()) ** 2)
+    assert_allclose(found.loo_error, np.mean(errors) / np.mean(baseline), rtol=1e-6)
+
+
+def test_splitters_of_groups_get_them() -> None:
+    X, y, groups = effects(9, 5, 2)
+    model = KernelStackingRegressor(CANDIDATES, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    listed = list(GroupKFold(3).split(X, y, groups))
+    again = KernelStackingRegressor(CANDIDATES, cv=listed).fit(X, y, groups=groups)
+    assert_array_equal(model.loo_predictions_, again.loo_predictions_)
+    with pytest.raises(ValueError, match="groups"):
+        KernelStackingRegressor(CANDIDATES, cv=GroupKFold(3)).fit(X, y)
+
+
+def test_intervals_cover_samples_of_new_groups() -> None:
+    covered = []
+    for seed in range(12):
+        X, y, groups = effects(20, 4, seed)
+        new, expected, _ = effects(150, 2, 100 + seed)
+        model = KernelStackingRegressor(CANDIDATES).fit(X, y, groups=groups)
+        low, high = model.predict_interval(new).T
+        covered.append(np.mean((low <= expected) & (expected <= high)))
+    assert 0.86 < np.mean(covered) < 0.96
+
+
+def test_intervals_need_enough_groups() -> None:
+    X, y, groups = effects(8, 10, 0)
+    model = KernelStackingRegressor(CANDIDATES).fit(X, y, groups=groups)
+    assert np.isinf(model.predict_interval(X[:2])).all()
+    assert np.isfinite(model.predict_interval(X[:2], coverage=0.85)).all()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(30), "groups holds one group"),
+        (np.arange(29), "inconsistent numbers of samples"),
+        (np.append(np.arange(29.0), np.nan), "groups contains NaN"),
+        (np.array([None, *"ab" * 14, "a"], dtype=object), "groups contains None"),
+    ],
+)
+def test_groups_that_cannot_work_are_refused(estimator: Any, groups: Any, message: str) -> None:
+    X, y = problem(30)
+    with pytest.raises(ValueError, match=message):
+        estimator().fit(X, target_for(estimator, y), groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (1, "at least 2 folds"),
+        (31, "there are 30"),
+        ([(np.arange(20), np.arange(15, 30))], "trains on samples that it holds out"),
+        ([(np.arange(20), np.arange(0))], "train on some samples and hold out some"),
+    ],
+)
+def test_folds_that_cannot_work_are_refused(cv: Any, message: str) -> None:
+    X, y = problem(30)
+    with pytest.raises(ValueError, match=message):
+        KernelStackingRegressor(cv=cv).fit(X, y)
+
+
+def test_a_class_within_one_group_is_said() -> None:
+    X, _, groups = effects(6, 5, 0)
+    with pytest.warns(UserWarning, match="All samples of a class are in one group"):
+        model = KernelStackingClassifier(CANDIDATES).fit(X, np.minimum(groups, 2), groups=groups)
+    assert np.isfinite(model.loo_predictions_).all()
