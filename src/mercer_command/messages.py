@@ -39,9 +39,8 @@ def one_line(error: BaseException) -> str | None:
             return None
         case ImportError(name=name):
             problem = f"the package {name!r} is missing" if name else str(error)
-            return (
-                f'{problem}; install it with pip install "mercer[{_EXTRAS.get(str(name), "cli")}]"'
-            )
+            extra = _EXTRAS.get(str(name), "cli")
+            return f'{problem}; install it with pip install "mercer[{extra}]"'
         case InputError() | OSError():
             return str(error).replace("\n", " ")
         case zlib.error():
