@@ -42,7 +42,10 @@ METHODS = [
     f"{name}.{method}"
     for name, owner in OBJECTS.items()
     if hasattr(owner, "get_params") and not name.startswith("mercer.kernels")
-    for method in ("fit", "predict", "predict_proba", "predict_interval", "transform", "score")
+    for method in (
+        *("fit", "predict", "predict_proba", "predict_interval", "predict_set"),
+        *("transform", "score"),
+    )
     if getattr(getattr(owner, method, None), "__module__", "").startswith("mercer")
 ]
 """Methods that the package defines; those of scikit-learn have its own descriptions."""
@@ -75,6 +78,18 @@ def test_the_code_of_the_first_page_runs() -> None:
     ).mean()
     assert 0.8 < coverage < 1.0
     assert output.getvalue()
+
+
+def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
+    text = (ROOT / "docs" / "guide" / "trust.md").read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    with redirect_stdout(StringIO()) as output:
+        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+            exec(compile(block, "trust.md", "exec"), namespace)
+    assert namespace["alone"].loo_score_ > 0.9
+    assert f"{namespace['alone'].loo_score_:.2f} for further rows" in output.getvalue()
+    missing = np.isnan(namespace["model"].loo_predictions_)
+    assert not missing[30:].any()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

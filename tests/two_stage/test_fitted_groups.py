@@ -1,0 +1,138 @@
+"""Two-stage estimators leave out whole groups, exactly or on Nyström features."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
+
+from mercer import (
+    ContinuousAlignment,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer._blocks.memory_source import memory_source
+from mercer._blocks.row_sample import row_folds
+from mercer._nystroem.features import NormalEquations
+from mercer.kernels import Gaussian
+
+pytestmark = pytest.mark.filterwarnings("ignore:The best")
+NYSTROEM: dict[str, Any] = {"approximation": "nystroem", "n_components": 60}
+
+
+def effects(n_groups: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Responses of the first feature, and of a group that the others tell."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), size)
+    marks, levels = rng.normal(size=(n_groups, 2)), rng.normal(size=n_groups)
+    X = np.column_stack([rng.normal(size=groups.size), marks[groups]])
+    X[:, 1:] += 0.02 * rng.normal(size=(groups.size, 2))
+    return X, X[:, 0] + levels[groups] + 0.3 * rng.normal(size=groups.size), groups
+
+
+def test_residuals_are_those_of_folds_of_one_group_each() -> None:
+    X, y, groups = effects(9, 5, 0)
+    learner = UniformCombination([Gaussian(2.0)])
+    alphas = [0.01, 0.1, 1.0]
+    found = TwoStageRegressor(learner, alpha=alphas).fit(X, y, groups=groups)
+    listed = list(LeaveOneGroupOut().split(X, y, groups))
+    folds = TwoStageRegressor(learner, alpha=alphas, cv=listed).fit(X, y)
+    assert found.alpha_ == folds.alpha_
+    assert_allclose(found.cv_residuals_, folds.cv_residuals_, atol=1e-8)
+
+
+@pytest.mark.parametrize("learner", [None, "auto", ContinuousAlignment()])
+def test_kernels_and_penalties_are_those_for_new_groups(learner: Any) -> None:
+    gains, classes = [], []
+    for seed in range(2):
+        X, y, groups = effects(25, 6, seed)
+        new, expected, _ = effects(300, 1, 100 + seed)
+        fits = [TwoStageRegressor(learner).fit(X, y, groups=g) for g in (None, groups)]
+        gains.append([fit.score(new, expected) for fit in fits])
+        alone, together = (fit.cv_results_["mean_test_score"].max() for fit in fits)
+        assert together < alone - 0.1
+        machines = [TwoStageClassifier(learner).fit(X, y > 0, groups=g) for g in (None, groups)]
+        classes.append([np.nanmax(m.cv_results_["mean_test_score"]) for m in machines])
+    alone, together = np.mean(gains, axis=0)
+    assert together > alone - 0.02
+    assert np.mean(classes, axis=0)[1] < np.mean(classes, axis=0)[0] - 0.05
+
+
+def test_folds_of_machines_divide_no_group() -> None:
+    X, y, groups = effects(8, 6, 0)
+    listed = TwoStageClassifier(cv=GroupKFold(4)).fit(X, y > 0, groups=groups)
+    assert listed.cv_results_["split3_test_score"].size
+    number = TwoStageClassifier(cv=4).fit(X, y > 0, groups=groups)
+    assert "split3_test_score" in number.cv_results_
+    with pytest.raises(ValueError, match="9 folds need as many groups; there are 8"):
+        TwoStageClassifier(cv=9).fit(X, y > 0, groups=groups)
+
+
+def test_intervals_are_over_groups() -> None:
+    covered = []
+    for seed in range(6):
+        X, y, groups = effects(20, 5, seed)
+        new, expected, _ = effects(200, 1, 100 + seed)
+        model = TwoStageRegressor().fit(X, y, groups=groups)
+        low, high = model.predict_interval(new).T
+        covered.append(np.mean((low <= expected) & (expected <= high)))
+    assert 0.8 < np.mean(covered) < 0.97
+    assert np.isinf(model.predict_interval(new, coverage=0.96)).all()
+
+
+def test_folds_of_features_divide_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[np.ndarray, int]] = []
+    add = NormalEquations.add
+
+    def recorded(self: NormalEquations, state: Any, block: Any) -> Any:
+        assert self.groups is not None
+        seen.append((self.groups[block.positions], self.n_folds))
+        return add(self, state, block)
+
+    monkeypatch.setattr(NormalEquations, "add", recorded)
+    X, y, groups = effects(40, 5, 0)
+    model = TwoStageRegressor(**NYSTROEM).fit(X, y, groups=groups)
+    for inside, n_folds in seen:
+        folds = row_folds(0, inside, n_folds)
+        assert all(len(np.unique(folds[inside == group])) == 1 for group in np.unique(inside))
+        assert np.bincount(folds, minlength=n_folds).min() > 0
+    n_groups = len(np.unique(groups))
+    masses = np.array([model._residual_masses[groups == group].sum() for group in range(n_groups)])
+    assert_allclose(masses, 1.0 / (n_groups + 1.0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelStackingRegressor(**NYSTROEM, max_samples=60),
+        KernelStackingClassifier(**NYSTROEM, max_samples=60),
+        TwoStageRegressor(**NYSTROEM),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_scores_on_features_are_those_for_new_groups(model: Any) -> None:
+    found, truth, alone = [], [], []
+    for seed in range(2):
+        X, y, groups = effects(40, 10, seed)
+        new, expected, _ = effects(400, 1, 100 + seed)
+        if isinstance(model, KernelStackingClassifier):
+            y, expected = y > 0, expected > 0
+        truth.append(model.fit(X, y, groups=groups).score(new, expected))
+        found.append(score_of(model))
+        alone.append(score_of(model.fit(X, y)))
+    assert abs(np.mean(found) - np.mean(truth)) < 0.2
+    assert np.mean(alone) > np.mean(found) + 0.04
+
+
+def score_of(model: Any) -> float:
+    return float(getattr(model, "loo_score_", None) or model.cv_results_["mean_test_score"].max())
+
+
+def test_sources_take_no_groups() -> None:
+    X, y, groups = effects(40, 5, 0)
+    with pytest.raises(ValueError, match="groups needs a table in memory"):
+        TwoStageRegressor(**NYSTROEM).fit(memory_source(X, y, None, None), groups=groups)
