@@ -114,7 +114,7 @@ def test_folds_of_features_divide_no_group(monkeypatch: pytest.MonkeyPatch) -> N
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_scores_on_features_are_those_for_new_groups(model: Any) -> None:
+def test_scores_on_features_are_nearer_to_those_for_new_groups(model: Any) -> None:
     found, truth, alone = [], [], []
     for seed in range(2):
         X, y, groups = effects(40, 10, seed)
@@ -124,8 +124,9 @@ def test_scores_on_features_are_those_for_new_groups(model: Any) -> None:
         truth.append(model.fit(X, y, groups=groups).score(new, expected))
         found.append(score_of(model))
         alone.append(score_of(model.fit(X, y)))
-    assert abs(np.mean(found) - np.mean(truth)) < 0.2
-    assert np.mean(alone) > np.mean(found) + 0.04
+    flattery = np.mean(alone) - np.mean(truth)
+    assert flattery > 0.05
+    assert abs(np.mean(found) - np.mean(truth)) < 0.6 * flattery
 
 
 def score_of(model: Any) -> float:
