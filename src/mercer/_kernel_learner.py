@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer._data.cross_validation import group_codes
 from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, serial_algebra
@@ -227,6 +228,43 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     @property
     def _n_features_out(self) -> int:
         return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
+
+
+class CrossValidatedLearner(KernelLearner):
+    """A learner that may choose by samples that it holds out."""
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the kernel.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            See :meth:`KernelLearner.fit`.
+        groups : array-like of shape (n_samples,), default=None
+            Names of what samples belong to, such as patients or days: numbers or strings. Samples
+            of a group are held out together, where settings are chosen.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            See :meth:`KernelLearner.fit`; or if there is one group.
+        """
+        self._check_settings()
+        data = training_data(self, X, y, sample_weight)
+        codes = group_codes(groups, data.n_given)
+        if codes is not None:
+            data = replace(data, groups=codes if data.kept is None else codes[data.kept])
+        return self._store(data, self._learn(data, self._target(data)))
 
 
 def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._gram.dense import check_symmetry
@@ -52,6 +53,8 @@ class Target:
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
+    groups : ndarray of int of shape (n_samples,), or None
+        Numbers of the groups that samples belong to.
     """
 
     factor: Array
@@ -59,6 +62,7 @@ class Target:
     classes: np.ndarray[Any, Any] | None
     codes: Array | None
     weights: SampleWeights
+    groups: Array | None = None
 
     def take(self, rows: Array) -> Target:
         """Return the target of some of the samples.
@@ -67,9 +71,14 @@ class Target:
         ----------
         rows : ndarray of int
         """
-        codes = None if self.codes is None else self.codes[rows]
+        codes, groups = (None if all is None else all[rows] for all in (self.codes, self.groups))
         weights = self.weights.take(rows)
-        return Target(self.factor[rows], self.signs, self.classes, codes, weights)
+        return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups)
+
+    @property
+    def resampling(self) -> Resampling:
+        """Which samples are left out together."""
+        return left_out_together(len(self.factor), self.groups)
 
     @property
     def centered(self) -> Array:
@@ -173,7 +182,8 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
     is_gram = isinstance(output_kernel, str) and output_kernel == "precomputed"
     if is_gram and sample.kept is not None:
         y = y[:, sample.kept]
-    return as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
+    target = as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
+    return replace(target, groups=sample.groups)
 
 
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:

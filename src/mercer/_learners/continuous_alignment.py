@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner
+from mercer._kernel_learner import CrossValidatedLearner
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -37,7 +37,7 @@ _STAGEWISE_TOLERANCE = 1e-7
 
 
 @dataclass(eq=False, repr=False)
-class ContinuousAlignment(KernelLearner):
+class ContinuousAlignment(CrossValidatedLearner):
     """A sum of kernels from continuously parametrized families, added one at a time ("CA").
 
     Each step finds the kernel along which the centered alignment with the target grows fastest,

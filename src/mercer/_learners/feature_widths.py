@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner, single_kernel
+from mercer._kernel_learner import CrossValidatedLearner, KernelLearner, single_kernel
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._records import LearnedKernel
 from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
@@ -144,7 +144,7 @@ class EvidenceMaximization(KernelLearner):
 
 
 @dataclass(eq=False, repr=False)
-class GradientOuterProduct(KernelLearner):
+class GradientOuterProduct(CrossValidatedLearner):
     """One kernel on features that are scaled, or rotated too, by how predictions depend on them.
 
     Kernel ridge regression on the features as they are predicts the target; the average gradient

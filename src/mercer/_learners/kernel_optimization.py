@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner, single_kernel
+from mercer._kernel_learner import CrossValidatedLearner, single_kernel
 from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -25,7 +25,7 @@ from mercer.kernels import Kernel
 
 
 @dataclass(eq=False, repr=False)
-class KernelOptimization(KernelLearner):
+class KernelOptimization(CrossValidatedLearner):
     """One kernel whose parameters maximize its dependence with the target.
 
     Parameters

@@ -164,13 +164,15 @@ def choose_metric(
     X = X.toarray() if sp.issparse(X) else X
     Y = target.centered
     settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
-    metrics = [fit.metric for fit in _iterates(kernel, X, Y, OneAtATime(len(X)), **settings)]
+    resampling = target.resampling
+    metrics = [fit.metric for fit in _iterates(kernel, X, Y, resampling, **settings)]
     if n_iter == 0 or len(X) < _FEW_SAMPLES:
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
+        inside = resampling.take(train)
         for step, fit in enumerate(
-            _iterates(kernel, X[train], Y[train], OneAtATime(len(train)), like=metrics, **settings)
+            _iterates(kernel, X[train], Y[train], inside, like=metrics, **settings)
         ):
             residuals = Y[test] - fit.predict(X[test])
             losses[step, test] = np.square(residuals).sum(axis=1)

@@ -1,11 +1,11 @@
 """Errors of kernels on left-out and held-out samples, by which widths and settings are chosen."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, shuffled_folds
+from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_rows, shuffled_folds
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
@@ -253,9 +253,14 @@ def held_out_splits(
     Returns
     -------
     list of (ndarray, ndarray)
-        Folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others.
+        Folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others. Of
+        groups, folds of whole ones, with at most 1,000 samples on each side.
     """
     codes = target.codes
+    if not target.resampling.one_at_a_time:
+        found = target.resampling.folds(n_folds, codes, random_state)
+        drawn = partial(sample_rows, max_samples=_DRAWN, codes=None, random_state=random_state)
+        return [(train[drawn(len(train))], test[drawn(len(test))]) for train, test in found]
     if (N_FOLDS - 1) * n_samples <= N_FOLDS * _DRAWN:
         return shuffled_folds(n_samples, n_folds, codes, random_state)
     large = codes is not None and np.bincount(codes).min() >= n_folds and codes.max() < _DRAWN

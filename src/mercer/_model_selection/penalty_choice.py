@@ -201,7 +201,7 @@ def choose_strength_by_alignment(
         The largest of the best among `PENALTIES`, as published.
     """
     scores = np.zeros(PENALTIES.size)
-    for train, test in _splits(samples.n_samples, target.codes, random_state):
+    for train, test in _splits(samples.n_samples, target, random_state):
         inside, outside = samples.take(train), samples.take(test)
         known, held_out = target.take(train), target.take(test)
         starts = alignment_starts(families, inside, known, growth)
@@ -264,16 +264,19 @@ def choose_strength_by_prediction(
 
 def _splits(
     n_samples: int,
-    codes: Array | None,
+    target: Target,
     random_state: RandomState,
     *,
     held_out: float = 0.3,
     few: int = 300,
 ) -> list[Split]:
-    """Random splits, by class where a sample of every class can be held out.
+    """Random splits, by class where a sample of every class can be held out; folds of groups.
 
     With fewer samples than `few`, alignments are averaged over three splits; else one suffices.
     """
+    codes = target.codes
+    if not target.resampling.one_at_a_time:
+        return target.resampling.folds(3, codes, random_state)
     if codes is not None and held_out * np.unique(codes, return_counts=True)[1].min() < 1.0:
         codes = None
     n_splits = 3 if n_samples < few else 1

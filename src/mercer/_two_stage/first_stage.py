@@ -63,7 +63,11 @@ def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
     """
     if not (sample.weights.is_unit or has_fit_parameter(estimator, "sample_weight")):
         raise ValueError(f"{type(estimator).__name__} does not support sample_weight.")
-    return estimator.fit(X, sample.y, **sample.weights.fit_params)
+    params = dict(sample.weights.fit_params)
+    several = sample.groups is not None and np.ptp(sample.groups) > 0
+    if several and has_fit_parameter(estimator, "groups"):
+        params["groups"] = sample.groups
+    return estimator.fit(X, sample.y, **params)
 
 
 def for_task(learner: Any, task: str) -> Any:

@@ -1,0 +1,74 @@
+"""Learners that choose by held-out samples hold out whole groups."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer import ContinuousAlignment, GradientOuterProduct, KernelOptimization, TwoStageRegressor
+from mercer._model_selection.held_out import held_out_splits
+from mercer._targets import as_target
+from mercer.kernels import Gaussian
+
+LEARNERS = [
+    GradientOuterProduct(n_iter=3),
+    KernelOptimization(Gaussian(ard=True)),
+    ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", tol=0.05),
+]
+
+
+def effects(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Responses of the first feature; within groups, the last two tell the rest."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(15), 6)
+    marks, levels = rng.normal(size=(15, 2)), 2.0 * rng.normal(size=15)
+    X = np.column_stack([rng.normal(size=90), marks[groups] + 0.01 * rng.normal(size=(90, 2))])
+    return X, X[:, 0] + levels[groups] + 0.1 * rng.normal(size=90), groups
+
+
+@pytest.mark.parametrize("n", [90, 3000])
+def test_splits_divide_no_group(n: int) -> None:
+    groups = np.arange(n) % 30
+    target = replace(as_target(np.sin(np.arange(n))), groups=groups)
+    splits = held_out_splits(target, n, 0, n_folds=3)
+    assert len(splits) == 3
+    for train, test in splits:
+        assert not np.isin(groups[train], groups[test]).any()
+        assert max(len(train), len(test)) <= 1000
+    rows = np.concatenate([test for _, test in splits])
+    assert len(np.unique(groups[rows])) == 30
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+def test_what_is_learned_depends_on_groups(learner: Any) -> None:
+    X, y, groups = effects()
+    alone = learner.fit(X, y).kernel_
+    together = learner.fit(X, y, groups=groups).kernel_
+    names = np.array(list("abcdefghijklmno"))[groups]
+    assert learner.fit(X, y, groups=names).kernel_ == together
+    own = learner.fit(X, y, groups=np.arange(90)).kernel_
+    assert own == alone
+    if isinstance(learner, GradientOuterProduct):
+        assert together != alone
+
+
+def test_two_stage_estimators_pass_groups_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    learn = GradientOuterProduct._learn
+
+    def recorded(self: Any, data: Any, target: Any) -> Any:
+        given.append(target.groups)
+        return learn(self, data, target)
+
+    monkeypatch.setattr(GradientOuterProduct, "_learn", recorded)
+    X, y, groups = effects()
+    TwoStageRegressor(GradientOuterProduct(n_iter=1), nested=False).fit(X, y, groups=groups)
+    assert len(given) == 1
+    np.testing.assert_array_equal(given[0], groups)
+
+
+def test_one_group_is_refused() -> None:
+    X, y, _ = effects()
+    with pytest.raises(ValueError, match="groups holds one group"):
+        GradientOuterProduct().fit(X, y, groups=np.zeros(90))
