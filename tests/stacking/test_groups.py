@@ -48,6 +48,26 @@ def test_scores_are_those_of_new_groups(estimator: Any) -> None:
     assert np.mean(alone) > np.mean(truth) + 0.1
 
 
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_errors_are_relative_to_the_variance_across_groups(n_rows: int) -> None:
+    X, y, groups = effects(12, n_rows, 0)
+    y = np.column_stack([y, np.square(y)])
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
+    model = KernelStackingRegressor(CANDIDATES).fit(X, y, weights, groups)
+    scores = []
+    for truth, predicted in zip(y.T, model.loo_predictions_.T, strict=True):
+        pairs = [
+            (weights[i] * weights[j], 0.5 * (truth[i] - truth[j]) ** 2)
+            for i in range(len(y))
+            for j in range(len(y))
+            if groups[i] != groups[j]
+        ]
+        masses, halves = np.array(pairs).T
+        error = np.average(np.square(truth - predicted), weights=weights)
+        scores.append(1.0 - error / np.average(halves, weights=masses))
+    assert_allclose(model.loo_score_, np.mean(scores), rtol=1e-10)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_labels_of_a_group_do_not_move_its_own_predictions(estimator: Any) -> None:
     X, y, groups = effects(12, 5, 0)
