@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer import __version__
-from mercer_command.messages import one_line
+from mercer_command.messages import ROLES, one_line
 
 DESCRIPTIONS = {
     "stacking": "evaluated, stacked",
@@ -44,9 +44,6 @@ COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm"
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
 same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
 
-CHOICES = ("number", "category", "date", "time", "text", "ignored")
-"""Roles that a file of columns may give."""
-
 _TASK_HELP = (
     "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
     "and numbers with fractions are a response; whole numbers are classes if they have at most 20 "
@@ -57,7 +54,7 @@ _LEARNER_HELP = "How kernels, their widths and their weights are learned. " + ";
 )
 _COLUMNS_HELP = (
     "CSV of the columns name, role and format that says how columns are read and used, where that "
-    f"is not recognized; mercer columns writes one. Roles: {', '.join(CHOICES)}."
+    f"is not recognized; mercer columns writes one. Roles: {', '.join(ROLES)}."
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]

@@ -13,9 +13,8 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of
 from mercer_command import text_columns
-from mercer_command.app import CHOICES
 from mercer_command.files import write_table
-from mercer_command.messages import InputError, checked_name, listing, shown
+from mercer_command.messages import ROLES, InputError, checked_name, listing, shown
 from mercer_command.notation import READABLE
 from mercer_command.table_files import read_cells
 
@@ -286,7 +285,7 @@ def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
             named = f"{path} names a column '{shown(name)}'"
             raise InputError(f"{named}, and the table has {listing(names)}")
         if role:
-            choices[name] = Choice(checked_name("role", role, CHOICES), notation)  # type: ignore[arg-type]
+            choices[name] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
     return choices
 
 
@@ -301,7 +300,7 @@ def write_choices(columns: Iterable[Column], path: Path) -> None:
     rows = [
         (
             column.name,
-            column.role if column.role in CHOICES else "ignored",
+            column.role if column.role in ROLES else "ignored",
             column.format if column.role in ("number", "date", "time") else "",
             column.describe(),
         )

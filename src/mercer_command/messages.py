@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
+ROLES = ("number", "category", "date", "time", "text", "ignored")
+"""Roles of columns, as files of columns and messages call them."""
+
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
 """Extras by which packages are installed; all others belong to `cli`."""
 

@@ -103,7 +103,7 @@ def resampling_of(
 
 
 def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
-    """Warn of classes of which nothing is known where a group is left out."""
+    """Warn where all samples of a class are left out together."""
     sizes = np.bincount(codes)
     for removed, _ in resampling.parts:
         inside = np.bincount(codes[removed], minlength=len(sizes))

@@ -282,11 +282,12 @@ def left_out_together(
 
 
 def resampled(splits: Splits, n_samples: int, groups: Array | None = None) -> Resampling:
-    """How samples are left out by splits, of which each trains on others than it holds out.
+    """How samples are left out by splits.
 
     Parameters
     ----------
     splits : list of (ndarray, ndarray)
+        Training and held-out samples, which differ in each split.
     n_samples : int
     groups : ndarray of int of shape (n_samples,), default=None
 
