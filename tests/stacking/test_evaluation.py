@@ -17,8 +17,9 @@ from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
 from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, GramMember, evaluate
+from mercer._stacking.evaluation import Evaluation, GramMember
 from mercer._stacking.machines import evaluate_machines
+from mercer._stacking.ridges import evaluate
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
 
 

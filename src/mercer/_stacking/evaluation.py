@@ -8,23 +8,17 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from mercer._data.folds import Split, sample_rows
+from mercer._data.folds import sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
-from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._solvers.left_out import leave_one_out, relative_loss
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._stacking.candidates import Candidate, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._typing import Array, Features, RandomState
-from mercer._validation import warn
 from mercer.kernels import Kernel
-
-_LEAST_ALPHA = 0.9e-8
-"""Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +244,8 @@ class Evaluation:
         Of ridge regression, the mean squared error of the predictions relative to that of the mean;
         of a machine, the fraction of samples that it misclassifies.
     candidate : Candidate
+    score : float, default=None
+        Of the predictions, by the scorer that was given; None without one.
     """
 
     description: str
@@ -258,6 +254,12 @@ class Evaluation:
     deviations: Array
     loo_error: float
     candidate: Candidate
+    score: float | None = None
+
+    @property
+    def cost(self) -> float:
+        """What the best candidate has least of: the negative score, or the error without one."""
+        return self.loo_error if self.score is None else -self.score
 
     def fitted(self, table: ViewedSample) -> GramMember:
         """The predictor on the kernel, fitted to all samples of a table."""
@@ -307,90 +309,8 @@ class Selection:
 Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
 """From deviations that several members predict, and the target, to their combination."""
 
+Score: TypeAlias = Callable[[Array], float]
+"""From the deviations of left-out predictions to their score."""
+
 Select: TypeAlias = Callable[[ViewedSample], Selection]
 """From samples to the candidates that are best on them."""
-
-
-# --- ridge regression on kernels of candidates ---------------------------------------------------
-
-
-@serial_algebra()
-def evaluate(
-    candidates: Sequence[Candidate],
-    table: ViewedSample,
-    *,
-    random_state: RandomState,
-    others: ViewedSample | None = None,
-    on_step: Callable[[], None] = lambda: None,
-    on_failure: Callable[[str], None] = warn,
-) -> list[Evaluation]:
-    """Evaluate candidates, in threads; those that fail are left out with a warning.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    table : ViewedSample
-        The samples that candidates are evaluated on.
-    random_state : int, RandomState instance or None
-        Divides the samples into parts.
-    others : ViewedSample, default=None
-        Other samples, from which kernels are learned. Without them, kernels are learned from those
-        that they are evaluated on.
-    on_step : callable, default=None
-        Called after each candidate.
-    on_failure : callable, default=warn
-        Called with a message where a candidate fails.
-    """
-
-    def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
-        try:
-            return _evaluated(candidate, table, others, random_state)
-        except Exception as error:
-            return error
-
-    found: list[Evaluation] = []
-    for candidate, outcome in zip(candidates, map_tiles(attempt, candidates), strict=True):
-        if isinstance(outcome, Exception):
-            reason = str(outcome) if isinstance(outcome, ValueError) else repr(outcome)
-            names = ", ".join(map(repr, candidate.descriptions))
-            on_failure(f"The candidate {names} is left out: {reason}")
-        else:
-            found += outcome
-        on_step()
-    return found
-
-
-def _evaluated(
-    candidate: Candidate,
-    table: ViewedSample,
-    others: ViewedSample | None,
-    random_state: RandomState,
-) -> list[Evaluation]:
-    """Leave-one-out predictions with each kernel of a candidate."""
-    target, weights, resampling = table.target, table.weights, table.target.resampling
-    kernels = (table if others is None else others).learned(candidate)
-    divided: list[Split] = []
-    if candidate.uses_labels and others is None:
-        divided = target.folds(2, random_state)
-    learned = [table.learned(candidate, rest) for rest, _ in divided]
-    found = []
-    for position, (description, kernel) in enumerate(
-        zip(candidate.descriptions, kernels, strict=True)
-    ):
-        gram, _ = table.gram(kernel, candidate.view)
-        fit = leave_one_out(
-            gram, target.values, least=_LEAST_ALPHA, weights=weights, resampling=resampling
-        )
-        predictions = np.array(fit.best_predictions)
-        for (_, part), unseen in zip(divided, learned, strict=True):
-            # This kernel has not seen the part's labels; ridge regression has all other samples.
-            gram, _ = table.gram(unseen[position], candidate.view)
-            residuals = left_out_residuals(gram, target.values, fit.alpha, weights, resampling)
-            predictions[part] = (target.values - residuals)[part]
-        error = relative_loss(target.values - predictions, target.values, weights, resampling)
-        if not np.isfinite(error):
-            raise ValueError("its predictions are not finite")
-        deviations = predictions - target.left_out_means
-        solver = RidgeSolver(fit.alpha)
-        found.append(Evaluation(description, kernel, solver, deviations, error, candidate))
-    return found

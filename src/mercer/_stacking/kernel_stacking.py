@@ -17,6 +17,7 @@ from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
+from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
@@ -28,8 +29,10 @@ from mercer._stacking.candidates import (
     relevance_candidates,
 )
 from mercer._stacking.combination import Combination, left_out_predictions
-from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample, evaluate
+from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.nystroem_members import DrawnViews
+from mercer._stacking.ridges import evaluate
+from mercer._stacking.scores import StackScore, checked_scorer
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING, check_bool, check_number
 from mercer.kernels import Kernel
@@ -52,6 +55,8 @@ class EvaluatedCandidate:
         machine, the fraction of samples that it misclassifies out of fold.
     weight : float
         Its weight in the stack; zero if it was left out.
+    score : float or None
+        Of its left-out predictions, by the scorer that `scoring` names; None without one.
     """
 
     description: str
@@ -59,6 +64,7 @@ class EvaluatedCandidate:
     alpha: float
     loo_error: float
     weight: float
+    score: float | None = None
 
 
 class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -77,11 +83,13 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         n_components: int | str = "auto",
         max_samples: int = 1000,
         cv: Any = None,
+        scoring: Any = None,
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
         self.cv = cv
+        self.scoring = scoring
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
@@ -164,6 +172,8 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_samples, n_outputs)
             Combined predictions in which the sample's own label had no part.
         """
+        if self.scoring is not None:
+            checked_scorer(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
         drawn = self.max_samples, self.random_state
         rows = table.evaluated_rows(*drawn)
@@ -214,6 +224,12 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         """The evaluated candidates that are kept, and their combination."""
         raise NotImplementedError
 
+    def _score_on(self, table: ViewedSample) -> StackScore | None:
+        """What ranks candidates and their combinations on some samples, where a scorer is given."""
+        if self.scoring is None:
+            return None
+        return StackScore(prediction_scorer(self.scoring), self._combined, table)
+
     def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
         """The combination of members that is learned from their left-out predictions."""
         covered = target.resampling.covered
@@ -238,9 +254,11 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             Arguments of `evaluate`.
         """
         settings["random_state"] = self.random_state
+        if (score := self._score_on(table)) is not None:
+            settings["score"] = score.alone
         found = evaluate(candidates, table, **settings)
         if self.candidates is None and found and learns_relevance(table.X["scaled"]):
-            best = min(found, key=lambda evaluation: evaluation.loo_error)
+            best = min(found, key=lambda evaluation: evaluation.cost)
             found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
         return self._choose(found, table)
 
@@ -254,7 +272,9 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         for e in chosen.evaluations:
             kernel, share = fitted.get(id(e), (e.kernel, 0.0))
             self.candidates_.append(
-                EvaluatedCandidate(e.description, kernel, e.solver.alpha, e.loo_error, float(share))
+                EvaluatedCandidate(
+                    e.description, kernel, e.solver.alpha, e.loo_error, float(share), e.score
+                )
             )
         self._members = [members[k] for k in used]
         self._combination = found.combination.take(used)

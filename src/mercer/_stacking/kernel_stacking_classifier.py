@@ -10,11 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
+from mercer._model_selection.scoring import prediction_scorer
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LogisticCombination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.machines import evaluate_machines
+from mercer._stacking.scores import final_score
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
@@ -54,6 +56,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
         samples, may predict each from some of the others, such as those before it. Only samples
         that are held out count. Refused on Nyström features.
+    scoring : str, callable or None, default=None
+        What ranks the candidates: a name or a scorer of scikit-learn, of which more is better, such
+        as "neg_log_loss" or "balanced_accuracy". None for the errors in `candidates_`.
+        See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
@@ -62,10 +68,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     Attributes
     ----------
     candidates_ : list of EvaluatedCandidate
-        The candidates: `description`, `kernel`, `alpha`, `loo_error` and `weight`. The error of a
-        ridge regression is the mean squared leave-one-out error of class indicators, relative to
-        that of the class frequencies; that of a machine is the fraction of samples that it
-        misclassifies out of fold.
+        The candidates: `description`, `kernel`, `alpha`, `loo_error`, `weight` and `score`,
+        which is None without `scoring`. The error of a ridge regression is the mean squared
+        leave-one-out error of class indicators, relative to that of the class frequencies; that of
+        a machine is the fraction of samples that it misclassifies out of fold.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -76,8 +82,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         combination that were chosen without its fold. NaN for samples that no fold of `cv` holds
         out.
     loo_score_ : float
-        Accuracy of these predictions: an estimate of that on new samples, which are drawn as the
-        training samples were.
+        Accuracy of these predictions, or their value by `scoring`: an estimate of that
+        on new samples, which are drawn as the training samples were.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one.
     classes_ : ndarray of shape (n_classes,)
@@ -107,6 +113,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     learned from.
     The combination has one weight for each member, which is not negative, an intercept for each
     class and, for more than two classes, a matrix that mixes them.
+
+    With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
+    the best are kept; `loo_score_` is its value on `loo_predictions_`. A candidate's probabilities
+    are those of a stack of it alone. Widths and penalties still minimize squared errors, and the
+    combination the log-loss. The scorer is given numbers of rows in place of features, and the
+    weights of samples and classes if its metric takes any. A candidate whose score is not finite
+    is left out with a warning.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on. That takes about as long as
@@ -142,12 +155,14 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         n_components: int | str = "auto",
         max_samples: int = 1000,
         cv: Any = None,
+        scoring: Any = None,
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             candidates,
             cv=cv,
+            scoring=scoring,
             approximation=approximation,
             n_components=n_components,
             max_samples=max_samples,
@@ -203,6 +218,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         codes, weights = target.codes[covered], target.weights.take(covered)
         right = self.loo_predictions_[covered].argmax(axis=1) == codes
         self.loo_score_ = float(weights.mean(right))
+        if self.scoring is not None:
+            scorer = prediction_scorer(self.scoring)
+            self.loo_score_ = final_score(scorer, data.y, target, self.loo_predictions_)
         groups = target.resampling.groups
         groups = groups if groups is None else groups[covered]
         self._held_out = HeldOutProbabilities(
@@ -249,10 +267,12 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        found = sorted(found, key=lambda e: e.loo_error)
+        found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
         # Machines are on kernels whose parameters were not learned from labels.
         kernels = [e for e in found if not e.candidate.uses_labels][: table.n_machines]
-        machines = evaluate_machines(kernels, table, self.random_state)
+        machines = evaluate_machines(
+            kernels, table, self.random_state, None if score is None else score.alone
+        )
         kept = [*found[:_N_RIDGE], *machines]
         combination = self._combined([e.deviations for e in kept], table.target)
         return Selection([*found, *machines], kept, combination, table.weights)

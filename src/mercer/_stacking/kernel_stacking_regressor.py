@@ -15,10 +15,12 @@ from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows, jackknife_plus
 from mercer._model_selection.residual_scale import ResidualScale, learn_scale
+from mercer._model_selection.scoring import prediction_scorer
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._stacking.scores import final_score
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
 
@@ -52,6 +54,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
         samples, may predict each from some of the others, such as those before it. Only samples
         that are held out count. Refused on Nyström features.
+    scoring : str, callable or None, default=None
+        What ranks the candidates: a name or a scorer of scikit-learn, of which more is better, such
+        as "neg_mean_absolute_error". None for the squared error.
+        See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into the parts that relevance is learned
         from and evaluated on.
@@ -62,7 +68,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     ----------
     candidates_ : list of EvaluatedCandidate
         The candidates: `description`, `kernel`, `alpha`, `loo_error`, which is the mean squared
-        leave-one-out error relative to that of the mean, and `weight`.
+        leave-one-out error relative to that of the mean, `weight`, and `score`, which is None
+        without `scoring`.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -72,9 +79,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         sample, or its group, with kernels, penalties and weights that were chosen without its fold.
         NaN for samples that no fold of `cv` holds out.
     loo_score_ : float
-        Coefficient of determination of these predictions, with the unbiased variance: an estimate
-        of that on new samples, which are drawn as the training samples were; of new groups, where
-        groups were given, with the variance between samples of different groups.
+        Coefficient of determination of these predictions, with the unbiased variance, or their
+        value by `scoring`: an estimate of that on new samples, which are drawn as the training
+        samples were; of new groups, where groups were given, with the variance between samples of
+        different groups.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one.
     n_features_in_ : int
@@ -101,6 +109,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     one more for each such part. Kernels of learned relevance are learned anew without each half of
     the samples, and predict only samples that they were not learned from. The weights of the
     combination minimize the squared error of these predictions.
+
+    With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
+    as many of the best are combined as have the highest value together; `loo_score_` is that of
+    `loo_predictions_`. Widths, penalties and weights still minimize squared errors, so that the
+    stack predicts means, whatever the scorer. It is given numbers of rows in place of features,
+    and the weights of samples if its metric takes any. A candidate whose score is not finite is
+    left out with a warning.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on. That takes about as long as
@@ -175,7 +190,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self._target, self._one_output = target, data.y.ndim == 1
         self._loo_values = self._fit_stack(data, target, target.left_out_means)
         self.loo_predictions_ = self._decoded(self._loo_values)
-        self.loo_score_ = _score(target, self._loo_values)
+        if self.scoring is None:
+            self.loo_score_ = _score(target, self._loo_values)
+        else:
+            scorer = prediction_scorer(self.scoring)
+            self.loo_score_ = final_score(scorer, data.y, target, self._loo_values)
         return self
 
     def predict(self, X: Features) -> Array:
@@ -332,10 +351,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return decoded[:, 0] if self._one_output else decoded
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        deviations = [e.deviations for e in found]
+        score = self._score_on(table)
+        best = found if score is None else score.best_few(found)
+        deviations = [e.deviations for e in best]
         weights = self._combined(deviations, table.target).shares(deviations, table.weights)
         used = np.flatnonzero(weights > table.least_share * weights.sum())
-        kept = [found[k] for k in used]
+        kept = [best[k] for k in used]
         return Selection(found, kept, LinearCombination(weights[used]), table.weights)
 
     def _combination_of(

@@ -12,9 +12,9 @@ from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.grids import ROUNDING
 from mercer._solvers.svm import WIDER, class_decisions, fit_svm
-from mercer._stacking.evaluation import Evaluation, ViewedSample
+from mercer._stacking.evaluation import Evaluation, Score, ViewedSample
+from mercer._stacking.ridges import scored
 from mercer._typing import Array, RandomState
-from mercer.kernels import Kernel
 
 _C_GRID = (1.0, 10.0, 100.0, 1000.0)
 """Values of C that are compared, for kernels of unit scale."""
@@ -80,9 +80,12 @@ class MachineSolver:
 
 @serial_algebra()
 def evaluate_machines(
-    evaluations: Sequence[Evaluation], table: ViewedSample, random_state: RandomState
+    evaluations: Sequence[Evaluation],
+    table: ViewedSample,
+    random_state: RandomState,
+    score: Score | None = None,
 ) -> list[Evaluation]:
-    """The best machine on each of some kernels, by errors out of fold.
+    """The best machine on each of some kernels, by errors out of fold or a score.
 
     Parameters
     ----------
@@ -91,39 +94,60 @@ def evaluate_machines(
         With classes as targets.
     random_state : int, RandomState instance or None
         Divides the samples into folds.
+    score : callable, default=None
+        From deviations to their score, which takes the place of the error. Machines without one
+        are left out.
     """
     folds = table.target.folds(N_FOLDS, random_state)
-    return [_best_machine(found, table, folds, random_state) for found in evaluations]
+    machines = []
+    for found in evaluations:
+        tried = _machines(found, table, folds, random_state)
+        if score is not None:
+            tried = scored(tried, score, lambda message: None)
+        if tried:
+            # Of machines with equal errors the first one is taken, whatever rounding errors are.
+            best = tried[0]
+            for other in tried[1:]:
+                best = other if other.cost < best.cost - ROUNDING else best
+            machines.append(best)
+    return machines
 
 
-def _best_machine(
+def _machines(
     found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
-) -> Evaluation:
-    target, covered = table.target, table.target.resampling.covered
-    weights, codes = table.weights.take(covered), target.codes
-    assert codes is not None
-    best: tuple[float, Kernel, float, Array] | None = None
+) -> list[Evaluation]:
+    """Machines along the grid of C, on a kernel and, unless it was learned from labels, a wider."""
+    target, tried = table.target, []
+    description = f"support vector machine on {found.description}"
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
         kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
         gram, _ = table.gram(kernel, found.candidate.view)
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)
-            error = float(weights.mean(decisions[covered].argmax(axis=1) != codes[covered]))
-            # Of machines with equal errors the first one is taken, whatever rounding errors are.
-            if best is None or error < best[0] - ROUNDING:
-                best = error, kernel, C, decisions
-    assert best is not None
-    error, kernel, C, decisions = best
-    # Deviations are fitted to the class indicators. A negative slope would read the labels off
-    # decision values of folds: a class that is frequent in its own fold is rare elsewhere.
+            slope, center, error = _scale_of(decisions, target)
+            solver = MachineSolver(1.0 / C, random_state, slope, center)
+            deviations = slope * (decisions - center)
+            made = Evaluation(description, kernel, solver, deviations, error, found.candidate)
+            tried.append(made)
+    return tried
+
+
+def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, float]:
+    """What scales decision values in folds to deviations of class indicators, and their error.
+
+    A negative slope would read the labels off: a class that is frequent in its own fold is rare
+    elsewhere.
+    """
+    covered, codes = target.resampling.covered, target.codes
+    assert codes is not None
+    weights = target.weights.take(covered)
+    error = float(weights.mean(decisions[covered].argmax(axis=1) != codes[covered]))
     center = weights.mean(decisions[covered])
     centered = decisions - center
     squares = float(weights.mean(np.square(centered[covered]).sum(axis=1)))
     product = float(weights.mean(np.sum((centered * target.values)[covered], axis=1)))
     slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
-    description = f"support vector machine on {found.description}"
-    solver = MachineSolver(1.0 / C, random_state, slope, center)
-    return Evaluation(description, kernel, solver, slope * centered, error, found.candidate)
+    return slope, center, error
 
 
 def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Splits) -> Array:

@@ -1,0 +1,152 @@
+"""Scores of left-out predictions, by which candidates are ranked where a scorer is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._data.sample import EncodedTarget
+from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
+from mercer._stacking.combination import Combination, LinearCombination
+from mercer._stacking.evaluation import Combine, Evaluation, ViewedSample
+from mercer._typing import Array
+from mercer._validation import ROUNDING, warn
+
+
+def left_out_score(
+    scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array
+) -> float:
+    """Score of left-out predictions of the samples that are left out at all.
+
+    Parameters
+    ----------
+    scorer : PredictionScorer
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or responses in their own unit.
+    target : EncodedTarget
+    values : ndarray of shape (n_samples, n_outputs)
+        Predictions in the target's encoding: probabilities of classes, or standardized responses.
+
+    Raises
+    ------
+    ValueError, TypeError, AttributeError
+        If the scorer cannot judge such predictions.
+    """
+    rows = target.resampling.covered
+    known, found = np.asarray(y)[rows], values[rows]
+    if target.classes is None:
+        found = target.decode(found).reshape(known.shape)
+    return scorer(known, found, target.weights.take(rows), target.classes)
+
+
+def checked_scorer(scoring: Any, y: Array, target: EncodedTarget) -> PredictionScorer:
+    """The scorer, which is refused before any work if it cannot judge even the true values.
+
+    Parameters
+    ----------
+    scoring : str or callable
+    y, target : object
+        See :func:`left_out_score`.
+
+    Raises
+    ------
+    ValueError
+        If the scorer does not suit the target.
+    """
+    scorer = prediction_scorer(scoring)
+    try:
+        left_out_score(scorer, y, target, target.values)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"scoring={scoring!r} does not suit this target: {error}") from error
+    return scorer
+
+
+def final_score(scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array) -> float:
+    """The score of a stack; NaN with a warning where the scorer cannot judge its predictions.
+
+    Parameters
+    ----------
+    scorer, y, target, values : object
+        See :func:`left_out_score`.
+    """
+    try:
+        found = left_out_score(scorer, y, target, values)
+    except (AttributeError, TypeError, ValueError) as error:
+        warn(f"loo_score_ is NaN, because the scorer fails on left-out predictions: {error}")
+        return float(np.nan)
+    if not np.isfinite(found):
+        warn(f"loo_score_ is {found}: this is what the scorer returns for left-out predictions.")
+    return found
+
+
+@dataclass(frozen=True)
+class StackScore:
+    """Scores of candidates, and of their combinations, on the samples that they are compared on.
+
+    Attributes
+    ----------
+    scorer : PredictionScorer
+    combine : callable
+        From deviations and a target to a combination.
+    table : ViewedSample
+    """
+
+    scorer: PredictionScorer
+    combine: Combine
+    table: ViewedSample
+
+    def alone(self, deviations: Array) -> float:
+        """Score of the left-out predictions of one candidate.
+
+        Those of classes are turned into probabilities as in a stack of this candidate alone.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (n_samples, n_outputs)
+        """
+        target = self.table.target
+        if target.classes is None:
+            return self.of([deviations], LinearCombination(np.ones(1)))
+        return self.of([deviations], self.combine([deviations], target))
+
+    def of(self, deviations: Sequence[Array], combination: Combination) -> float:
+        """Score of the combined left-out predictions of several candidates.
+
+        Parameters
+        ----------
+        deviations : sequence of ndarray of shape (n_samples, n_outputs)
+        combination : Combination
+        """
+        target = self.table.target
+        means = target.left_out_means
+        if target.classes is not None:
+            # Frequencies among all samples that count: those of classes without any are zero.
+            covered = target.take(target.resampling.covered)
+            means = np.tile(covered.mean, (len(target), 1))
+        values = combination.combine(deviations, means)
+        return left_out_score(self.scorer, self.table.y, target, values)
+
+    def best_few(self, evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+        """The best candidates, as many as have the highest score when they are combined.
+
+        Of equally good numbers the least is taken.
+
+        Parameters
+        ----------
+        evaluations : sequence of Evaluation
+        """
+        ranked = sorted(evaluations, key=lambda e: e.cost)
+        best, highest = len(ranked), -np.inf
+        for number in range(1, len(ranked) + 1):
+            deviations = [e.deviations for e in ranked[:number]]
+            try:
+                value = self.of(deviations, self.combine(deviations, self.table.target))
+            except ValueError:
+                # A combination may leave the range that a metric is defined for.
+                continue
+            if value > highest + ROUNDING * abs(value):
+                best, highest = number, value
+        return ranked[:best]

@@ -1,0 +1,144 @@
+"""Stacks whose candidates are ranked by a scorer of scikit-learn."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center, left_out_kernel_ridge
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
+from sklearn.model_selection import TimeSeriesSplit
+from stacking_cases import labels, problem
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
+from mercer.kernels import Gaussian, Laplacian, Linear
+
+KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
+MANY = [*KERNELS, Gaussian(0.5), Laplacian(1.0), Gaussian(8.0), Laplacian(20.0)]
+
+
+def test_scores_of_candidates_are_those_of_refits_without_each_sample() -> None:
+    X, y = problem(30)
+    y = 10.0 + y
+    model = KernelStackingRegressor(KERNELS, scoring="neg_mean_absolute_error").fit(X, y)
+    for candidate in model.candidates_:
+        K = candidate.kernel(X)
+        penalty = candidate.alpha * np.trace(center(K)) / len(X)
+        left_out = left_out_kernel_ridge(K, y, penalty, K[:1]).T[0]
+        assert_allclose(candidate.score, -mean_absolute_error(y, left_out), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_outputs", [0, 2])
+@pytest.mark.parametrize("cv", [None, TimeSeriesSplit(4)])
+def test_the_score_is_that_of_left_out_responses(n_outputs: int, cv: Any) -> None:
+    X, y = problem(60)
+    y = np.column_stack([y, X[:, 2]]) if n_outputs else y
+    w = np.random.default_rng(1).integers(0, 3, 60).astype(float)
+    scorer = get_scorer("neg_mean_absolute_error")
+    model = KernelStackingRegressor(KERNELS, scoring=scorer, cv=cv).fit(X, y, w)
+    known = np.isfinite(model.loo_predictions_.reshape(len(model.loo_predictions_), -1)[:, 0])
+    given, kept = LeftOutResponses(model.loo_predictions_[known]), np.flatnonzero(w)[known]
+    rows = np.arange(len(kept))
+    expected = scorer(given, rows, y[kept], sample_weight=w[kept])
+    assert_allclose(model.loo_score_, expected)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "balanced_accuracy", "roc_auc_ovr"])
+def test_the_score_is_that_of_left_out_probabilities(scoring: str, few_folds: None) -> None:
+    X, y = problem(60)
+    y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    model = KernelStackingClassifier(KERNELS, scoring=scoring).fit(X, y, w)
+    given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
+    expected = get_scorer(scoring)(given, np.arange(60), y, sample_weight=w)
+    assert_allclose(model.loo_score_, expected)
+    # The best five ridge regressions and the machines on the best two kernels are kept.
+    found = model.candidates_[: len(KERNELS)]
+    assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
+    assert "on " + found[0].description in model.candidates_[-2].description
+
+
+def test_a_rank_score_of_two_classes_is_that_of_the_left_out_deviations(few_folds: None) -> None:
+    X, y = problem(60)
+    y = np.where(y > 0.6, 1, 0)
+    model = KernelStackingClassifier(KERNELS, scoring="roc_auc").fit(X, y)
+    for candidate in model.candidates_[: len(KERNELS)]:
+        K = candidate.kernel(X)
+        penalty = candidate.alpha * np.trace(center(K)) / len(X)
+        left_out = left_out_kernel_ridge(K, y.astype(float), penalty, K[:1]).T[0]
+        means = (y.sum() - y) / 59
+        assert_allclose(candidate.score, roc_auc_score(y, left_out - means), atol=1e-12)
+
+
+def test_the_scorer_decides_which_candidates_are_kept() -> None:
+    X, y = problem(60)
+    plain = KernelStackingRegressor(MANY).fit(X, y)
+    squared = KernelStackingRegressor(MANY, scoring="neg_mean_squared_error").fit(X, y)
+    errors = np.array([c.loo_error for c in plain.candidates_])
+    assert_allclose([c.loo_error for c in squared.candidates_], errors)
+    scores = np.array([c.score for c in squared.candidates_])
+    assert_array_equal(np.argsort(scores), np.argsort(-errors))
+    # Where more error is better, the worst candidate is the whole stack.
+    worst = KernelStackingRegressor(MANY, scoring=make_scorer(mean_absolute_error)).fit(X, y)
+    kept = [c for c in worst.candidates_ if c.weight]
+    assert [c.score for c in kept] == [max(c.score for c in worst.candidates_)]
+    assert (
+        worst.loo_score_
+        > 2.0
+        * -KernelStackingRegressor(MANY, scoring="neg_mean_absolute_error").fit(X, y).loo_score_
+    )
+
+
+def test_classifiers_keep_the_five_of_highest_score(few_folds: None) -> None:
+    X, y = problem(60)
+    y = np.where(y > 0.6, 1, 0)
+    least = make_scorer(roc_auc_score, response_method="predict_proba", greater_is_better=False)
+    best, worst = (
+        KernelStackingClassifier(MANY, scoring=s).fit(X, y).candidates_[:7]
+        for s in ("roc_auc", least)
+    )
+    assert [c.description for c in best] != [c.description for c in worst]
+    for candidates in (best, worst):
+        assert [c.weight for c in candidates[5:]] == [0.0, 0.0]
+        scores = [c.score for c in candidates]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "message"),
+    [
+        (KernelStackingRegressor, "balance", "'balance' is not a valid scoring value"),
+        (KernelStackingRegressor, "roc_auc", "'roc_auc' does not suit this target"),
+        (KernelStackingRegressor, "accuracy", "'accuracy' does not suit this target"),
+        (KernelStackingClassifier, "r2", "'r2' does not suit this target: could not convert"),
+        (KernelStackingClassifier, "roc_auc", "multi_class must be in"),
+        (KernelStackingRegressor, "neg_mean_squared_log_error", "less than|negative"),
+    ],
+)
+def test_scorers_that_do_not_suit_the_target_are_refused(
+    estimator: Any, scoring: str, message: str
+) -> None:
+    X, y = problem(40)
+    y = y if estimator is KernelStackingRegressor else labels(y)
+    with pytest.raises(ValueError, match=message):
+        estimator(KERNELS, scoring=scoring).fit(X, y - 5.0 if y.dtype.kind == "f" else y)
+
+
+def test_a_candidate_whose_score_is_nan_is_left_out_with_its_name() -> None:
+    X, y = problem(40)
+    linear = KernelStackingRegressor([Linear()], scoring="neg_mean_absolute_error").fit(X, y)
+    error = -linear.candidates_[0].score
+
+    def no_scores(model: Any, X: Any, y: np.ndarray) -> float:
+        found = mean_absolute_error(y, model.predict(X))
+        return float("nan") if found > 0.999 * error else -found
+
+    with pytest.warns(UserWarning, match=r"'Linear.*' is left out: its score is nan"):
+        model = KernelStackingRegressor(KERNELS, scoring=no_scores).fit(X, y)
+    assert all("Linear" not in c.description for c in model.candidates_)
+    message = "No candidate could be evaluated"
+    with (
+        pytest.warns(UserWarning, match="its score is nan"),
+        pytest.raises(ValueError, match=message),
+    ):
+        KernelStackingRegressor(KERNELS, scoring=lambda *_: np.nan).fit(X, y)
