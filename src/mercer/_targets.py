@@ -65,12 +65,7 @@ class Target:
     groups: Array | None = None
 
     def take(self, rows: Array) -> Target:
-        """Return the target of some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
+        """The target of some of the samples; see :meth:`Sample.take`."""
         codes, groups = (None if all is None else all[rows] for all in (self.codes, self.groups))
         weights = self.weights.take(rows)
         return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups)

@@ -7,17 +7,16 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 
-_ROUNDING = 1e-9
-"""Values of a column that differ by less than this fraction of the largest are equal."""
 
-
-def copies(X: Features, y: Array) -> Array | None:
+def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     """Numbers of rows, the same for copies; None where there are none, or rows are equal by chance.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    rounding : float, default=1e-9
+        Values of a column that differ by less than this fraction of the largest are equal.
 
     Returns
     -------
@@ -40,7 +39,7 @@ def copies(X: Features, y: Array) -> Array | None:
     """
     columns = y.reshape(len(y), -1)
     if not sp.issparse(X):
-        unit = _ROUNDING * np.abs(X).max(axis=0, initial=0.0)
+        unit = rounding * np.abs(X).max(axis=0, initial=0.0)
         X = np.round(X / np.where(unit > 0.0, unit, 1.0))
     numbers = _numbers(X, np.zeros(len(y)))
     if numbers.max() + 1 == len(y):

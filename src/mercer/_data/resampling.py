@@ -18,10 +18,6 @@ from mercer._typing import Array, RandomState
 Part: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Samples that are left out together, and the positions among them of those that are predicted."""
 
-_BALANCED = 200
-"""Up to this many groups are balanced over folds in size, which takes a loop over them; more are so
-by chance."""
-
 
 @dataclass(frozen=True)
 class Resampling(ABC):
@@ -179,12 +175,23 @@ class Together(Resampling):
         assert found is not None
         return found
 
-    def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """Folds of whole groups; see :class:`Resampling`."""
+    def folds(
+        self,
+        n_folds: int,
+        codes: Array | None,
+        random_state: RandomState,
+        *,
+        balanced: int = 200,
+    ) -> list[Split]:
+        """Folds of whole groups; see :class:`Resampling`.
+
+        Up to 200 groups are balanced over folds in size, which takes a loop over them; more are so
+        by chance.
+        """
         rows = np.flatnonzero(self._codes >= 0)
         _, first, numbers = np.unique(self._codes[rows], return_index=True, return_inverse=True)
         n_folds = min(n_folds, len(first))
-        if len(first) > _BALANCED:
+        if len(first) > balanced:
             classes = (
                 None if codes is None else np.unique(codes[rows][first], return_inverse=True)[1]
             )

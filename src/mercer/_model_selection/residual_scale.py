@@ -19,13 +19,6 @@ from mercer._typing import Array, Features
 from mercer.kernels import Gaussian
 from mercer.kernels._kernel import Kernel
 
-_WIDTH_SAMPLES = 160
-"""Widths are compared on at most this many samples."""
-
-_LEAST_SIZE = 0.1
-"""Smaller residuals, as fractions of their median size, count as this one: how close to zero one
-lies by chance says nothing of its scale."""
-
 
 @dataclass(frozen=True)
 class ResidualScale:
@@ -69,6 +62,9 @@ def learn_scale(
     coverage: float,
     weights: SampleWeights,
     resampling: Resampling,
+    *,
+    least: float = 0.1,
+    n_errors: float = 2.0,
 ) -> ResidualScale | None:
     """Learn the scale of residuals by ridge regression of the logarithms of their sizes.
 
@@ -83,12 +79,17 @@ def learn_scale(
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
+    least : float, default=0.1
+        Smaller residuals, as fractions of their median size, count as this one: how close to zero
+        one lies by chance says nothing of its scale.
+    n_errors : float, default=2.0
+        How clearly a scale has to be better than none.
 
     Returns
     -------
     ResidualScale or None
         None unless the interval score of left-out samples is lower than with a constant scale, by
-        more than two standard errors.
+        more than this many standard errors.
 
     Notes
     -----
@@ -107,7 +108,7 @@ def learn_scale(
     median = float(np.median(sizes[rows]))
     if not median > 0.0:
         return None
-    logs = np.log(np.maximum(sizes, _LEAST_SIZE * median))
+    logs = np.log(np.maximum(sizes, least * median))
     target = encode_target(logs, classification=False, weights=weights, resampling=resampling)
     scales = [_fitted(index, X, target) for index, X in enumerate(tables)]
 
@@ -123,15 +124,17 @@ def learn_scale(
         losses *= masses / masses.mean()
     if not np.isfinite(losses).all():
         return None
-    best = clearly_best(losses, n_errors=2.0)
+    best = clearly_best(losses, n_errors)
     return scales[best - 1] if best else None
 
 
-def _fitted(index: int, X: Features, target: EncodedTarget) -> ResidualScale:
-    """The scale as a function of one table."""
+def _fitted(
+    index: int, X: Features, target: EncodedTarget, *, max_samples: int = 160
+) -> ResidualScale:
+    """The scale as a function of one table; widths are compared on at most `max_samples`."""
     bound = Gaussian("median").bind(X)
     kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
-    rows, start = spread_rows(X, target.values, _WIDTH_SAMPLES), WIDTH_MULTIPLES.index(1.0)
+    rows, start = spread_rows(X, target.values, max_samples), WIDTH_MULTIPLES.index(1.0)
     part = target.take(rows)
     best, _ = best_in_order(kernels, X[rows], part.values, start, part.resampling)
     gram, unit = unit_gram(kernels[best], X, target.weights.given)
