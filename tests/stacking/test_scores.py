@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, left_out_kernel_ridge
-from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    get_scorer,
+    make_scorer,
+    mean_absolute_error,
+    roc_auc_score,
+    roc_curve,
+)
+from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
 from stacking_cases import labels, problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
@@ -142,3 +149,36 @@ def test_a_candidate_whose_score_is_nan_is_left_out_with_its_name() -> None:
         pytest.raises(ValueError, match=message),
     ):
         KernelStackingRegressor(KERNELS, scoring=lambda *_: np.nan).fit(X, y)
+
+
+def best_threshold(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
+    """The threshold of highest balanced accuracy, and what it is."""
+    false, true, thresholds = roc_curve(y, probabilities[:, 1])
+    best = np.argmax(true - false)
+    return float(thresholds[best]), float(0.5 * (1.0 + true - false)[best])
+
+
+def test_thresholds_of_left_out_probabilities_do_not_fit_noise() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1200, 3)), rng.permutation(np.arange(1200) % 4 == 0).astype(int)
+    narrow = [Gaussian(0.5), Gaussian(1.0), Laplacian(1.0)]
+    model = KernelStackingClassifier(narrow).fit(X[:200], y[:200])
+    threshold, promised = best_threshold(y[:200], model.loo_predictions_)
+    # The best of all thresholds exceeds one half by more than .11 for one noise in twenty.
+    assert promised < 0.61
+    tuned = FixedThresholdClassifier(model, threshold=threshold)
+    assert tuned.predict(X[200:]).any()
+    assert abs(balanced_accuracy_score(y[200:], tuned.predict(X[200:])) - 0.5) < 0.05
+    # Probabilities that have seen the labels promise all but certainty.
+    assert best_threshold(y[:200], model.predict_proba(X[:200]))[1] > 0.9
+
+
+def test_thresholds_of_left_out_probabilities_suit_new_rows() -> None:
+    X, y = problem(1500)
+    y = (y > 1.6).astype(int)
+    model = KernelStackingClassifier(KERNELS).fit(X[:200], y[:200])
+    threshold, promised = best_threshold(y[:200], model.loo_predictions_)
+    tuned = FixedThresholdClassifier(model, threshold=threshold)
+    found = balanced_accuracy_score(y[200:], tuned.predict(X[200:]))
+    assert found > balanced_accuracy_score(y[200:], model.predict(X[200:]))
+    assert abs(found - promised) < 0.08
