@@ -151,6 +151,27 @@ def test_a_candidate_whose_score_is_nan_is_left_out_with_its_name() -> None:
         KernelStackingRegressor(KERNELS, scoring=lambda *_: np.nan).fit(X, y)
 
 
+def test_the_score_is_nan_where_no_row_of_a_class_is_held_out() -> None:
+    X, y = problem(80)
+    y = np.where(np.arange(80) < 15, 2, (y > 0.6).astype(int))
+    model = KernelStackingClassifier(KERNELS, scoring="neg_log_loss", cv=TimeSeriesSplit(4))
+    with pytest.warns(UserWarning, match="loo_score_ is NaN, because the scorer fails"):
+        model.fit(X, y)
+    assert np.isnan(model.loo_score_)
+    assert all(np.isfinite(c.score) for c in model.candidates_)
+
+
+def test_candidates_of_large_tables_are_ranked_on_the_rows_that_are_drawn() -> None:
+    X, y = problem(120)
+    model = KernelStackingRegressor(
+        MANY, scoring="r2", approximation="nystroem", n_components=30, max_samples=40
+    ).fit(X, y)
+    given = LeftOutResponses(model.loo_predictions_)
+    assert_allclose(model.loo_score_, get_scorer("r2")(given, np.arange(120), y))
+    scores = [c.score for c in model.candidates_]
+    assert model.candidates_[int(np.argmax(scores))].weight > 0.0
+
+
 def best_threshold(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
     """The threshold of highest balanced accuracy, and what it is."""
     false, true, thresholds = roc_curve(y, probabilities[:, 1])
