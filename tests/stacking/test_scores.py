@@ -15,10 +15,12 @@ from sklearn.metrics import (
     roc_curve,
 )
 from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
-from stacking_cases import labels, problem
+from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.sample import encode_target
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
+from mercer._stacking.machines import evaluate_machines
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
@@ -170,6 +172,39 @@ def test_candidates_of_large_tables_are_ranked_on_the_rows_that_are_drawn() -> N
     assert_allclose(model.loo_score_, get_scorer("r2")(given, np.arange(120), y))
     scores = [c.score for c in model.candidates_]
     assert model.candidates_[int(np.argmax(scores))].weight > 0.0
+
+
+def test_relevance_is_learned_on_the_view_of_the_highest_score(few_folds: None) -> None:
+    X, y = problem(60)
+    views = []
+    for scoring in ("neg_mean_absolute_error", make_scorer(mean_absolute_error)):
+        found = KernelStackingRegressor(scoring=scoring).fit(np.exp(2.0 * X), y).candidates_
+        best = max(found[:6], key=lambda candidate: candidate.score)
+        views.append(best.description.split(" on ")[1])
+        assert all(candidate.description.endswith(views[-1]) for candidate in found[6:])
+    assert views == ["normal quantiles", "scaled features"]
+
+
+def test_the_score_chooses_among_machines() -> None:
+    X, y = problem(40)
+    y = labels(y)
+    target = encode_target(y, classification=True)
+    kernel = Gaussian(2.0)
+    deviations = np.zeros_like(target.values)
+    found = ridge_evaluation(kernel, 1.0, deviations)
+    table, seen = viewed(X, y, target), []
+
+    def latest(deviations: np.ndarray) -> float:
+        seen.append(deviations)
+        return float(len(seen))
+
+    chosen = evaluate_machines([found], table, 0, latest)
+    assert [machine.score for machine in chosen] == [len(seen)]
+    assert len({values.tobytes() for values in seen}) > 1
+    assert_array_equal(chosen[0].deviations, seen[-1])
+    first = evaluate_machines([found], table, 0, lambda values: -latest(values))
+    assert_array_equal(first[0].deviations, seen[0])
+    assert evaluate_machines([found], table, 0, lambda values: float("nan")) == []
 
 
 def best_threshold(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
