@@ -36,8 +36,9 @@ as a group of its own for copies. Random folds are five, in a random order, with
 Scores of responses are R², with the variance of the rows that are scored. Those of a series differ
 in variance, since a walk goes further in all rows than in the next sixth. So the last column has
 the difference on one scale, with both errors divided by the variance of the training responses:
-where it is above zero, the stated error is too low. For this reason `loo_score_` of a series with
-drift is to be compared with other scores of the same rows, and not with the R² of a short time.
+where it is above zero, the stated error is too low. There, what 40 subjects and new ones differ in
+by chance, how much their responses vary, is not divided out. A `loo_score_` of a series with drift
+is to be compared with other scores of the same rows, and not with the R² of a short time.
 
 {verdict}
 
@@ -143,9 +144,9 @@ def _honesty(cells: Sequence[Cell]) -> str:
     scaled, of_scaled = _beyond(told, "on one scale")
     others, of_others = _beyond([c for c in cells if c not in told], "difference")
     verdict = (
-        f"Of {known} scores that were told, {beyond} differ from the truth by more than two "
+        f"Of {known} scores that were told, {beyond} differed from the truth by more than two "
         f"standard errors, and {scaled} of {of_scaled} on one scale; of {of_others} other scores, "
-        f"{others} do."
+        f"{others} did."
     )
     lines = [HONESTY.format(verdict=fill(verdict, 100))]
     for c in cells:
