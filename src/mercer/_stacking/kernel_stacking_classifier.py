@@ -57,9 +57,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         samples, may predict each from some of the others, such as those before it. Only samples
         that are held out count. Refused on Nyström features.
     scoring : str, callable or None, default=None
-        What ranks the candidates: a name or a scorer of scikit-learn, of which more is better, such
-        as "neg_log_loss" or "balanced_accuracy". None for the errors in `candidates_`.
-        See Notes.
+        A name or a scorer of scikit-learn, such as "neg_log_loss" or "balanced_accuracy", which
+        ranks the candidates. None for the errors in `candidates_`. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,7 @@ from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
-from mercer._stacking.scores import final_score
+from mercer._stacking.scores import final_score, left_out_r2
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
 
@@ -55,9 +54,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         samples, may predict each from some of the others, such as those before it. Only samples
         that are held out count. Refused on Nyström features.
     scoring : str, callable or None, default=None
-        What ranks the candidates: a name or a scorer of scikit-learn, of which more is better, such
-        as "neg_mean_absolute_error". None for the squared error.
-        See Notes.
+        A name or a scorer of scikit-learn, such as "neg_mean_absolute_error", which ranks the
+        candidates. None for the squared error. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into the parts that relevance is learned
         from and evaluated on.
@@ -191,7 +189,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self._loo_values = self._fit_stack(data, target, target.left_out_means)
         self.loo_predictions_ = self._decoded(self._loo_values)
         if self.scoring is None:
-            self.loo_score_ = _score(target, self._loo_values)
+            self.loo_score_ = left_out_r2(target, self._loo_values)
         else:
             scorer = prediction_scorer(self.scoring)
             self.loo_score_ = final_score(scorer, data.y, target, self._loo_values)
@@ -363,48 +361,3 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self, deviations: Sequence[Array], target: EncodedTarget
     ) -> LinearCombination:
         return linear_combination(deviations, target.values - target.mean, target.weights)
-
-
-def _score(target: EncodedTarget, predictions: Array) -> float:
-    """Coefficient of determination of left-out predictions, by the unbiased variance.
-
-    The variance about the mean of the same samples would be too low by the part that the mean
-    takes, and new samples take none.
-    """
-    covered = target.resampling.covered
-    weights, values = target.weights.take(covered).values, target.values[covered]
-    groups = target.resampling.groups
-    groups = np.arange(len(covered)) if groups is None else groups[covered]
-    plain = r2_score(values, predictions[covered], sample_weight=weights, multioutput="raw_values")
-    return float(np.mean(1.0 - (1.0 - plain) * _variance_ratio(values, weights, groups)))
-
-
-def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
-    """The variance about the mean, relative to that of samples of new groups.
-
-    That is half the mean squared difference between samples of different groups, which are
-    independent.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,)
-    groups : ndarray of int of shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-        One where there is one group.
-    """
-    codes = np.unique(groups, return_inverse=True)[1]
-    sizes, total = np.bincount(codes, weights), weights.sum()
-    mass = weights[:, None]
-    sums = np.zeros((len(sizes), values.shape[1]))
-    np.add.at(sums, codes, mass * values)
-    about_own = mass * np.square(values - (sums / sizes[:, None])[codes])
-    about_all = np.sum(mass * np.square(values - sums.sum(axis=0) / total), axis=0)
-    # Over all pairs less those within groups, each group by its deviations from its own mean.
-    across = total * about_all - np.sum(sizes[codes, None] * about_own, axis=0)
-    n_pairs = total**2 - np.sum(sizes**2)
-    known = (len(sizes) > 1) & (across > 0.0)
-    return np.where(known, about_all / total * n_pairs / np.where(known, across, 1.0), 1.0)

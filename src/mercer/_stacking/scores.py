@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from mercer._data.sample import EncodedTarget
 from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
@@ -150,3 +151,48 @@ class StackScore:
             if value > highest + ROUNDING * abs(value):
                 best, highest = number, value
         return ranked[:best]
+
+
+def left_out_r2(target: EncodedTarget, predictions: Array) -> float:
+    """Coefficient of determination of left-out predictions, by the unbiased variance.
+
+    The variance about the mean of the same samples would be too low by the part that the mean
+    takes, and new samples take none.
+    """
+    covered = target.resampling.covered
+    weights, values = target.weights.take(covered).values, target.values[covered]
+    groups = target.resampling.groups
+    groups = np.arange(len(covered)) if groups is None else groups[covered]
+    plain = r2_score(values, predictions[covered], sample_weight=weights, multioutput="raw_values")
+    return float(np.mean(1.0 - (1.0 - plain) * _variance_ratio(values, weights, groups)))
+
+
+def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
+    """The variance about the mean, relative to that of samples of new groups.
+
+    That is half the mean squared difference between samples of different groups, which are
+    independent.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,)
+    groups : ndarray of int of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+        One where there is one group.
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    sizes, total = np.bincount(codes, weights), weights.sum()
+    mass = weights[:, None]
+    sums = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(sums, codes, mass * values)
+    about_own = mass * np.square(values - (sums / sizes[:, None])[codes])
+    about_all = np.sum(mass * np.square(values - sums.sum(axis=0) / total), axis=0)
+    # Over all pairs less those within groups, each group by its deviations from its own mean.
+    across = total * about_all - np.sum(sizes[codes, None] * about_own, axis=0)
+    n_pairs = total**2 - np.sum(sizes**2)
+    known = (len(sizes) > 1) & (across > 0.0)
+    return np.where(known, about_all / total * n_pairs / np.where(known, across, 1.0), 1.0)
