@@ -158,7 +158,12 @@ REFUSED_MEMBERS = [
 
 
 class TestMembers:
-    @pytest.mark.parametrize(("name", "content", "message"), REFUSED_MEMBERS)
+    # Archives hold the time at which they were made, which names of cases must not.
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        REFUSED_MEMBERS,
+        ids=[f"{name}-{number}" for number, (name, _, _) in enumerate(REFUSED_MEMBERS)],
+    )
     def test_members_that_no_model_has_are_refused(
         self, saved: Path, changed: Path, name: str, content: bytes, message: str
     ) -> None:
