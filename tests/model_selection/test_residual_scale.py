@@ -6,7 +6,7 @@ import pytest
 from mercer import KernelStackingRegressor
 from mercer._data.resampling import OneAtATime, left_out_together
 from mercer._data.weights import UnitWeights
-from mercer._model_selection.residual_scale import learn_scale
+from mercer._model_selection.residual_scale import interval_scores, learn_scale
 from mercer.kernels import Gaussian
 
 
@@ -25,6 +25,14 @@ def test_scales_are_proportional_to_sizes() -> None:
     assert np.corrcoef(np.log(found.of(new)), new[:, 0])[0, 1] > 0.9
     assert np.corrcoef(np.log(found.left_out), X[:, 0])[0, 1] > 0.9
     assert found.of(new).min() >= found.left_out.min()
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
+def test_interval_scores_are_lowest_for_the_quantile(coverage: float) -> None:
+    sizes = np.abs(np.random.default_rng(0).normal(size=4001))
+    widths = np.linspace(0.0, 3.0, 301)
+    means = [interval_scores(np.full(4001, w), sizes, coverage).mean() for w in widths]
+    assert abs(widths[np.argmin(means)] - np.quantile(sizes, coverage)) <= 0.02
 
 
 def test_noise_of_one_size_has_no_scale() -> None:

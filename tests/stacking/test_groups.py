@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 from stacking_cases import ESTIMATORS, problem, target_for
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._stacking.kernel_stacking import largest_gap
 from mercer.kernels import Gaussian, Laplacian
 
 CANDIDATES = [Gaussian("median"), Laplacian("median")]
@@ -175,6 +176,28 @@ def test_intervals_cover_samples_of_new_groups() -> None:
         low, high = model.predict_interval(new).T
         covered.append(np.mean((low <= expected) & (expected <= high)))
     assert 0.86 < np.mean(covered) < 0.96
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_copies_are_groups_of_their_own(estimator: Any) -> None:
+    X, y = problem(40)
+    y = target_for(estimator, y)
+    rows = np.append(np.arange(40), np.arange(0, 40, 3))
+    found, told, apart = (
+        [c.loo_error for c in fit.candidates_ if "machine" not in c.description]
+        for fit in (
+            estimator(CANDIDATES).fit(X[rows], y[rows], groups=groups)
+            for groups in (None, rows, np.arange(len(rows)))
+        )
+    )
+    assert_allclose(found, told)
+    assert np.all(np.array(apart) < found)
+
+
+def test_samples_of_a_group_are_not_near_to_each_other() -> None:
+    X = np.array([[0.0], [0.1], [3.0], [3.1]])
+    assert largest_gap(X) == pytest.approx(0.1)
+    assert largest_gap(X, np.array([0, 0, 1, 1])) == pytest.approx(3.0)
 
 
 def test_intervals_need_enough_groups() -> None:

@@ -114,7 +114,7 @@ def learn_scale(
 
     def scores(scale: Array) -> Array:
         width = scale * upper_quantiles((sizes / scale)[None], coverage, masses)[0]
-        return np.asarray(width + np.maximum(sizes - width, 0.0) / (1.0 - coverage))
+        return interval_scores(width, sizes, coverage)
 
     sizes = sizes[rows]
     losses = np.array(
@@ -126,6 +126,27 @@ def learn_scale(
         return None
     best = clearly_best(losses, n_errors)
     return scales[best - 1] if best else None
+
+
+def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
+    """Half the interval score of samples, lowest on average for quantiles as half-widths.
+
+    Parameters
+    ----------
+    widths, sizes : ndarray of shape (n_samples,)
+        Half-widths of intervals, and sizes of residuals.
+    coverage : float
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> interval_scores(np.array([1.0, 1.0]), np.array([0.5, 1.5]), 0.75)
+    array([1., 3.])
+    """
+    return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
 
 
 def _fitted(
