@@ -273,12 +273,13 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     if len(y) > 2000:
         drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
         X, y = X.iloc[drawn], y[drawn]
-    features, step = np.asarray(model[:-1].transform(X)), model[-1]
+    features, step = model[:-1].transform(X), model[-1]
     step = getattr(step, "best_estimator_", step)
     if hasattr(step, "learned_gram"):
         gram = step.learned_gram(features)
     else:  # That of `grid`, whose regression is inside a transformation of the target.
-        gram = rbf_kernel(features, gamma=getattr(step, "regressor_", step).gamma)
+        gamma = getattr(step, "regressor_", step).gamma
+        gram = rbf_kernel(np.asarray(features), gamma=gamma)
     return mercer.centered_alignment(gram, y, task=task)
 
 
