@@ -247,7 +247,9 @@ class InSplits(Resampling):
         """
         groups = None if self.groups is None else self.groups[rows]
         inside = splits_within(self.splits, rows, self.n_samples)
-        return InSplits(len(rows), groups, tuple(inside)) if inside else OneAtATime(len(rows))
+        return (
+            InSplits(len(rows), groups, tuple(inside)) if inside else OneAtATime(len(rows), groups)
+        )
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """The splits; see :class:`Resampling`."""
@@ -259,6 +261,17 @@ class InSplits(Resampling):
         for train, test in self.splits:
             removed = np.setdiff1d(np.arange(self.n_samples), train)
             yield removed, np.searchsorted(removed, test)
+
+
+def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
+    """How samples are left out, one at a time for None.
+
+    Parameters
+    ----------
+    resampling : Resampling or None
+    n_samples : int
+    """
+    return OneAtATime(n_samples) if resampling is None else resampling
 
 
 def left_out_together(

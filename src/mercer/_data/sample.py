@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._data.folds import Split
-from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState
 
@@ -366,7 +366,7 @@ def encode_target(
            [0., 1.],
            [1., 0.]])
     """
-    weights, resampling = as_weights(weights, len(y)), resampling or OneAtATime(len(y))
+    weights, resampling = as_weights(weights, len(y)), as_resampling(resampling, len(y))
     if classification:
         classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         k = len(classes)

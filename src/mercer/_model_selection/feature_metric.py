@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.samples import spread_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
@@ -204,7 +204,7 @@ def metric_after(
     """
     rows = spread_rows(X, Y, MAX_SAMPLES)
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
-    resampling = (resampling or OneAtATime(len(Y))).take(rows)
+    resampling = as_resampling(resampling, len(Y)).take(rows)
     iterates = _iterates(kernel, X, Y[rows], resampling, n_iter=n_iter, diagonal=diagonal)
     *_, last = iterates
     return last.metric

@@ -9,7 +9,7 @@ from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_row
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
-from mercer._gram.samples import Samples
+from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import assembled
 from mercer._solvers.grids import ROUNDING
 from mercer._solvers.left_out import (
@@ -163,6 +163,33 @@ def best_in_order(
 
     best, found = best_width(evaluate, start, (0, len(kernels) - 1))
     return int(best), found
+
+
+def of_best_width(
+    family: Kernel,
+    X: Features,
+    targets: Array,
+    resampling: Resampling,
+    *,
+    max_samples: int = 160,
+) -> Kernel:
+    """A kernel of one width, a multiple of the median distance, of the lowest left-out error.
+
+    Parameters
+    ----------
+    family : Kernel
+        Of the width "median".
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    targets : ndarray of shape (n_samples, n_outputs)
+    resampling : Resampling
+        Which samples are left out together.
+    max_samples : int, default=160
+        Widths are compared on at most this many samples, evenly spaced in the order of the target.
+    """
+    bound, rows = family.bind(X), spread_rows(X, targets, max_samples)
+    kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
+    start, inside = WIDTH_MULTIPLES.index(1.0), resampling.take(rows)
+    return kernels[best_in_order(kernels, X[rows], targets[rows], start, inside)[0]]
 
 
 # --- kernels that were learned from the labels, on held-out samples -----------------------------

@@ -9,9 +9,8 @@ from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, TargetEncoding, encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
-from mercer._gram.samples import spread_rows
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.held_out import WIDTH_MULTIPLES, best_in_order, clearly_best
+from mercer._model_selection.held_out import clearly_best, of_best_width
 from mercer._model_selection.intervals import interval_rows, upper_quantiles
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.ridge import Ridge, fit_ridge
@@ -149,17 +148,11 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
     return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
 
 
-def _fitted(
-    index: int, X: Features, target: EncodedTarget, *, max_samples: int = 160
-) -> ResidualScale:
-    """The scale as a function of one table; widths are compared on at most `max_samples`."""
-    bound = Gaussian("median").bind(X)
-    kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
-    rows, start = spread_rows(X, target.values, max_samples), WIDTH_MULTIPLES.index(1.0)
-    part = target.take(rows)
-    best, _ = best_in_order(kernels, X[rows], part.values, start, part.resampling)
-    gram, unit = unit_gram(kernels[best], X, target.weights.given)
+def _fitted(index: int, X: Features, target: EncodedTarget) -> ResidualScale:
+    """The scale as a function of one table."""
+    kernel = of_best_width(Gaussian("median"), X, target.values, target.resampling)
+    gram, unit = unit_gram(kernel, X, target.weights.given)
     fit = leave_one_out(gram, target.values, weights=target.weights, resampling=target.resampling)
     ridge = fit_ridge(gram, target.values, fit.alpha, target.weights)
     left_out = np.exp(target.decode(fit.best_predictions)[:, 0])
-    return ResidualScale(index, left_out, kernels[best], unit, ridge, X, target.encoding)
+    return ResidualScale(index, left_out, kernel, unit, ridge, X, target.encoding)

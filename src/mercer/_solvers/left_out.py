@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer._data.folds import Splits, sample_rows
-from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.grids import ROUNDING, continued
@@ -137,7 +137,7 @@ def leave_one_out(
     if n < 2:
         raise ValueError("Leave-one-out errors need at least two samples; got one.")
     weights, targets = as_weights(weights, n), targets.reshape(n, -1)
-    resampling = OneAtATime(n) if resampling is None else resampling
+    resampling = as_resampling(resampling, n)
     path = ridge_path(gram, targets, weights, resampling)
     reference = _error_of_mean(targets, weights, resampling)
     further = np.unique(np.asarray(alphas, dtype=float))
@@ -209,7 +209,7 @@ def relative_loss(
         One where the mean of the others has no error.
     """
     weights = as_weights(weights, len(targets))
-    resampling = OneAtATime(len(targets)) if resampling is None else resampling
+    resampling = as_resampling(resampling, len(targets))
     reference = _error_of_mean(targets, weights, resampling)
     return float(_relative(residuals[None], reference, weights, resampling)[0])
 
@@ -269,7 +269,7 @@ def losses_downhill(
     True
     """
     weights = as_weights(weights, len(gram))
-    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    resampling = as_resampling(resampling, len(gram))
     rows = sample_rows(len(gram), n_first, None, 0)
     part = weights.take(rows)
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)

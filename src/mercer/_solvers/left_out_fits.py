@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dtrtri
 
-from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import inverted
 from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
@@ -60,7 +60,7 @@ def left_out_residuals(
            [ 3. ]])
     """
     weights = as_weights(weights, len(gram))
-    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    resampling = as_resampling(resampling, len(gram))
     factor, alpha = penalized_factor(gram, alpha, weights, constant=1.0)
     scaled = cho_solve((factor, True), weights.centered(targets), check_finite=False)
     inverse_factor, _ = dtrtri(factor, lower=1, overwrite_c=1)
@@ -165,7 +165,7 @@ def left_out_fits(
         Which samples are left out together; by default each is left out alone.
     """
     weights = as_weights(weights, len(gram))
-    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    resampling = as_resampling(resampling, len(gram))
     factor, _ = penalized_factor(gram, ridge.alpha, weights, constant=1.0)
     return LeftOutFits(ridge, inverted(factor), weights, resampling)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, eigh, eigvalsh
 
-from mercer._data.resampling import OneAtATime, Resampling
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import UnitScale, definite_factor
 from mercer._typing import Array
@@ -269,7 +269,7 @@ def ridge_path(
     if norm > 0.0:
         check_definite(np.append(values, norm))
     projected, mean = vectors.T @ weights.centered(targets), weights.mean(targets)
-    resampling = OneAtATime(len(gram)) if resampling is None else resampling
+    resampling = as_resampling(resampling, len(gram))
     values = np.maximum(values, 0.0)
     return RidgePath(values, vectors, projected, mean, weights, gram, targets, resampling)
 

@@ -14,7 +14,7 @@ from mercer._data.resampling import Resampling
 from mercer._data.sample import as_frame
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
-from mercer._model_selection.held_out import WIDTH_MULTIPLES, best_in_order
+from mercer._model_selection.held_out import of_best_width
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._typing import Array, Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
@@ -26,9 +26,6 @@ ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
 Learn: TypeAlias = Callable[[Features, Any, Array, Resampling], Sequence[Kernel]]
 """Maps samples, their responses or labels, the values that are regressed, and which samples are
 left out together to kernels."""
-
-_WIDTH_SAMPLES = 160
-"""Widths of families of one width are compared on at most this many samples."""
 
 _RELEVANCE_SAMPLES = 500
 """Relevance is learned on this many samples, or on half of them if these are more."""
@@ -284,13 +281,7 @@ class _WidthChoice:
     family: Kernel
 
     def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
-        bound = self.family.bind(X)
-        rows = spread_rows(X, values, _WIDTH_SAMPLES)
-        kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
-        best, _ = best_in_order(
-            kernels, X[rows], values[rows], WIDTH_MULTIPLES.index(1.0), resampling.take(rows)
-        )
-        return [kernels[best]]
+        return [of_best_width(self.family, X, values, resampling)]
 
 
 @dataclass(frozen=True)
