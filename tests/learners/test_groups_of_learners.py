@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import ContinuousAlignment, GradientOuterProduct, KernelOptimization, TwoStageRegressor
+from mercer import (
+    ContinuousAlignment,
+    GradientOuterProduct,
+    KernelOptimization,
+    KernelStackingRegressor,
+    TwoStageRegressor,
+)
 from mercer._model_selection.held_out import held_out_splits
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
@@ -66,6 +72,25 @@ def test_two_stage_estimators_pass_groups_on(monkeypatch: pytest.MonkeyPatch) ->
     TwoStageRegressor(GradientOuterProduct(n_iter=1), nested=False).fit(X, y, groups=groups)
     assert len(given) == 1
     np.testing.assert_array_equal(given[0], groups)
+
+
+def test_stacks_pass_groups_on_to_given_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    learn = GradientOuterProduct._learn
+
+    def recorded(self: Any, data: Any, target: Any) -> Any:
+        given.append(target.groups)
+        return learn(self, data, target)
+
+    monkeypatch.setattr(GradientOuterProduct, "_learn", recorded)
+    X, y, groups = effects()
+    candidates = [GradientOuterProduct(n_iter=1)]
+    KernelStackingRegressor(candidates).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(given[0], groups)
+    assert all(known is not None for known in given)
+    given.clear()
+    KernelStackingRegressor(candidates).fit(X, y)
+    assert all(known is None for known in given)
 
 
 def test_one_group_is_refused() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.folds import N_FOLDS, Split, splits_within
 from mercer._data.resampling import Resampling, Together, left_out_together, resampled
@@ -51,6 +52,19 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
             "predicted from the others."
         )
     return np.asarray(codes)
+
+
+def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
+    """The argument of `fit` that passes groups on, if there are several and it takes them.
+
+    Parameters
+    ----------
+    estimator : estimator
+    groups : ndarray of int of shape (n_samples,), or None
+    """
+    if groups is None or np.ptp(groups) == 0 or not has_fit_parameter(estimator, "groups"):
+        return {}
+    return {"groups": groups}
 
 
 def check_folds(cv: Any) -> None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
+from mercer._data.cross_validation import group_params
 from mercer._data.resampling import Resampling
 from mercer._data.sample import as_frame
 from mercer._gram.samples import spread_rows
@@ -303,7 +304,8 @@ class _Learned:
     table: Any
 
     def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
-        return [clone(self.learner).fit(as_frame(X, self.table), y).kernel_]
+        groups = group_params(self.learner, resampling.groups)
+        return [clone(self.learner).fit(as_frame(X, self.table), y, **groups).kernel_]
 
 
 def _given(source: Any, table: Any) -> Candidate:

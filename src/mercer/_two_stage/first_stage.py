@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from mercer._data.cross_validation import group_params
 from mercer._data.folds import Splits
 from mercer._data.sample import Sample
 from mercer._gram.dense import UnitScale
@@ -63,11 +64,8 @@ def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
     """
     if not (sample.weights.is_unit or has_fit_parameter(estimator, "sample_weight")):
         raise ValueError(f"{type(estimator).__name__} does not support sample_weight.")
-    params = dict(sample.weights.fit_params)
-    several = sample.groups is not None and np.ptp(sample.groups) > 0
-    if several and has_fit_parameter(estimator, "groups"):
-        params["groups"] = sample.groups
-    return estimator.fit(X, sample.y, **params)
+    groups = group_params(estimator, sample.groups)
+    return estimator.fit(X, sample.y, **sample.weights.fit_params, **groups)
 
 
 def for_task(learner: Any, task: str) -> Any:
