@@ -14,7 +14,7 @@ from selection_cases import KINDS, default_kernel, exclusive_or, problem, standa
 
 from mercer import BAHSIC
 from mercer._data.weights import UnitWeights
-from mercer._feature_selection.elimination import radial_scorer
+from mercer._feature_selection.elimination import eliminate, radial_scorer
 from mercer._targets import Target
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
@@ -147,3 +147,10 @@ def test_the_series_has_all_digits(n: int, p: int) -> None:
     size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
     assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)
     assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)
+
+
+@pytest.mark.parametrize("step", [1, 1.0])
+def test_of_tied_features_the_last_is_eliminated_first(step: float) -> None:
+    found = eliminate(lambda left: (1.0, np.zeros(left.size)), np.ones(5, dtype=bool), 2, step)
+    assert_array_equal(found.ranking, [1, 1, 2, 3, 4])
+    assert found.n_iter == 3

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, check_X_y
+from sklearn.utils import check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks.blocks import BlockSource
@@ -196,8 +196,7 @@ def validated_rows(
     with table_advice():
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
-    data = TableSample.of(X, y, weights, groups=group_codes(groups, len(y)), names=names)
-    return data if data.kept is None else replace(data, names=_safe_indexing(names, data.kept))
+    return TableSample.of(X, y, weights, groups=group_codes(groups, len(y)), names=names)
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:

@@ -161,7 +161,6 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         """Sum the kernel's values over each cluster, shape (n_samples, n_clusters)."""
         members = np.eye(self.n_clusters)[self.labels_]
         sums = np.empty((X.shape[0], self.n_clusters))
-        X = X if self.X_fit_ is None else X.astype(np.float64, copy=False)
         batch_size = max(int(working_memory() / (16 * len(members))), 1)
         for rows in gen_batches(X.shape[0], batch_size):
             batch = X[rows]
