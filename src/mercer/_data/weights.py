@@ -231,7 +231,7 @@ class SampleWeights:
         # A step that ends with a row, up to the rounding of the sum, belongs to that row.
         rounding = len(self) * np.finfo(np.float64).eps
         steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows) * (1.0 - rounding)
-        return np.minimum(np.searchsorted(cumulative, steps), len(self) - 1)
+        return np.searchsorted(cumulative, steps)
 
     def repeated(self, table: Any) -> Any:
         """The rows of a table that count as the weights say: what statistics are read off.
