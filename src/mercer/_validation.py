@@ -121,9 +121,12 @@ def check_coverage(coverage: Any) -> None:
 
     Raises
     ------
+    TypeError
+        If it is no number.
     ValueError
-        If it is not; a percentage is not a probability.
+        If it is not between zero and one; a percentage is not a probability.
     """
+    check_scalar(coverage, "coverage", Real)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must be between 0 and 1, such as 0.9; got {coverage!r}.")
 

@@ -103,6 +103,8 @@ def test_coverages_that_are_no_probabilities_are_refused(coverage: float) -> Non
     model = TwoStageClassifier().fit(*draw(60, 0))
     with pytest.raises(ValueError, match="coverage"):
         model.predict_set(np.zeros((1, 2)), coverage)
+    with pytest.raises(TypeError, match="coverage"):
+        model.predict_set(np.zeros((1, 2)), str(coverage))
 
 
 def test_fits_without_held_out_probabilities_are_refused() -> None:

@@ -119,6 +119,7 @@ def test_names_and_order_of_groups_do_not_matter(estimator: Any) -> None:
         (KFold(4), 0),
         (TimeSeriesSplit(3, gap=2), 12),
         (PredefinedSplit(np.where(np.arange(45) < 20, -1, np.arange(45) % 4)), 20),
+        (PredefinedSplit(np.where(np.arange(45) < 20, -1, np.arange(45) % 2)), 20),
         (RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), 0),
         (list(KFold(3).split(np.empty((45, 0)))), 0),
     ],

@@ -48,8 +48,8 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
     found, codes = np.unique(groups, return_inverse=True)
     if len(found) < 2:
         raise ValueError(
-            f"groups holds one group, {found[0]!r}, while at least 2 are required: a group is "
-            "predicted from the others."
+            f"groups holds one group, {found.tolist()[0]!r}, while at least 2 are required: a "
+            "group is predicted from the others."
         )
     return np.asarray(codes)
 

@@ -191,7 +191,9 @@ class Together(Resampling):
         rows = np.flatnonzero(self._codes >= 0)
         _, first, numbers = np.unique(self._codes[rows], return_index=True, return_inverse=True)
         n_folds = min(n_folds, len(first))
-        if len(first) > balanced:
+        if len(first) == 1:
+            found = [rows]
+        elif len(first) > balanced:
             classes = (
                 None if codes is None else np.unique(codes[rows][first], return_inverse=True)[1]
             )

@@ -265,8 +265,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         those of predictions that do so to the same degree: intervals widen.
         """
         check_coverage(coverage)
-        if scale is not None:
-            check_choice("scale", scale, ("auto",))
+        check_choice("scale", scale, ("auto", None))
         check_is_fitted(self)
         scales = [
             None if scale is None else self._learned_scale(output, coverage)
