@@ -14,9 +14,10 @@ Written by `python benchmarks/trusted_scores.py page` from benchmarks/trusted_sc
 package and, where it is installed, [MAPIE](https://mapie.readthedocs.io). All tables are drawn
 anew for each draw: the collection of public tables that the project keeps has none with groups.
 "Two kernels" are `candidates=[Gaussian("median"), Laplacian("median")]`, which fit much faster than
-the default candidates. "±" precedes standard errors of means over draws, and a star stands beside
-differences beyond two of them, of which one in twenty is to be expected by chance. How to pass what
-belongs together is in [the guide](guide/trust.md).
+the default candidates; "Nyström" are the default candidates with `approximation="nystroem"`. "±"
+precedes standard errors of means over draws, and a star stands beside differences beyond two of
+them, of which one in twenty is to be expected by chance. How to pass what belongs together is in
+[the guide](guide/trust.md).
 """
 
 HONESTY = """
@@ -257,7 +258,7 @@ def page(records: Sequence[Cell]) -> str:
         cells = [c for c in records if c["part"] == name]
         if cells:
             order = list(dict.fromkeys(c["problem"] for c in cells))
-            learners = ["two kernels", "default"]
+            learners = ["two kernels", "default", "Nyström"]
             cells.sort(
                 key=lambda c: (
                     learners.index(c.get("learner", "default")),

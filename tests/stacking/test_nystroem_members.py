@@ -29,16 +29,20 @@ from mercer import (
 )
 from mercer._blocks.row_sample import row_folds
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import with_width_factor
 from mercer._stacking.candidates import Candidate, TableViews
 from mercer._stacking.combination import LinearCombination
 from mercer._stacking.evaluation import Selection
-from mercer._stacking.nystroem_members import DrawnViews
+from mercer._stacking.nystroem_members import DrawnViews, NystroemMember
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400
+
+
+KINDS = pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
 
 
 def stack(kind: Any, **settings: Any) -> Any:
@@ -89,6 +93,61 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
         assert_allclose(prediction, expected[0] - target.mean, atol=1e-12)
     assert np.abs(found - member.deviations(scaled[rows], scaled)).max() > 1e-6
     assert_array_equal(table.take(rows).drawn.positions, rows)
+
+
+@pytest.mark.parametrize("n_groups", [3, 30])
+def test_kernels_are_learned_without_the_groups_that_they_predict(
+    n_groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[int, np.ndarray] = {}
+    kernels_seen: list[Any] = []
+    predicted: list[tuple[np.ndarray, np.ndarray]] = []
+    learn, predict = DrawnViews.learned, NystroemMember.deviations_in_folds
+
+    def learned(self: Any, candidate: Candidate, rows: Any = slice(None)) -> Any:
+        kernels = learn(self, candidate, rows)
+        kernels_seen.extend(kernels)
+        seen.update({id(kernel): self.drawn.groups[rows] for kernel in kernels})
+        return kernels
+
+    def in_folds(self: Any, X: Any, divided: np.ndarray) -> np.ndarray:
+        predicted.append((seen[id(self.kernel)], divided))
+        return predict(self, X, divided)
+
+    name = "mercer._stacking.nystroem_members.rescaled_kernel"
+    monkeypatch.setattr(name, lambda kernel, *_: kernel)
+    monkeypatch.setattr(DrawnViews, "learned", learned)
+    monkeypatch.setattr(NystroemMember, "deviations_in_folds", in_folds)
+    X, y = problem(300)
+    groups = np.random.default_rng(0).integers(n_groups, size=300)
+    candidates = [KernelOptimization(Gaussian(2.0))]
+    stack(KernelStackingRegressor, candidates=candidates).fit(X, y, groups=groups)
+    (known, everything), *anew = predicted
+    assert len(everything) == 300
+    unseen = np.setdiff1d(groups, known)
+    assert unseen.size == (0 if n_groups < 6 else n_groups // 3)
+    for known, divided in anew:
+        assert not np.isin(divided, known).any()
+    parts = [np.unique(divided) for _, divided in anew]
+    assert_array_equal(np.sort(np.concatenate([unseen, *parts])), np.arange(n_groups))
+
+
+def test_samples_of_evaluated_groups_are_not_learned_from() -> None:
+    X, y = problem(120)
+    groups = np.arange(120) % 12
+    target = encode_target(y, classification=False, resampling=left_out_together(120, groups))
+    table = drawn_views({"given": X}, X, y, target, TableViews(X))
+    rows = table.evaluated_rows(10, 0)
+    # Fewer than the samples of a third of the groups.
+    assert len(rows) == 10
+    rest = table.others(rows)
+    assert rest is not None
+    assert len(rest) == 20
+    assert not np.isin(groups[rest.drawn.positions], groups[rows]).any()
+    alone = drawn_views({"given": X}, X, y, encode_target(y, classification=False), table.views)
+    rest = alone.others(rows)
+    assert not np.isin(rest.drawn.positions, rows).any()
+    assert np.isin(groups[rest.drawn.positions], groups[rows]).any()
 
 
 def test_intervals_hold_as_many_responses_as_they_should() -> None:
@@ -143,9 +202,6 @@ def test_sparse_tables_stay_sparse() -> None:
     found = stack(KernelStackingRegressor).fit(sp.csr_matrix(X), y)
     assert sp.issparse(found._members[0].model.columns.centers)
     assert found.score(sp.csr_matrix(X), y) > 0.5
-
-
-KINDS = pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
 
 
 @KINDS

@@ -81,7 +81,9 @@ class ViewedSample(Sample):
         """Predictors on the kernels of candidates, fitted to all rows of the table."""
         return [found.fitted(self) for found in kept]
 
-    def refined(self, found: Selection, members: Sequence[Any], combine: Combine) -> Selection:
+    def refined(
+        self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
+    ) -> Selection:
         """The selection, combined by left-out predictions of the members for as many samples.
 
         Parameters
@@ -91,6 +93,8 @@ class ViewedSample(Sample):
             Fitted to all rows, on the kernels that are kept.
         combine : callable
             From deviations and a target to a combination.
+        rows : ndarray of int
+            The samples that candidates were evaluated on.
         """
         return found
 

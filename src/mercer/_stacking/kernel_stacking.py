@@ -183,7 +183,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         members = table.fitted(chosen.kept)
-        found = table.refined(chosen, members, self._combined)
+        found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
         view = next(iter(self._training.values()))

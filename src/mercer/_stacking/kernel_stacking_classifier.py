@@ -124,6 +124,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     fewer from 200 samples on, and two from 400 on. That takes about as long as
     the comparison on all samples, and up to four times as long for few.
 
+    On Nyström features, kernels are learned from other samples than those that candidates are
+    compared on; of groups, from other groups, and learned anew without each half of these, so that
+    all are predicted on kernels that have not seen them. That takes two more fits for each such
+    kernel.
+
     Probabilities fall back to the class frequencies for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.
 

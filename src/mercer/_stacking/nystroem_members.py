@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._blocks.passes import current_hooks
@@ -23,6 +24,10 @@ _LEARNED_PER_EVALUATED = 2
 
 _FEWEST_GROUPS = 6
 """Of fewer groups, kernels are learned from the groups that they are evaluated on, in folds."""
+
+_SEEN_PARTS = 2
+"""Of a third of the groups candidates are evaluated, on kernels that were learned from the others.
+Kernels that predict a half of these others are learned from as many groups."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +138,25 @@ class DrawnViews(ViewedSample):
 
     def others(self, rows: Array) -> ViewedSample | None:
         """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`."""
+        rest = self._apart_from(rows)
+        return None if len(rest) < len(rows) else self._drawn_from(rest, len(rows))
+
+    def _apart_from(self, rows: Array) -> NDArray[np.intp]:
+        """Samples that are none of some, and of none of their groups."""
         groups = self.target.resampling.groups
-        same = (
-            np.isin(np.arange(len(self)), rows) if groups is None else np.isin(groups, groups[rows])
-        )
-        rest = np.flatnonzero(~same)
-        if len(rest) < len(rows):
-            return None
-        codes = self.target.take(rest).codes
-        n_learned = _LEARNED_PER_EVALUATED * len(rows)
+        names, given = (np.arange(len(self)), rows) if groups is None else (groups, groups[rows])
+        return np.flatnonzero(~np.isin(names, given))
+
+    def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int) -> Self:
+        """Some samples, to learn kernels from that are evaluated on a number of others."""
+        codes, n_learned = self.target.take(rest).codes, _LEARNED_PER_EVALUATED * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
     def fitted(self, kept: Sequence[Evaluation]) -> list[NystroemMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        current_hooks().on_start(self.drawn.source.count_rows() * len(kept))
+        n_learned = sum(e.candidate.uses_labels for e in kept)
+        n_anew = 0 if self.target.resampling.groups is None else _SEEN_PARTS * n_learned
+        current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
         return [self.member(found.kernel, found.candidate) for found in kept]
 
     def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
@@ -171,14 +181,51 @@ class DrawnViews(ViewedSample):
         )
         return NystroemMember(view, kernel, model, self.target.mean)
 
-    def refined(self, found: Selection, members: Sequence[Any], combine: Combine) -> Selection:
-        """The selection, combined by predictions out of fold for all samples that were drawn."""
-        kept = [
-            replace(e, deviations=m.deviations_in_folds(self.X[m.view], self.drawn.divided))
-            for e, m in zip(found.kept, members, strict=True)
-        ]
-        combination = combine([e.deviations for e in kept], self.target)
-        return Selection(found.evaluations, kept, combination, self.weights)
+    def refined(
+        self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
+    ) -> Selection:
+        """The selection, combined by predictions out of fold for all samples that were drawn.
+
+        Samples of groups that a kernel was learned from are predicted on a kernel that was learned
+        without their groups.
+        """
+        deviations = [m.deviations_in_folds(self.X[m.view], self.drawn.divided) for m in members]
+        for part in self._seen_parts(rows):
+            self._predict_anew(found.kept, deviations, part, len(rows))
+        kept = [replace(e, deviations=d) for e, d in zip(found.kept, deviations, strict=True)]
+        return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
+
+    def _seen_parts(self, rows: Array) -> list[NDArray[np.intp]]:
+        """Halves of the groups that kernels were learned from; none where there are no groups."""
+        if self.target.resampling.groups is None:
+            return []
+        rest = self._apart_from(rows)
+        seen = np.arange(len(self)) if len(rest) < len(rows) else rest
+        folds = self.target.take(seen).folds(_SEEN_PARTS, self.random_state)
+        return [seen[part] for _, part in folds]
+
+    def _predict_anew(
+        self,
+        kept: Sequence[Evaluation],
+        deviations: Sequence[Array],
+        part: NDArray[np.intp],
+        n_evaluated: int,
+    ) -> None:
+        """Predict some samples, in place, on kernels that were learned without their groups."""
+        inside = self._drawn_from(self._apart_from(part), n_evaluated)
+        varies = inside.target.codes is None or np.ptp(inside.target.codes) > 0
+        learned: dict[int, Sequence[Kernel]] = {}
+        for e, values in zip(kept, deviations, strict=True):
+            if not e.candidate.uses_labels:
+                continue
+            values[part] = 0.0
+            if varies:
+                key = id(e.candidate)
+                kernels = learned[key] = learned.get(key) or inside.learned(e.candidate)
+                kernel = kernels[e.candidate.descriptions.index(e.description)]
+                member = self.member(kernel, e.candidate)
+                divided = self.drawn.divided[part]
+                values[part] = member.deviations_in_folds(self.X[member.view][part], divided)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
         """Combinations of the same members, learned on some rows; see :class:`ViewedSample`."""
