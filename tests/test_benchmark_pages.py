@@ -1,11 +1,13 @@
 """Pages that benchmarks write say what the committed records say."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import probabilities_page
 from benchmarks.trusted_page import SECTIONS, page
 
 ROOT = Path(__file__).parents[1]
@@ -28,3 +30,40 @@ def test_trusted_scores_are_what_the_records_say(cells: list[dict[str, Any]]) ->
 def test_another_record_is_another_page(cells: list[dict[str, Any]]) -> None:
     beyond = dict(cells[0]) | {name: 9.0 for name, v in cells[0].items() if isinstance(v, float)}
     assert page([beyond, *cells[1:]]) != page(cells)
+
+
+def test_probabilities_are_worse_where_the_interval_of_the_ratio_is_above_one() -> None:
+    worse, better = "L1SVM()", "KernelStackingClassifier()"
+    records = [
+        {"set": f"set {number}", "rows": 300, "split": split, "estimator": name}
+        | {"n": 300, "classes": 2, "scores": {"own": _scores(own), "sigmoid": _scores(0.2)}}
+        for number in range(3)
+        for split in range(2)
+        for name, own in ((worse, 0.3), (better, 0.1), ("SVC, grid search", 0.2))
+    ]
+    text = probabilities_page.page(records)
+    (verdict,) = re.findall(r"\* `(.+)`: log-loss: sigmoid \((.+?)\)", text)
+    assert verdict == (worse, "1.500")
+    assert f"| `{better}` | Brier score | 3 | 0.500 (0.500, 0.500) |" in text
+
+
+def test_the_excess_of_log_loss_on_noise_is_marked_beyond_two_standard_errors() -> None:
+    records = [
+        {"set": name, "rows": 300, "split": split, "estimator": estimator}
+        | {"n": 300, "classes": 2, "scores": {"own": _scores(value)}}
+        for name in ("heart", "noise, 50:50")
+        for split in range(4)
+        for estimator, value in (
+            ("class frequencies", 0.7),
+            ("L1SVM()", 0.71 + 0.001 * (split - 1.5)),
+            ("MKLClassifier(norm=2)", 0.7 + 0.001 * (split - 1.5)),
+        )
+    ]
+    text = probabilities_page.page(records)
+    assert "| `L1SVM()` | 10.0 ± 0.6 * |" in text
+    assert "| `MKLClassifier(norm=2)` | 0.0 ± 0.6 |" in text
+    assert "above that of the class frequencies: `L1SVM()`." in text
+
+
+def _scores(value: float) -> dict[str, float]:
+    return {"log_loss": value, "brier": value, "calibration_error": value}

@@ -52,6 +52,20 @@ def test_the_calibration_error_is_the_gap_of_confidence_and_accuracy() -> None:
     assert calibration_error(np.array([0]), np.array([[1.0, 0.0]])) == 0.0
 
 
+def test_bins_of_equal_mass_keep_equal_confidences_together() -> None:
+    confidence = np.repeat([0.6, 0.61, 0.62, 0.99], 10)
+    P = np.column_stack([confidence, 1.0 - confidence])
+    labels = np.tile(np.r_[np.zeros(6, dtype=int), np.ones(4, dtype=int)], 4)
+    # All but the last have one bin of equal width, in which 24 of 40 are right.
+    wide = (0.6 * 30 - confidence[:30].sum(), 6.0 - 9.9)
+    assert calibration_error(labels, P) == pytest.approx(np.abs(wide).sum() / 40)
+    gaps = np.abs([0.0, 0.01, 0.02, 0.39])
+    assert calibration_error(labels, P, equal_mass=True) == pytest.approx(gaps.mean())
+    order = np.random.default_rng(0).permutation(40)
+    shuffled = calibration_error(labels[order], P[order], equal_mass=True)
+    assert shuffled == pytest.approx(gaps.mean())
+
+
 def test_coverage_counts_responses_within_their_intervals() -> None:
     y = np.array([0.0, 1.0, 2.0, 3.0])
     found = of_intervals(y, y - np.array([1, 1, -1, 0]), y + 2.0, scale=2.0)
