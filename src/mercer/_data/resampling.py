@@ -1,7 +1,7 @@
 """Which samples are left out together: one at a time, in groups, or as the folds of a splitter."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, TypeAlias
@@ -15,8 +15,11 @@ from mercer._data.folds import Split, Splits, shuffled_folds, splits_within
 from mercer._data.weights import SampleWeights
 from mercer._typing import Array, RandomState
 
-Part: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Samples that are left out together, and the positions among them of those that are predicted."""
+Indices: TypeAlias = NDArray[np.intp]
+
+Part: TypeAlias = tuple[Indices, Indices]
+"""Samples that are left out together, and the positions among them of those that are predicted. In
+a batch, parts of equal sizes are the rows of an array, and the positions are the same in each."""
 
 
 @dataclass(frozen=True)
@@ -61,25 +64,32 @@ class Resampling(ABC):
 
     @property
     @abstractmethod
+    def batches(self) -> Sequence[Part]:
+        """What is left out, in batches of parts of equal sizes, which share no sample."""
+
+    @property
     def parts(self) -> Iterator[Part]:
         """What is left out, part by part."""
+        for batch, at in self.batches:
+            for removed in batch:
+                yield removed, at
 
     @cached_property
-    def covered(self) -> NDArray[np.intp]:
+    def covered(self) -> Indices:
         """Indices of the samples that are left out at all."""
-        counts = np.zeros(self.n_samples)
-        for removed, at in self.parts:
-            counts[removed[at]] += 1.0
-        return np.flatnonzero(counts)
+        found = np.zeros(self.n_samples, dtype=bool)
+        for batch, at in self.batches:
+            found[batch[:, at]] = True
+        return np.flatnonzero(found)
 
-    def assembled(self, of_part: Callable[[NDArray[np.intp]], Array]) -> Array:
+    def assembled(self, of_batches: Callable[[Sequence[Indices]], Iterable[Array]]) -> Array:
         """Values of all samples, each from the parts that it is left out with.
 
         Parameters
         ----------
-        of_part : callable
-            From the samples that are left out together to their values, of shape
-            (..., n_removed, n_outputs).
+        of_batches : callable
+            From batches, each an array of shape (n_parts, n_removed) of the samples of a part in a
+            row, to their values, each of shape (..., n_parts, n_removed, n_outputs).
 
         Returns
         -------
@@ -87,14 +97,15 @@ class Resampling(ABC):
             The mean over parts, and NaN for samples that are never left out.
         """
         total, counts = np.zeros(0), np.zeros((self.n_samples, 1))
-        for removed, at in self.parts:
-            values = of_part(removed)
+        found = of_batches([batch for batch, _ in self.batches])
+        for (batch, at), values in zip(self.batches, found, strict=True):
             if not total.size:
-                total = np.zeros((*values.shape[:-2], self.n_samples, values.shape[-1]))
-            total[..., removed[at], :] += values[..., at, :]
-            counts[removed[at]] += 1.0
+                total = np.zeros((*values.shape[:-3], self.n_samples, values.shape[-1]))
+            total[..., batch[:, at], :] += values[..., at, :]
+            counts[batch[:, at]] += 1.0
         return total / np.where(counts > 0.0, counts, np.nan)
 
+    @abstractmethod
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over the samples that are not left out with each, shape (n_samples, n_columns).
 
@@ -103,12 +114,6 @@ class Resampling(ABC):
         values : ndarray of shape (n_samples, n_columns)
         weights : SampleWeights
         """
-
-        def mean(removed: NDArray[np.intp]) -> Array:
-            rest = np.setdiff1d(np.arange(self.n_samples), removed)
-            return np.tile(weights.take(rest).mean(values[rest]), (len(removed), 1))
-
-        return self.assembled(mean)
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ class OneAtATime(Resampling):
         return OneAtATime(len(rows), None if self.groups is None else self.groups[rows])
 
     @cached_property
-    def covered(self) -> NDArray[np.intp]:
+    def covered(self) -> Indices:
         """All samples."""
         return np.arange(self.n_samples)
 
@@ -131,10 +136,9 @@ class OneAtATime(Resampling):
         return shuffled_folds(self.n_samples, n_folds, codes, random_state)
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def batches(self) -> Sequence[Part]:
         """Each sample; see :class:`Resampling`."""
-        for row in range(self.n_samples):
-            yield np.array([row]), np.array([0])
+        return [(np.arange(self.n_samples)[:, None], np.array([0]))]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over all other samples; see :class:`Resampling`."""
@@ -220,14 +224,18 @@ class Together(Resampling):
         means = rest[:, 1:] / rest[:, :1]
         return np.where(groups[:, None] > 0, means, np.nan)
 
-    @property
-    def parts(self) -> Iterator[Part]:
-        """Each group; see :class:`Resampling`."""
-        order = np.argsort(self._codes, kind="stable")
-        starts = np.flatnonzero(np.diff(self._codes[order], prepend=-2))
-        for rows in np.split(order, starts[1:]):
-            if self._codes[rows[0]] >= 0:
-                yield rows, np.arange(len(rows))
+    @cached_property
+    def covered(self) -> Indices:
+        """The samples of groups."""
+        return np.flatnonzero(self._codes >= 0)
+
+    @cached_property
+    def batches(self) -> Sequence[Part]:
+        """The groups of each size; see :class:`Resampling`."""
+        rows = self.covered[np.argsort(self._codes[self.covered], kind="stable")]
+        _, starts, sizes = np.unique(self._codes[rows], return_index=True, return_counts=True)
+        every = [(np.arange(size), starts[sizes == size]) for size in np.unique(sizes)]
+        return [(rows[first[:, None] + at], at) for at, first in every]
 
 
 @dataclass(frozen=True)
@@ -257,12 +265,22 @@ class InSplits(Resampling):
         """The splits; see :class:`Resampling`."""
         return list(self.splits)
 
-    @property
-    def parts(self) -> Iterator[Part]:
+    @cached_property
+    def batches(self) -> Sequence[Part]:
         """What each split does not train on; see :class:`Resampling`."""
-        for train, test in self.splits:
-            removed = np.setdiff1d(np.arange(self.n_samples), train)
-            yield removed, np.searchsorted(removed, test)
+        left_out = (np.setdiff1d(np.arange(self.n_samples), train) for train, _ in self.splits)
+        pairs = zip(left_out, self.splits, strict=True)
+        return [(removed[None], np.searchsorted(removed, test)) for removed, (_, test) in pairs]
+
+    def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
+        """Mean over what is trained on, the mean over splits; see :class:`Resampling`."""
+
+        def means(batches: Sequence[Indices]) -> Iterator[Array]:
+            for batch, (train, _) in zip(batches, self.splits, strict=True):
+                mean = weights.take(train).mean(values[train])
+                yield np.broadcast_to(mean, (*batch.shape, mean.size))
+
+        return self.assembled(means)
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:

@@ -24,6 +24,9 @@ Item = TypeVar("Item")
 _TILE_BYTES = 4 * 2**20
 """Maximum number of bytes of all kernels' values on a tile: about the cache of a core."""
 
+CACHED_VALUES = 2**16
+"""An array of about this many values, and a few temporary ones, fit in the cache of a core."""
+
 _ROWS = 64
 """The number of rows of a tile is a multiple of this."""
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.samples import spread_rows
-from mercer._gram.tiles import map_tiles, serial_algebra
+from mercer._gram.tiles import CACHED_VALUES, map_tiles, serial_algebra
 from mercer._model_selection.held_out import (
     WIDTH_MULTIPLES,
     best_in_order,
@@ -36,10 +36,6 @@ _WIDTH_SAMPLES = 200
 
 _LEAST_SCALE = 1e-4
 """Scales of features relative to the largest one; on smaller ones, a kernel does not depend."""
-
-_BLOCK_VALUES = 2**16
-"""The kernel between a block of samples and all others has about this many values, which with
-those of a few temporary arrays fit in the cache of a core."""
 
 _FEW_SAMPLES = 10
 """With fewer samples than this, no metric is compared on held-out ones."""
@@ -355,7 +351,7 @@ def gradient_outer_product(
     norm, log_width = structure.norm, float(kernel.theta[0])
     rows = np.arange(len(X)) if rows is None else rows
     centered = X - X.mean(axis=0)
-    n_rows = max(_BLOCK_VALUES // len(X), 1)
+    n_rows = max(CACHED_VALUES // len(X), 1)
 
     def block(start: int) -> Array:
         here = centered[rows[start : start + n_rows]]

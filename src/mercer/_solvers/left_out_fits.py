@@ -1,13 +1,13 @@
 """Kernel ridge regression without each sample, or group of samples, at one penalty."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dtrtri
 
-from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import inverted
 from mercer._solvers.ridge import Ridge, penalized_factor, refitted_residuals
@@ -68,13 +68,17 @@ def left_out_residuals(
         diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
         return _left_out(diagonal, weights.scaled(scaled), alpha, weights)
 
-    def of_part(removed: NDArray[np.intp]) -> Array:
-        if 2 * len(removed) > len(gram):
-            return refitted_residuals(gram, targets, removed, np.array([alpha]), weights)[0]
-        columns = inverse_factor[:, removed]
-        return _left_out_together(columns.T @ columns, scaled[removed], removed, alpha, weights)
+    def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+        for removed in batches:
+            if 2 * removed.shape[1] > len(gram):
+                anew = gram, targets, np.array([alpha]), weights
+                yield np.concatenate([refitted_residuals(*anew, part) for part in removed])
+            else:
+                columns = (inverse_factor[:, part] for part in removed)
+                blocks = np.array([part.T @ part for part in columns])
+                yield _left_out_together(blocks, scaled[removed], removed, alpha, weights)
 
-    return resampling.assembled(of_part)
+    return resampling.assembled(of_batches)
 
 
 @dataclass(frozen=True)
@@ -104,11 +108,11 @@ class LeftOutFits:
         diagonal = np.diag(self.inverse)
         return _left_out(diagonal, self.ridge.dual_coef_, self.ridge.alpha, self.weights)
 
-    def _without(self, removed: NDArray[np.intp]) -> Array:
-        """Residuals of samples that are left out together, shape (n_removed, n_outputs)."""
-        dual = self.ridge.dual_coef_[removed] / self.weights.take(removed).roots[:, None]
-        block = self.inverse[np.ix_(removed, removed)]
-        return _left_out_together(block, dual, removed, self.ridge.alpha, self.weights)
+    def _without(self, removed: Indices) -> Array:
+        """Residuals of parts that are left out, shape (n_parts, n_removed, n_outputs)."""
+        dual = self.ridge.dual_coef_[removed] / self.weights.roots[removed, None]
+        blocks = self.inverse[removed[:, :, None], removed[:, None, :]]
+        return _left_out_together(blocks, dual, removed, self.ridge.alpha, self.weights)
 
     def predict(self, rows: Array, output: int = 0) -> Array:
         """Predictions of one output by the fits without each training sample.
@@ -139,12 +143,15 @@ class LeftOutFits:
         if self.resampling.one_at_a_time:
             return np.asarray(whole - derivatives * self.residuals[:, output])
 
-        def of_part(removed: NDArray[np.intp]) -> Array:
-            few = 2 * len(removed) <= len(roots)
-            change = derivatives[:, removed] @ self._without(removed)[:, [output]] if few else 0.0
-            return np.repeat((whole - change)[:, :, None], len(removed), axis=1)
+        def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+            for removed in batches:
+                predicted = np.repeat(whole, len(removed), axis=1)
+                if 2 * removed.shape[1] <= len(roots):
+                    changes = derivatives[:, removed] * self._without(removed)[:, :, output]
+                    predicted = predicted - changes.sum(axis=2)
+                yield np.repeat(predicted[:, :, None, None], removed.shape[1], axis=2)
 
-        return self.resampling.assembled(of_part)[:, :, 0]
+        return self.resampling.assembled(of_batches)[:, :, 0]
 
 
 def left_out_fits(
@@ -182,21 +189,21 @@ def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights
 
 
 def _left_out_together(
-    block: Array, scaled: Array, removed: NDArray[np.intp], alpha: float, weights: SampleWeights
+    blocks: Array, scaled: Array, removed: Indices, alpha: float, weights: SampleWeights
 ) -> Array:
-    """Residuals of samples that are left out together; see :func:`_left_out`.
+    """Residuals of parts that are left out; see :func:`_left_out`.
 
     Parameters
     ----------
-    block : ndarray of shape (n_removed, n_removed)
-        Of the inverse of the system, among these samples.
-    scaled : ndarray of shape (n_removed, n_outputs)
+    blocks : ndarray of shape (n_parts, n_removed, n_removed)
+        Of the inverse of the system, among the samples of each part.
+    scaled : ndarray of shape (n_parts, n_removed, n_outputs)
         Dual coefficients over the roots of the weights.
-    removed : ndarray of int of shape (n_removed,)
+    removed : ndarray of int of shape (n_parts, n_removed)
     alpha : float
     weights : SampleWeights
         Of all samples.
     """
-    roots = weights.take(removed).roots
-    remaining = block - np.outer(roots, roots) / (weights.total * (1.0 + alpha))
-    return np.asarray(np.linalg.solve(remaining, scaled) / roots[:, None])
+    roots = weights.roots[removed, None]
+    constants = roots * roots.transpose(0, 2, 1) / (weights.total * (1.0 + alpha))
+    return np.asarray(np.linalg.solve(blocks - constants, scaled) / roots)

@@ -4,15 +4,16 @@ Gram matrices are centered by the weights of the samples. With weights W, all sy
 W^(1/2) K W^(1/2), so that squared errors count as the weights say. The intercept is not penalized.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, eigh, eigvalsh
 
-from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import UnitScale, definite_factor
+from mercer._solvers.left_out_blocks import left_out_blocks
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -195,16 +196,20 @@ class RidgePath:
             Of the fits to all samples, times the roots of the weights.
         alphas : ndarray of shape (n_alphas,)
         """
+        n = len(self.vectors)
 
-        def of_part(removed: NDArray[np.intp]) -> Array:
-            if 2 * len(removed) > len(self.vectors):
-                return refitted_residuals(self.gram, self.targets, removed, alphas, self.weights)
-            vectors = self.vectors[removed]
-            blocks = np.array([(vectors * factors) @ vectors.T for factors in shrink])
-            roots = self.weights.take(removed).roots
-            return np.asarray(np.linalg.solve(blocks, residuals[:, removed]) / roots[:, None])
+        def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+            few = [batch for batch in batches if 2 * batch.shape[1] <= n]
+            blocks = left_out_blocks(self.vectors, shrink, few)
+            for removed in batches:
+                if 2 * removed.shape[1] > n:
+                    anew = self.gram, self.targets, alphas, self.weights
+                    yield np.stack([refitted_residuals(*anew, part) for part in removed], axis=1)
+                else:
+                    solved = np.linalg.solve(next(blocks), residuals[:, removed])
+                    yield solved / self.weights.roots[removed, None]
 
-        return self.resampling.assembled(of_part)
+        return self.resampling.assembled(of_batches)
 
     def predict(self, rows: Array, alphas: Array) -> Array:
         """Predictions for new samples at each penalty.
@@ -309,7 +314,7 @@ def held_out_residuals(
 
 
 def refitted_residuals(
-    gram: Array, targets: Array, removed: NDArray[np.intp], alphas: Array, weights: SampleWeights
+    gram: Array, targets: Array, alphas: Array, weights: SampleWeights, removed: Indices
 ) -> Array:
     """Residuals of some samples under ridge regression on all others, fitted anew.
 
@@ -317,9 +322,9 @@ def refitted_residuals(
     ----------
     gram : ndarray of shape (n_samples, n_samples)
     targets : ndarray of shape (n_samples, n_outputs)
-    removed : ndarray of int of shape (n_removed,)
     alphas : ndarray of shape (n_alphas,)
     weights : SampleWeights
+    removed : ndarray of int of shape (n_removed,)
 
     Returns
     -------

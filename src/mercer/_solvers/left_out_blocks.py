@@ -1,0 +1,78 @@
+"""Blocks of V diag(d) V' among samples that are left out together, for several d at once."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from mercer._data.resampling import Indices
+from mercer._gram.tiles import CACHED_VALUES
+from mercer._typing import Array
+
+
+def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) -> Iterator[Array]:
+    """Blocks of V diag(d) V' among the rows of each part.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_rows, n_vectors)
+        V.
+    factors : ndarray of shape (n_factors, n_vectors)
+        Each d, not negative.
+    batches : sequence of ndarray of int of shape (n_parts, size)
+        Rows, those of a part in a row.
+
+    Yields
+    ------
+    ndarray of shape (n_factors, n_parts, size, size)
+        For each batch.
+
+    Notes
+    -----
+    Of parts with fewer than twice as many samples as there are factors, products of pairs of rows
+    are formed once for all factors; of others, rows are multiplied with the roots of each d. Either
+    takes half the operations of V diag(d) V', which is symmetric, and the choice the fewer
+    multiplications outside of matrix products. In all that is O(n_factors size n_vectors) for
+    each row.
+
+    Examples
+    --------
+    >>> blocks = left_out_blocks(np.eye(3), np.array([[1.0, 2.0, 3.0]]), [np.array([[0, 2]])])
+    >>> next(blocks)[0, 0]
+    array([[1., 0.],
+           [0., 3.]])
+    """
+    most = 2 * len(factors)
+    pairs = [
+        batch[:, np.triu_indices(batch.shape[1])].transpose(1, 0, 2).reshape(2, -1)
+        for batch in batches
+        if batch.shape[1] < most
+    ]
+    sums = np.empty((len(factors), 0))
+    if pairs:
+        sums = _pair_sums(np.ascontiguousarray(vectors), factors, *np.concatenate(pairs, axis=1))
+    for batch in batches:
+        n_parts, size = batch.shape
+        if size >= most:
+            yield np.array([[_outer(vectors[p] * d) for p in batch] for d in np.sqrt(factors)])
+            continue
+        above = np.triu_indices(size)
+        position = np.empty((size, size), dtype=np.intp)
+        position[above] = position[above[::-1]] = np.arange(len(above[0]))
+        here, sums = np.split(sums, [n_parts * len(above[0])], axis=1)
+        yield here.reshape(len(factors), n_parts, -1)[:, :, position]
+
+
+def _outer(rows: Array) -> Array:
+    """Products of all rows with each other."""
+    return np.asarray(rows @ rows.T)
+
+
+def _pair_sums(vectors: Array, factors: Array, first: Indices, second: Indices) -> Array:
+    """Sums of the products of two rows and each d, shape (n_factors, n_pairs)."""
+    sums = np.empty((len(first), len(factors)))
+    for tile in gen_batches(len(first), max(CACHED_VALUES // vectors.shape[1], 1)):
+        products = vectors[first[tile]]
+        products *= vectors[second[tile]]
+        np.matmul(products, factors.T, out=sums[tile])
+    return sums.T
