@@ -1,6 +1,7 @@
-"""What was learned: weights, alignment, relevance of the features, and Gram matrix.
+"""What was learned, and how far it can be trusted: displays, and a report on held-out rows.
 
-`kernel_terms` returns the kernels of a fitted estimator, and the displays draw what it learned.
+`report` tests a fitted model on rows that it was not fitted to. `kernel_terms` returns the kernels
+of a fitted estimator, and the displays draw what it learned.
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
 them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. They are drawn by
@@ -13,14 +14,21 @@ needed only to draw: ``pip install "mercer[plot]"``.
 
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
+from mercer.inspection._report import ModelReport, report
+from mercer.inspection._report_text import ReportSection
 
 __all__ = [
     "AlignmentPathDisplay",
+    "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
     "KernelTerms",
     "KernelWeightsDisplay",
+    "ModelReport",
+    "ReportSection",
     "kernel_terms",
+    "report",
 ]

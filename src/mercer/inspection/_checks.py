@@ -1,0 +1,359 @@
+"""Checks of tables and residuals for what makes scores of held-out rows deceptive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.sparse import issparse
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.preprocessing import SplineTransformer
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from mercer._data.copies import copies
+from mercer._typing import Array
+from mercer._validation import ROUNDING
+from mercer.inspection._columns import Column, column_bins
+from mercer.inspection._held_out import Task
+
+LEVEL = 0.01
+"""Each check of clean data warns with this probability at most."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, and what it found.
+
+    Attributes
+    ----------
+    name : {"leakage", "copies", "shift", "groups", "identifiers", "time order"}
+    warnings : tuple of str
+        One sentence for each thing found; none if the data are clean in this respect.
+    """
+
+    name: str
+    warnings: tuple[str, ...]
+
+
+def leakage(
+    columns: list[Column], y: Array, task: Task, *, seed: int = 0, max_rows: int = 2000
+) -> Check:
+    """Name the columns that predict the target almost perfectly alone.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Of the training rows.
+    y : ndarray of shape (n_train,)
+    task : {"classification", "regression"}
+    seed : int, default=0
+    max_rows : int, default=2000
+        Of more rows, this number is drawn.
+
+    Notes
+    -----
+    A decision tree of each column by itself predicts rows that it was not fitted to, in three
+    folds. A column is named if its tree leaves at most 1% of the variance
+    unexplained, or misclassifies at most 1% of the rows, and at most 5% of those that the most
+    frequent class misclassifies. Classes of fewer than three rows do not count. Of text, the tree
+    sees which words occur.
+    """
+    rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
+    warnings = []
+    for column in columns if len(rows) >= 3 else []:
+        if accuracy := _accuracy(_as_features(column.take(rows)), y[rows], task, seed):
+            warnings.append(
+                f"column '{column.name}' alone predicts the target almost perfectly ({accuracy}): "
+                "if it is not known before the target is, leave it out"
+            )
+    return Check("leakage", tuple(warnings))
+
+
+def _as_features(column: Column) -> Any:
+    """Return numbers that keep what tells rows apart: codes of categories, words of text."""
+    if column.kind == "text":
+        words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
+        return words.fit_transform(column.labels[column.values.astype(int)])
+    return column.values[:, None]
+
+
+def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
+    """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
+    # At most five words decide on a row.
+    tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
+    folds = {"n_splits": 3, "shuffle": True, "random_state": seed}
+    if task == "regression":
+        if not np.ptp(y):
+            return None
+        predicted = cross_val_predict(DecisionTreeRegressor(**tree), X, y, cv=KFold(**folds))
+        left = float(np.mean((predicted - y) ** 2) / np.var(y))
+        return f"R² {1.0 - left:.3f}" if left <= 0.01 else None
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    frequent = counts >= 3
+    if np.sum(frequent) < 2:
+        return None
+    X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
+    constant = 1.0 - counts.max() / counts.sum()
+    predicted = cross_val_predict(DecisionTreeClassifier(**tree), X, y, cv=StratifiedKFold(**folds))
+    error = float(np.mean(predicted != y))
+    found = error <= min(0.01, 0.05 * constant)
+    return f"it misclassifies {error:.1%} of the rows" if found else None
+
+
+def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Check:
+    """Say how many held-out rows are copies of training rows, and how that changes their error.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Of the training rows, followed by the held-out rows.
+    y : ndarray of shape (n_train + n_rows,)
+    losses : ndarray of shape (n_rows,)
+        Of the held-out rows.
+    unit : {"share misclassified", "mean absolute error"}
+        What the mean of the losses is.
+    """
+    if not columns:
+        return Check("copies", ())
+    table = np.nan_to_num(np.column_stack([column.values for column in columns]), nan=-1.0)
+    codes = np.unique(y, return_inverse=True)[1].astype(float)
+    numbers, n_train = copies(table, codes), len(y) - len(losses)
+    copied = np.zeros(len(losses), bool)
+    if numbers is not None:
+        copied = np.isin(numbers[n_train:], numbers[:n_train])
+    if not copied.any():
+        return Check("copies", ())
+    shares = [f"{losses[copied].mean():.3g} on these rows"]
+    if not copied.all():
+        shares.append(f"{losses[~copied].mean():.3g} on the others")
+    told = f"{copied.sum()} of {len(losses)} held-out rows are copies of training rows"
+    return Check("copies", (f"{told}: {unit} {', '.join(shares)}",))
+
+
+def shared_groups(groups: Array, known: Array) -> Check:
+    """Say how many groups have both held-out rows and training rows.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_rows,)
+        Names of the groups of held-out rows.
+    known : ndarray of shape (n_train,)
+        Those of the training rows.
+    """
+    names = np.unique(groups)
+    shared = int(np.isin(names, known).sum())
+    told = f"{shared} of {len(names)} groups have rows in the training rows as well"
+    advice = "the scores are not those of new groups; hold out whole groups"
+    return Check("groups", (f"{told}: {advice}",) if shared else ())
+
+
+def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
+    """Name the columns whose equal values mark rows that belong together.
+
+    Parameters
+    ----------
+    columns : list of Column
+    y : ndarray of shape (n_rows,)
+    task : {"classification", "regression"}
+        Of classes, the target is the indicator of the most frequent one.
+
+    Notes
+    -----
+    Columns of categories, texts or whole numbers are looked at that have more than 20 values, most
+    of them in several rows. The variance of the target's mean rank between the values is compared
+    with the variance within them by Fisher's F test of lack of fit: to a constant or, for numbers,
+    to a cubic spline, as a target that depends smoothly on a number makes it no identifier. A
+    column is named if that is refuted and the intraclass correlation, the part of the variance
+    between values, is above .1, which is called a medium effect in [1]_.
+
+    References
+    ----------
+    .. [1] LeBreton, Senter (2008). Answers to 20 questions about interrater reliability and
+       interrater agreement. Organizational Research Methods 11, table 3.
+    """
+    if task == "classification":
+        classes, counts = np.unique(y, return_counts=True)
+        y = y == classes[counts.argmax()]
+    ranks, found = stats.rankdata(y), []
+    for column in columns:
+        known = ~np.isnan(column.values)
+        values, codes, counts = np.unique(
+            column.values[known], return_inverse=True, return_counts=True
+        )
+        whole = column.kind != "date" and np.array_equal(values, np.round(values))
+        if whole and len(values) > 20 and 2 * np.sum(counts > 1) > len(values):
+            smooth = values[:, None] if column.is_ordered else None
+            found.append((column.name, *_between_values(ranks[known], codes, smooth)))
+    warnings = [
+        f"rows of equal '{name}' have similar targets (intraclass correlation {correlation:.2f}): "
+        "if new rows will have other values of it, the scores are too good; pass it as groups, "
+        "and leave it out of the features"
+        for name, correlation, p_value in found
+        if p_value * len(found) <= LEVEL and correlation > 0.1
+    ]
+    return Check("identifiers", tuple(warnings))
+
+
+def _between_values(
+    y: Array, codes: Array, values: Array | None, n_orders: int = 199
+) -> tuple[float, float]:
+    """Return the intraclass correlation, and the p-value of none.
+
+    `values`, shape (n_values, 1), are numbers whose smooth effect does not count. The F
+    distribution is for normal errors. Where it refutes, as for a rare class, which is not normal,
+    the p-value is that among random orders of the residuals (Freedman, Lane 1983).
+    """
+    counts = np.bincount(codes)
+    if values is None:
+        basis = np.ones((len(counts), 1))
+    else:
+        basis = SplineTransformer(knots="quantile").fit_transform(values)
+    root = np.sqrt(counts)[:, None]
+    directions = np.linalg.svd(basis * root, full_matrices=False)
+    span = directions[0][:, directions[1] > ROUNDING * directions[1][0]]
+    n_within, n_between = len(y) - len(counts), len(counts) - span.shape[1]
+
+    def variances(y: Array) -> tuple[float, float]:
+        sums = np.bincount(codes, y)
+        scaled = sums / root[:, 0]
+        between = float(scaled @ scaled - np.square(scaled @ span).sum()) / n_between
+        return between, float(y @ y - scaled @ scaled) / n_within
+
+    y = y - y.mean()
+    smooth = (span @ (span.T @ (np.bincount(codes, y) / root[:, 0])) / root[:, 0])[codes]
+    between, within = variances(y)
+    if within <= ROUNDING * between:
+        return 1.0, 0.0
+    p_value = float(stats.f.sf(between / within, n_between, n_within))
+    if p_value <= LEVEL:
+        rng = np.random.default_rng(0)
+        drawn = [variances(rng.permutation(y - smooth)) for _ in range(n_orders)]
+        p_drawn = (1 + sum(b / w >= between / within for b, w in drawn)) / (1 + n_orders)
+        p_value = p_value if p_drawn <= LEVEL else p_drawn
+    size = (len(y) - float(counts @ counts) / len(y)) / (len(counts) - 1)
+    return (between - within) / (between + (size - 1.0) * within), p_value
+
+
+def time_order(orders: dict[str, Array]) -> Check:
+    """Say in which orders residuals of neighbors are alike.
+
+    Parameters
+    ----------
+    orders : dict of str to ndarray of shape (n_units,)
+        Residuals in an order, by what the order is called.
+
+    Notes
+    -----
+    The correlation of ranks at lag one is compared with its mean and its variance over all orders
+    of the same residuals, by the normal approximation.
+
+    References
+    ----------
+    Wald, Wolfowitz (1943). An exact test for randomness in the non-parametric case based on serial
+    correlation. Annals of Mathematical Statistics 14.
+    """
+    warnings = []
+    for name, residuals in orders.items():
+        correlation, z = lag_one(residuals)
+        if float(stats.norm.sf(z)) * len(orders) <= LEVEL:
+            warnings.append(
+                f"residuals of neighbors {name} are alike (rank correlation {correlation:.2f}): "
+                "rows may depend on time or on what they were sorted by, and later rows may be "
+                "predicted worse than the scores say; try cv=TimeSeriesSplit()"
+            )
+    return Check("time order", tuple(warnings))
+
+
+def lag_one(residuals: Array) -> tuple[float, float]:
+    """Return the circular rank correlation at lag one, and its standardized value.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_units,)
+    """
+    n, ranks = len(residuals), stats.rankdata(residuals)
+    ranks = ranks - ranks.mean()
+    squares, fourth = float(np.sum(ranks**2)), float(np.sum(ranks**4))
+    if n < 4 or squares == 0.0:
+        return 0.0, 0.0
+    product, mean = float(ranks @ np.roll(ranks, 1)), -squares / (n - 1)
+    variance = (squares**2 - fourth) / (n - 1) - mean**2
+    variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
+    if variance <= ROUNDING * squares**2:
+        return product / squares, 0.0  # All orders have the same.
+    return product / squares, (product - mean) / float(np.sqrt(variance))
+
+
+def shift(
+    columns: list[Column], n_train: int, units: Array, *, seed: int = 0, max_rows: int = 2000
+) -> Check:
+    """Say whether held-out rows can be told from training rows, and by which column best.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Of the training rows, followed by the held-out rows.
+    n_train : int
+    units : ndarray of int of shape (n_rows,)
+        No unit has both training and held-out rows.
+    seed : int, default=0
+    max_rows : int, default=2000
+        At most this number of training rows is drawn, and of held-out rows.
+
+    Notes
+    -----
+    A classifier two-sample test [1]_: randomized trees learn from half of the units to tell new
+    rows from training rows, and the mean probabilities of the other units are compared by the
+    Mann-Whitney test. Each column is tested by itself as well, by the Kolmogorov-Smirnov test of
+    numbers and the chi-squared test of categories. Both share the level.
+
+    References
+    ----------
+    .. [1] Lopez-Paz, Oquab (2017). Revisiting classifier two-sample tests. ICLR.
+    """
+    rng, n = np.random.default_rng(seed), len(units)
+    drawn = [rng.permutation(n_train)[:max_rows], n_train + rng.permutation(n - n_train)[:max_rows]]
+    rows = np.concatenate(drawn)
+    is_new, owners = rows >= n_train, np.unique(units[rows], return_inverse=True)[1]
+    new_unit = np.bincount(owners, is_new) > 0
+    learned = np.zeros(len(new_unit), bool)
+    for kind in (True, False):
+        members = rng.permutation(np.flatnonzero(new_unit == kind))
+        learned[members[: len(members) // 2]] = True
+    if not columns or min(np.sum(new_unit[learned]), np.sum(~new_unit[learned])) < 1:
+        return Check("shift", ())
+    table = np.column_stack([column.values[rows] for column in columns])
+    # Leaves of several rows, and all columns in each split, find shifts of one column of many too.
+    model = ExtraTreesClassifier(min_samples_leaf=10, max_features=None, random_state=0)
+    model.fit(table[learned[owners]], is_new[learned[owners]])
+    means = np.bincount(owners, model.predict_proba(table)[:, 1]) / np.bincount(owners)
+    new, old = means[~learned & new_unit], means[~learned & ~new_unit]
+    statistic, p_value = stats.mannwhitneyu(new, old, alternative="greater")
+    taken = [column.take(rows).over_units(owners) for column in columns]
+    p_values = [_column_shift(column, new_unit) for column in taken]
+    best = int(np.argmin(p_values))
+    differs = p_values[best] * len(columns) <= LEVEL / 2.0
+    if p_value > LEVEL / 2.0 and not differs:
+        return Check("shift", ())
+    auc = float(statistic) / (len(new) * len(old))
+    told = f"held-out rows are not like the training rows (ROC AUC of telling them apart {auc:.2f}"
+    told += f"; '{columns[best].name}' differs most)" if differs else ")"
+    return Check("shift", (f"{told}: scores hold for rows like the held-out ones only",))
+
+
+def _column_shift(column: Column, is_new: Array) -> float:
+    """Return the p-value of equal distributions: Kolmogorov-Smirnov, or chi-squared."""
+    if column.is_ordered:
+        known = ~np.isnan(column.values)
+        parts = [column.values[known & (is_new == kind)] for kind in (True, False)]
+        return float(stats.ks_2samp(*parts).pvalue) if all(map(len, parts)) else 1.0
+    codes, labels = column_bins(column)
+    parts = [codes[(codes >= 0) & (is_new == kind)] for kind in (True, False)]
+    table = np.array([np.bincount(part, minlength=len(labels)) for part in parts])
+    if table.shape[1] < 2 or not table.sum(axis=1).all():
+        return 1.0
+    return float(stats.chi2_contingency(table).pvalue)

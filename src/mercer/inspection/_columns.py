@@ -1,0 +1,220 @@
+"""Columns of tables as numbers and codes, their bins, and where the losses of a model differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.sparse import issparse
+
+from mercer._typing import Array, Features
+from mercer.preprocessing import convert, kind_of
+from mercer.preprocessing._column_kinds import is_duration, named_columns
+
+FEWEST = 5
+"""Bins have at least this number of rows, as the chi-squared approximation of the Kruskal-Wallis
+test needs (Kruskal, Wallis 1952. Use of ranks in one-criterion variance analysis. JASA 47)."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "date", "category", "text"}
+    values : ndarray of float of shape (n_rows,)
+        Numbers, days since 1970, or positions in `labels`; NaN for missing numbers and dates.
+    labels : ndarray of str
+        Categories or texts; "missing" is one of them.
+    """
+
+    name: str
+    kind: str
+    values: Array
+    labels: Array
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values are numbers or dates."""
+        return self.kind in ("number", "date")
+
+    def take(self, rows: Any) -> Column:
+        """Return some rows."""
+        return Column(self.name, self.kind, self.values[rows], self.labels)
+
+    def over_units(self, units: Array) -> Column:
+        """Return one row for each unit: mean number, or most frequent category."""
+        if self.is_ordered:
+            known = ~np.isnan(self.values)
+            counts = np.bincount(units, known)
+            sums = np.bincount(units, np.where(known, self.values, 0.0))
+            means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+            return Column(self.name, self.kind, means, self.labels)
+        pairs, counts = np.unique((units, self.values), axis=1, return_counts=True)
+        order = np.argsort(counts, kind="stable")
+        modes: Array = np.empty(int(units.max()) + 1)
+        modes[pairs[0, order].astype(int)] = pairs[1, order]  # The most frequent is written last.
+        return Column(self.name, self.kind, modes, self.labels)
+
+
+def columns_of(X: Features, others: Features | None = None) -> list[Column]:
+    """Return the columns of a table, or of two tables one below the other.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_rows, n_features)
+    others : data frame or ndarray of shape (n_others, n_features), default=None
+        Rows above those of X.
+
+    Returns
+    -------
+    list of Column
+        Without columns that hold nothing, or a code of its own in each row. Empty for sparse
+        matrices and Gram matrices of several kernels.
+    """
+    if issparse(X) or np.ndim(X) != 2:
+        return []
+    parts = [named_columns(table) for table in ([X] if others is None else [others, X])]
+    found = []
+    for pieces in zip(*parts, strict=True):
+        name, column = pieces[0]
+        kind = kind_of(column)
+        if kind not in ("number", "date", "category", "text"):
+            continue
+        values = np.concatenate([convert(_table(piece), kind)[:, 0] for _, piece in pieces])
+        labels: Array = np.empty(0, dtype=str)
+        if kind in ("category", "text"):
+            known = np.array([value == value for value in values])  # noqa: PLR0124
+            texts = np.where(known, values, "missing").astype(str)
+            labels, values = np.unique(texts, return_inverse=True)
+        if kind == "date" and is_duration(column):
+            kind = "number"
+        name = name if hasattr(X, "columns") else f"x{name}"
+        found.append(Column(str(name), kind, values.astype(float), labels))
+    return found
+
+
+def _table(column: Any) -> Any:
+    return column.to_frame() if hasattr(column, "to_frame") else column[:, None]
+
+
+def quantile_bins(values: Array, n_bins: int = 10) -> Array:
+    """Return numbers of bins of about equal size; equal values share a bin.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    n_bins : int, default=10
+        Fewer where bins would have fewer than five rows.
+    """
+    n_bins = max(1, min(n_bins, len(values) // FEWEST))
+    edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins, method="lower"))
+    return np.asarray(np.unique(np.searchsorted(edges, values), return_inverse=True)[1])
+
+
+def column_bins(column: Column) -> tuple[Array, list[str]]:
+    """Return the number of each row's bin, -1 for rows of small bins, and the bins' labels.
+
+    Parameters
+    ----------
+    column : Column
+
+    Notes
+    -----
+    Deciles of numbers and dates, categories of others; missing values are a bin.
+    """
+    values, labels = column.values, list(column.labels)
+    codes = np.full(len(values), -1)
+    if column.is_ordered:
+        known = ~np.isnan(values)
+        codes[known] = quantile_bins(values[known]) if known.any() else -1
+        parts = [values[codes == k] for k in range(int(codes.max()) + 1)]
+        labels = [_range(part, column.kind) for part in parts]
+        codes[~known] = len(labels)
+        labels.append("missing")
+    else:
+        codes = values.astype(int)
+    counts = np.bincount(codes, minlength=len(labels))
+    kept = np.flatnonzero(counts >= FEWEST)
+    places = np.full(len(labels), -1)
+    places[kept] = np.arange(len(kept))
+    return places[codes], [labels[k] for k in kept]
+
+
+def _range(values: Array, kind: str) -> str:
+    ends = [values.min(), values.max()] if np.ptp(values) else [values[0]]
+    if kind == "date":
+        days = np.round(np.array(ends) * 86400).astype("datetime64[s]").astype("datetime64[D]")
+        return " to ".join(dict.fromkeys(days.astype(str)))
+    return " to ".join(dict.fromkeys(f"{end:.4g}" for end in ends))
+
+
+@dataclass(frozen=True)
+class LossByColumn:
+    """Losses of held-out rows by the values of a column.
+
+    Attributes
+    ----------
+    column : str
+    labels : tuple of str
+        Deciles, or categories, of at least five rows.
+    counts : tuple of int
+    losses : tuple of float
+        Share misclassified, or mean absolute error.
+    p_value : float
+        Of the Kruskal-Wallis test of equal losses, adjusted for the number of columns.
+    """
+
+    column: str
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    losses: tuple[float, ...]
+    p_value: float
+
+
+def losses_by_column(
+    columns: list[Column], losses: Array, units: Array, rate: float = 0.05
+) -> tuple[LossByColumn, ...]:
+    """Return the columns by whose values losses differ, beyond what chance explains.
+
+    Parameters
+    ----------
+    columns : list of Column
+    losses : ndarray of shape (n_rows,)
+    units : ndarray of int of shape (n_rows,)
+        Where units have several rows, their means are compared.
+    rate : float, default=0.05
+        Expected share of columns without such differences among those that are returned
+        (Benjamini, Hochberg 1995).
+
+    Returns
+    -------
+    tuple of LossByColumn
+        The largest differences come first, by the part of the ranks' variance that they explain.
+    """
+    if int(units.max()) + 1 < len(units):
+        columns = [column.over_units(units) for column in columns]
+        losses = np.bincount(units, losses) / np.bincount(units)
+    found = []
+    for column in columns:
+        if column.kind == "text" or not np.ptp(losses):
+            continue
+        codes, labels = column_bins(column)
+        parts = [losses[codes == k] for k in range(len(labels))]
+        kept = np.concatenate(parts) if parts else np.empty(0)
+        if len(parts) > 1 and np.ptp(kept):
+            statistic, p_value = stats.kruskal(*parts)
+            counts = tuple(len(part) for part in parts)
+            means = tuple(float(part.mean()) for part in parts)
+            explained = float(statistic) / (len(kept) - 1)
+            one = (column.name, tuple(labels), counts, means)
+            found.append((explained, one, float(p_value)))
+    if not found:
+        return ()
+    adjusted = stats.false_discovery_control([p for _, _, p in found])
+    pairs = sorted(zip(found, adjusted, strict=True), key=lambda pair: -pair[0][0])
+    return tuple(LossByColumn(*one, float(p)) for (_, one, _), p in pairs if p <= rate)

@@ -1,0 +1,333 @@
+"""Coverage of intervals and sets by their width, calibration of probabilities, and a display."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mercer._typing import Array, Features
+from mercer._validation import check_coverage
+from mercer.inspection._columns import quantile_bins
+from mercer.inspection._display import BAR_COLOR, Display, axes, best_of
+from mercer.inspection._held_out import Estimate, Predictions, Truth, share
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows of similar width of their interval, size of their set, or predicted probability.
+
+    Attributes
+    ----------
+    value : float
+        Mean width, size or probability.
+    share : Estimate
+        Share of the rows that are covered, or belong to the class.
+    count : int
+    """
+
+    value: float
+    share: Estimate
+    count: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals, or sets of classes, hold the true value.
+
+    Attributes
+    ----------
+    asked : float
+        The probability that was asked for.
+    share : Estimate
+        Share of the rows that are covered.
+    width : float
+        Mean width of the intervals, or mean size of the sets.
+    bins : tuple of Bin
+        Deciles of the width, or sizes of the sets.
+    """
+
+    asked: float
+    share: Estimate
+    width: float
+    bins: tuple[Bin, ...]
+
+
+def bins_of(values: Array, hits: Array, units: Array) -> tuple[Bin, ...]:
+    """Return shares of hits by deciles of values; where there are ten values at most, by value.
+
+    Parameters
+    ----------
+    values, hits : ndarray of shape (n_rows,)
+    units : ndarray of int of shape (n_rows,)
+    """
+    distinct, codes = np.unique(values, return_inverse=True)
+    codes = quantile_bins(values) if len(distinct) > 10 else codes
+    return tuple(
+        Bin(
+            float(values[rows].mean()),
+            share(hits[rows], np.unique(units[rows], return_inverse=True)[1]),
+            len(rows),
+        )
+        for rows in (np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1))
+    )
+
+
+def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
+    """Return the coverage of intervals, or of sets of classes.
+
+    Parameters
+    ----------
+    truth : Truth
+    regions : ndarray of shape (n_rows, 2) or (n_rows, n_classes)
+        Ends of intervals, or whether sets hold the classes.
+    asked : float
+    """
+    if truth.task == "regression":
+        low, high = regions.T
+        widths, hits = high - low, (low <= truth.y) & (truth.y <= high)
+    else:
+        widths = regions.sum(axis=1).astype(float)
+        hits = regions[np.arange(len(regions)), np.searchsorted(truth.classes, truth.y)]
+    hits = hits.astype(float)
+    bins = bins_of(widths, hits, truth.units)
+    return Coverage(asked, share(hits, truth.units), float(widths.mean()), bins)
+
+
+def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
+    """Return shares of rows that belong to a class, by deciles of its predicted probability.
+
+    Parameters
+    ----------
+    truth : Truth
+    predictions : Predictions
+
+    Returns
+    -------
+    tuple of Bin
+        Of the second of two classes, or of the most probable of several; empty without
+        probabilities.
+    """
+    if predictions.probabilities is None:
+        return ()
+    of = np.full(len(truth.y), 1)
+    if len(truth.classes) != 2:
+        of = predictions.probabilities.argmax(axis=1)
+    own = predictions.probabilities[np.arange(len(of)), of]
+    hits = (truth.classes[of] == truth.y).astype(float)
+    return bins_of(own, hits, truth.units)
+
+
+def regions(step: Any, X: Features, coverage: float) -> Array:
+    """Return intervals or sets that an estimator predicts.
+
+    Parameters
+    ----------
+    step : fitted estimator
+        With `predict_interval` or `predict_set`.
+    X : array-like of shape (n_rows, n_features)
+    coverage : float
+    """
+    with warnings.catch_warnings():
+        # What is empty or infinite is seen in the result.
+        warnings.filterwarnings("ignore", category=UserWarning)
+        found = getattr(step, "predict_interval", None) or step.predict_set
+        return np.asarray(found(X, coverage))
+
+
+def last_step(model: BaseEstimator) -> tuple[Any, Any]:
+    """Return what comes before the last step of a pipeline, and that step; of a search, its best.
+
+    Parameters
+    ----------
+    model : fitted estimator, Pipeline, or search over either
+
+    Returns
+    -------
+    transform : callable
+    step : fitted estimator
+    """
+    model = best_of(model)
+    if isinstance(model, Pipeline):
+        before = model[:-1].transform if len(model) > 1 else np.asarray
+        return before, best_of(model[-1])
+    return (lambda X: X), model
+
+
+class CoverageDisplay(Display):
+    """Shares of responses in their prediction intervals, by decile of the intervals' width.
+
+    Intervals of coverage 0.9 should hold nine in ten of the responses, whether they are narrow or
+    wide: what is missing in narrow intervals and superfluous in wide ones cancels in the mean.
+
+    Parameters
+    ----------
+    widths : array-like of shape (n_bins,)
+        Mean width of the intervals of each bin.
+    shares : array-like of shape (n_bins,)
+        Share of the responses that are inside.
+    low, high : array-like of shape (n_bins,)
+        Ends of the 95 % confidence intervals of the shares.
+    coverage : float, default=0.9
+        The share that is expected.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.inspection import CoverageDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> scale = rng.uniform(1.0, 3.0, 400)
+    >>> intervals = np.column_stack([-1.645 * scale, 1.645 * scale])
+    >>> display = CoverageDisplay.from_intervals(scale * rng.normal(size=400), intervals)
+    >>> len(display.shares), round(float(display.shares.mean()), 2)
+    (10, 0.9)
+    """
+
+    def __init__(
+        self,
+        widths: npt.ArrayLike,
+        shares: npt.ArrayLike,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+    ) -> None:
+        check_coverage(coverage)
+        self.widths, self.shares, self.low, self.high = (
+            np.asarray(values, dtype=float) for values in (widths, shares, low, high)
+        )
+        if not (self.widths.shape == self.shares.shape == self.low.shape == self.high.shape):
+            raise ValueError("widths, shares, low and high must have one entry for each bin.")
+        self.coverage = coverage
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: Features,
+        y: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+        scale: str | None = "auto",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the coverage of the intervals that a regressor predicts.
+
+        Parameters
+        ----------
+        estimator : fitted regressor with `predict_interval`, Pipeline ending in one, or search
+        X : array-like of shape (n_samples, n_features)
+            Samples that the estimator was not fitted to.
+        y : array-like of shape (n_samples,)
+            Their responses.
+        coverage : float, default=0.9
+            Probability, between zero and one.
+        scale : "auto" or None, default="auto"
+            Passed to `predict_interval` if it is None, for widths that are nearly the same for all
+            samples.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, and by it to matplotlib.
+
+        Returns
+        -------
+        CoverageDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If it predicts no intervals.
+        """
+        check_is_fitted(estimator)
+        check_coverage(coverage)
+        transform, step = last_step(estimator)
+        if not hasattr(step, "predict_interval"):
+            raise TypeError(f"{type(step).__name__} predicts no intervals.")
+        settings = {} if scale == "auto" else {"scale": scale}
+        intervals = step.predict_interval(transform(X), coverage, **settings)
+        return cls.from_intervals(y, intervals, coverage=coverage, ax=ax, **kwargs)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        y: npt.ArrayLike,
+        intervals: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the coverage of intervals that are known.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Responses.
+        intervals : array-like of shape (n_samples, 2)
+            Lower and upper ends.
+        coverage : float, default=0.9
+            The share of the responses that intervals should hold.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, and by it to matplotlib.
+
+        Returns
+        -------
+        CoverageDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is not one interval of finite width for each response.
+        """
+        truth, ends = column_or_1d(y, dtype=float), np.asarray(intervals, dtype=float)
+        if ends.shape != (len(truth), 2) or not len(truth) or not np.isfinite(ends).all():
+            raise ValueError(
+                "intervals must hold two finite ends for each response; got shape "
+                f"{ends.shape} for {len(truth)} responses."
+            )
+        found = coverage_of(Truth("regression", truth, np.empty(0)), ends, coverage).bins
+        values = [(b.value, b.share.value, b.share.low, b.share.high) for b in found]
+        return cls(*zip(*values, strict=True), coverage=coverage).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the shares with confidence intervals over the mean widths.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        CoverageDisplay
+        """
+        ax = axes(ax)
+        spread = np.clip([self.shares - self.low, self.high - self.shares], 0.0, None)
+        style = {"fmt": "o", "color": BAR_COLOR, "capsize": 3, **kwargs}
+        ax.errorbar(self.widths, self.shares, yerr=spread, **style)
+        ax.axhline(self.coverage, linestyle=":", color="0.4")
+        ax.set(xlabel="Mean width of the intervals", ylabel="Share of responses inside")
+        ax.set(title="Coverage by decile of width", ylim=(min(0.48, *self.low), 1.02))
+        return self._drawn_on(ax)

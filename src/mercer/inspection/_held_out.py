@@ -1,0 +1,407 @@
+"""Scores of held-out rows with confidence intervals, of a model and of simple predictors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from mercer._typing import Array, Features
+
+Task: TypeAlias = Literal["classification", "regression"]
+
+CONFIDENCE = 0.95
+"""Confidence of intervals, which are approximate for few rows and errors with heavy tails."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score, and the ends of its 95 % confidence interval.
+
+    Attributes
+    ----------
+    value : float
+    low, high : float
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PredictorScores:
+    """The scores of a predictor.
+
+    Attributes
+    ----------
+    name : str
+    scores : dict of str to Estimate
+        Of classes ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` where there
+        are probabilities, and ``roc_auc`` of two classes. Of responses ``rmse``, ``mae``, ``r2``.
+    note : str
+        What distinguishes the predictor's training from the others'.
+    """
+
+    name: str
+    scores: dict[str, Estimate]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a predictor says of rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Labels or responses.
+    probabilities : ndarray of shape (n_rows, n_classes) or None
+    decisions : ndarray of shape (n_rows,) or None
+        The larger, the more likely the second of two classes.
+    """
+
+    values: Array
+    probabilities: Array | None = None
+    decisions: Array | None = None
+
+    def take(self, rows: Array) -> Predictions:
+        """Return those of some rows."""
+        kept = (None if a is None else a[rows] for a in (self.probabilities, self.decisions))
+        return Predictions(self.values[rows], *kept)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Targets of rows, and what the rows belong to.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    y : ndarray of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+        Empty for responses.
+    groups : ndarray of int of shape (n_rows,) or None
+        Numbers of groups.
+    """
+
+    task: Task
+    y: Array
+    classes: Array
+    groups: Array | None = None
+
+    @property
+    def units(self) -> Array:
+        """Numbers of what is drawn independently: groups, or rows."""
+        if self.groups is None:
+            return np.arange(len(self.y))
+        return np.asarray(np.unique(self.groups, return_inverse=True)[1])
+
+    def take(self, rows: Array) -> Truth:
+        """Return some rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Truth(self.task, self.y[rows], self.classes, groups)
+
+    def losses(self, predictions: Predictions) -> Array:
+        """Return for each row whether it is misclassified, or its absolute error."""
+        if self.task == "classification":
+            return (self.y != predictions.values).astype(float)
+        return np.abs(self.y - predictions.values)
+
+    def squared_errors(self, predictions: Predictions) -> Array:
+        """Return squared errors of the probabilities (Brier), else of what `losses` returns."""
+        if predictions.probabilities is None:
+            return np.square(self.losses(predictions))
+        indicators = self.y[:, None] == self.classes
+        return np.square(predictions.probabilities - indicators).sum(axis=1)
+
+
+def predict(model: Any, X: Features, classes: Array) -> Predictions:
+    """Predict labels or responses, and probabilities or decision values of classes.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : array-like of shape (n_rows, n_features)
+    classes : ndarray of shape (n_classes,)
+        Those that the columns of the probabilities are of; empty for responses.
+    """
+    values = np.asarray(model.predict(X))
+    if not classes.size:
+        return Predictions(values.reshape(len(values)))
+    if hasattr(model, "predict_proba"):
+        found: Array = np.zeros((len(values), len(classes)))
+        found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+        return Predictions(values, found, found[:, 1] if len(classes) == 2 else None)
+    decisions = None
+    if len(classes) == 2 and hasattr(model, "decision_function"):
+        decisions = np.asarray(model.decision_function(X))
+    return Predictions(values, None, decisions)
+
+
+def estimate(value: float, influence: Array, units: Array) -> Estimate:
+    """Return a score with Student's interval by the delta method.
+
+    Parameters
+    ----------
+    value : float
+    influence : ndarray of shape (n_rows,)
+        The score's derivative in the weight of each row, times the number of rows.
+    units : ndarray of int of shape (n_rows,)
+        Rows of one unit may depend on each other.
+
+    Returns
+    -------
+    Estimate
+        Infinite ends for a single unit.
+
+    References
+    ----------
+    Liang, Zeger (1986). Longitudinal data analysis using generalized linear models. Biometrika 73,
+    on the variance of sums over units.
+    """
+    error, quantile = _standard_error(influence, units)
+    if np.isinf(error):
+        return Estimate(value, -np.inf, np.inf)
+    return Estimate(value, value - quantile * error, value + quantile * error)
+
+
+def _standard_error(influence: Array, units: Array) -> tuple[float, float]:
+    """Return the standard error of a mean over units, and Student's quantile."""
+    sums = np.bincount(units, influence)
+    m = len(sums)
+    if m < 2:
+        return np.inf, np.inf
+    error = np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(influence)
+    return float(error), float(stats.t.ppf(0.5 + CONFIDENCE / 2, m - 1))
+
+
+def share(hits: Array, units: Array) -> Estimate:
+    """Return the share of rows that are hits, with Wilson's interval.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_rows,)
+        Zeros and ones.
+    units : ndarray of int of shape (n_rows,)
+
+    Notes
+    -----
+    Where units have several rows, the number of rows is the effective one, which has the variance
+    over units [1]_; where all rows are hits, or none, it is the number of units.
+
+    References
+    ----------
+    .. [1] Korn, Graubard (1998). Confidence intervals for proportions with small expected number
+       of positive counts estimated from survey data. Survey Methodology 24.
+    """
+    p, n, m = float(np.mean(hits)), float(len(hits)), int(units.max()) + 1
+    quantile = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+    if m < n:
+        error, quantile = _standard_error(hits - p, units)
+        n = min(n, p * (1.0 - p) / error**2) if error > 0.0 else m
+        if np.isinf(quantile):
+            return Estimate(p, 0.0, 1.0)
+    square = quantile**2 / n
+    center, half = p + square / 2.0, np.sqrt(square * (p * (1.0 - p) + square / 4.0))
+    low, high = (center - half) / (1.0 + square), (center + half) / (1.0 + square)
+    # Rounding may move the ends past the share itself.
+    return Estimate(p, float(np.clip(low, 0.0, p)), float(np.clip(high, p, 1.0)))
+
+
+def scores(truth: Truth, predictions: Predictions) -> dict[str, Estimate]:
+    """Return the scores of predictions; see `PredictorScores`.
+
+    Parameters
+    ----------
+    truth : Truth
+    predictions : Predictions
+    """
+    found = _responses if truth.task == "regression" else _classes
+    return found(truth, predictions, truth.units)
+
+
+def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str, Estimate]:
+    residuals = np.asarray(truth.y - predictions.values, dtype=float)
+    squares, mean = np.square(residuals), float(np.square(residuals).mean())
+    found = {"rmse": _root(squares, units)}
+    mae = float(np.abs(residuals).mean())
+    found["mae"] = _within(estimate(mae, np.abs(residuals) - mae, units), 0.0, np.inf)
+    deviations = np.square(truth.y - truth.y.mean())
+    if (variance := float(deviations.mean())) > 0.0:
+        influence = (mean * deviations / variance - squares) / variance
+        found["r2"] = _within(estimate(1.0 - mean / variance, influence, units), -np.inf, 1.0)
+    return found
+
+
+def _root(squares: Array, units: Array) -> Estimate:
+    """Return the root of a mean, whose interval is that of the logarithm."""
+    mean = float(squares.mean())
+    if mean == 0.0:
+        return Estimate(0.0, 0.0, np.inf if units.max() < 1 else 0.0)
+    log = estimate(0.0, squares / mean - 1.0, units)
+    low, high = (np.sqrt(mean) * np.exp(end / 2.0) for end in (log.low, log.high))
+    return Estimate(float(np.sqrt(mean)), float(low), float(high))
+
+
+def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, Estimate]:
+    errors, y = truth.losses(predictions), truth.y
+    found = {"error": share(errors, units)}
+    present, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    recalls = 1.0 - np.bincount(codes, errors) / counts
+    influence = (1.0 - errors - recalls[codes]) * len(y) / (counts[codes] * len(present))
+    balanced = estimate(float(recalls.mean()), influence, units)
+    found["balanced_accuracy"] = _within(balanced, 0.0, 1.0)
+    if predictions.probabilities is not None:
+        own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
+        losses = -np.log(np.clip(own, np.finfo(float).eps, 1.0))
+        mean = float(losses.mean())
+        found["log_loss"] = _within(estimate(mean, losses - mean, units), 0.0, np.inf)
+    if predictions.decisions is not None and len(present) == 2:
+        found["roc_auc"] = _auc(codes == 1, predictions.decisions, units)
+    return found
+
+
+def _auc(positive: Array, decisions: Array, units: Array) -> Estimate:
+    """Return the area under the ROC curve, whose derivatives are the rows' own placements.
+
+    References
+    ----------
+    DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
+    operating characteristic curves. Biometrics 44.
+    """
+    value = float(roc_auc_score(positive, decisions))
+    placements: Array = np.empty(len(decisions))
+    for rows, sign in ((positive, 1.0), (~positive, -1.0)):
+        others = np.sort(sign * decisions[~rows])
+        below = np.searchsorted(others, sign * decisions[rows], "left")
+        upto = np.searchsorted(others, sign * decisions[rows], "right")
+        placements[rows] = (0.5 * (below + upto) / len(others) - value) * len(rows) / rows.sum()
+    return _within(estimate(value, placements, units), 0.0, 1.0)
+
+
+def _within(found: Estimate, low: float, high: float) -> Estimate:
+    return Estimate(found.value, max(found.low, low), min(found.high, high))
+
+
+def is_better(losses: Array, others: Array, units: Array) -> bool:
+    """Whether losses are smaller than others of the same rows, beyond what chance explains.
+
+    Parameters
+    ----------
+    losses, others : ndarray of shape (n_rows,)
+    units : ndarray of int of shape (n_rows,)
+
+    Notes
+    -----
+    The lower end of Student's 95% confidence interval of the mean difference is positive.
+    """
+    differences = others - losses
+    mean = float(differences.mean())
+    return estimate(mean, differences - mean, units).low > 0.0
+
+
+def beats(truth: Truth, model: Predictions, constant: Predictions) -> bool:
+    """Whether a model is better than a constant, beyond what chance explains.
+
+    Parameters
+    ----------
+    truth : Truth
+    model, constant : Predictions
+
+    Notes
+    -----
+    By squared errors of responses or, where both have them, of probabilities, else by
+    misclassified rows. A classifier that ranks rows better than chance is better than a constant
+    too, which matters where one class is rare and all rows are classified as the other.
+    """
+    if model.probabilities is None:
+        constant = Predictions(constant.values)
+    squares, others = (truth.squared_errors(one) for one in (model, constant))
+    if is_better(squares, others, truth.units):
+        return True
+    auc = scores(truth, model).get("roc_auc")
+    return auc is not None and auc.low > 0.5
+
+
+def baselines(
+    train: tuple[Features, Array],
+    X: Features,
+    truth: Truth,
+    *,
+    seed: int = 0,
+    max_rows: int = 5000,
+) -> tuple[list[PredictorScores], Predictions]:
+    """Fit simple predictors with scikit-learn's default settings, and test them.
+
+    Parameters
+    ----------
+    train : (array-like of shape (n_train, n_features), ndarray of shape (n_train,))
+        Encoded columns and target of the training rows.
+    X : array-like of shape (n_rows, n_features)
+        Encoded columns of the held-out rows.
+    truth : Truth
+        Their targets.
+    seed : int, default=0
+        Rows of the RBF predictor are drawn if there are many.
+    max_rows : int, default=5000
+        The RBF predictor learns from at most this number of rows, since its time grows with their
+        square.
+
+    Returns
+    -------
+    found : list of PredictorScores
+        Of histogram boosting, the RBF predictor, the linear one, and the constant.
+    constant : Predictions
+    """
+    sparse, y = issparse(X), train[1]
+    Z, X = (table if sparse else np.asarray(table, dtype=float) for table in (train[0], X))
+    found, predictions = [], Predictions(np.empty(0))
+    for name, estimator in _predictors(truth.task).items():
+        if sparse and name == "histogram boosting":
+            continue  # It takes dense tables only.
+        rows, note = np.arange(len(y)), ""
+        if name.startswith("RBF") and len(y) > max_rows:
+            rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
+        predictions = predict(estimator.fit(Z[rows], y[rows]), X, truth.classes)
+        found.append(PredictorScores(name, scores(truth, predictions), note))
+    return found, predictions
+
+
+def _predictors(task: Task) -> dict[str, BaseEstimator]:
+    if task == "classification":
+        return {
+            "histogram boosting": HistGradientBoostingClassifier(random_state=0),
+            "RBF SVM": SVC(),
+            "logistic regression": LogisticRegression(max_iter=1000),
+            "most frequent class": DummyClassifier(),
+        }
+    # Kernel ridge regression has no intercept.
+    rbf = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+    return {
+        "histogram boosting": HistGradientBoostingRegressor(random_state=0),
+        "RBF kernel ridge": rbf,
+        "linear (ridge)": Ridge(),
+        "mean": DummyRegressor(),
+    }
+
+
+def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
+    """Draw rows, with at least one of each class."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    if task == "classification":
+        first = np.unique(y[order], return_index=True)[1]
+        order = np.r_[order[first], np.delete(order, first)]
+    return order[:most]

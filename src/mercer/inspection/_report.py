@@ -1,0 +1,423 @@
+"""A report on a fitted model: scores of held-out rows, calibration, coverage, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from mercer._data.cross_validation import group_codes
+from mercer._typing import Array, Features
+from mercer._validation import check_coverage
+from mercer.inspection import _checks
+from mercer.inspection._columns import Column, LossByColumn, columns_of, losses_by_column
+from mercer.inspection._coverage import (
+    Bin,
+    Coverage,
+    calibration_of,
+    coverage_of,
+    last_step,
+    regions,
+)
+from mercer.inspection._display import best_of
+from mercer.inspection._held_out import (
+    Predictions,
+    PredictorScores,
+    Task,
+    Truth,
+    baselines,
+    beats,
+    predict,
+    scores,
+)
+from mercer.inspection._report_text import ReportSection, html, markdown, report_sections
+from mercer.preprocessing import table_encoder
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """What is known of a fitted model from rows that it was not fitted to.
+
+    In a notebook it is shown as a page of tables.
+
+    Attributes
+    ----------
+    model : str
+        Name of the estimator.
+    task : {"classification", "regression"}
+    n_classes : int
+        Number of classes that the model was fitted to; zero of responses.
+    n_rows : int
+        Number of held-out rows.
+    n_groups : int or None
+        Number of their groups; None if rows are independent.
+    n_train : int or None
+        Number of training rows, where they are known.
+    held_out : tuple of PredictorScores
+        Of the model and, where training rows are known, of simple predictors; the constant is last.
+    left_out : PredictorScores or None
+        Scores of the model on training rows, by predictions in which their own targets had no part.
+    stated : dict of str to float
+        Scores that the model states of itself, by the name of the attribute.
+    beats_constant : bool or None
+        Whether the model is better than the constant beyond what chance explains.
+    calibration : tuple of Bin
+        Shares of rows that belong to the second of two classes, or to the predicted one of several,
+        by decile of its probability.
+    coverage : Coverage or None
+        Of intervals, or of sets of classes.
+    losses : tuple of LossByColumn
+        Columns by whose values the error differs beyond what chance explains.
+    checks : tuple of Check
+        Leakage, copies, identifiers, groups, time order and shift, as far as they can be checked.
+    remarks : tuple of str
+        What is absent, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from mercer.inspection import report
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> found = report(Ridge().fit(X[:30], X[:30, 0]), X[30:], X[30:, 0])
+    >>> found.model, found.n_rows, found.warnings
+    ('Ridge', 30, ())
+    >>> print(found.to_markdown()[:37])
+    ## Error (RMSE) of 30 held-out rows
+    <BLANKLINE>
+    """
+
+    model: str
+    task: Task
+    n_classes: int
+    n_rows: int
+    n_groups: int | None
+    n_train: int | None
+    held_out: tuple[PredictorScores, ...]
+    left_out: PredictorScores | None
+    stated: dict[str, float]
+    beats_constant: bool | None
+    calibration: tuple[Bin, ...]
+    coverage: Coverage | None
+    losses: tuple[LossByColumn, ...]
+    checks: tuple[_checks.Check, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the scores deceptive, one sentence each."""
+        constant = (
+            "on the held-out rows, the model is not better than a constant prediction, beyond what "
+            "chance explains",
+        )
+        found = [text for check in self.checks for text in check.warnings]
+        return (*(constant if self.beats_constant is False else ()), *found)
+
+    def sections(self) -> tuple[ReportSection, ...]:
+        """Return the report as titles, tables and sentences.
+
+        Returns
+        -------
+        tuple of ReportSection
+        """
+        return report_sections(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as dictionaries, lists, numbers and strings.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        return {**asdict(self), "warnings": list(self.warnings)}
+
+    def to_markdown(self) -> str:
+        """Return the report as text with tables in Markdown.
+
+        Returns
+        -------
+        str
+        """
+        return markdown(self.sections())
+
+    def _repr_html_(self) -> str:
+        return html(self.sections())
+
+
+def report(
+    model: BaseEstimator,
+    X: Features,
+    y: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    *,
+    train: Sequence[Any] | None = None,
+    coverage: float = 0.9,
+    random_state: int = 0,
+) -> ModelReport:
+    """Test a fitted model on rows that it was not fitted to, and check what could deceive.
+
+    Parameters
+    ----------
+    model : fitted estimator, Pipeline, or search such as GridSearchCV
+        A classifier or regressor of one target.
+    X : data frame or array-like of shape (n_samples, n_features)
+        Rows that the model was not fitted to, in the order in which they were measured.
+    y : array-like of shape (n_samples,)
+        Their targets.
+    groups : array-like of shape (n_samples,), default=None
+        What rows belong to, such as patients. Confidence intervals and tests are then about new
+        groups.
+    train : (X, y) or (X, y, groups), default=None
+        The rows of the fit. Simple predictors are fitted to them, and they are searched for copies
+        and for columns that tell the target. Without them, the report has no such parts.
+    coverage : float, default=0.9
+        That of intervals or sets whose coverage is measured.
+    random_state : int, default=0
+        Draws rows for what would take long on all of them.
+
+    Returns
+    -------
+    ModelReport
+        Scores, calibration, coverage, and what the checks found.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    ValueError
+        If lengths differ, X has other columns than in the fit, y holds missing values or classes
+        that the model was not fitted to, or groups hold missing names or a single group.
+
+    See Also
+    --------
+    CoverageDisplay : Draws the coverage by decile of width.
+
+    Notes
+    -----
+    Confidence intervals of 95% are Wilson's for shares, DeLong's for the area under the ROC curve,
+    and by the delta method for others, of the logarithm for the root mean squared error. Where
+    there are groups, they are from the variance over groups, with Student's quantile for their
+    number [1]_.
+
+    A model is better than a constant if Student's interval of the mean difference of squared errors
+    is positive, of probabilities where there are any, or if it ranks two classes better than
+    chance.
+
+    Errors are compared by the Kruskal-Wallis test between deciles or categories of each column, and
+    columns are listed at a false discovery rate of 5% [2]_. Each check warns of clean data with a
+    probability of 1% at most; leakage and copies are no tests. A column leaks if it predicts the
+    target alone with 1% of error; an identifier has an intraclass correlation of the target above
+    .1; order shows in the rank correlation of neighboring residuals; shift in a classifier that
+    tells held-out rows from training rows.
+
+    The time is that of a prediction, of its intervals, and of the fits of simple predictors.
+
+    References
+    ----------
+    .. [1] Liang, Zeger (1986). Longitudinal data analysis using generalized linear models.
+       Biometrika 73.
+    .. [2] Benjamini, Hochberg (1995). Controlling the false discovery rate. JRSS B 57.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mercer import KernelStackingRegressor
+    >>> from mercer.inspection import report
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelStackingRegressor().fit(X[:150], y[:150])
+    >>> found = report(model, X[150:], y[150:], train=(X[:150], y[:150]))
+    >>> found.beats_constant, [one.name for one in found.held_out][1:3]
+    (True, ['histogram boosting', 'RBF kernel ridge'])
+    >>> round(found.coverage.share.value, 1)
+    0.9
+    """
+    check_is_fitted(model)
+    check_coverage(coverage)
+    if train is not None and len(train) not in (2, 3):
+        raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
+    truth = _truth(model, X, y, groups)
+    transform, step = last_step(model)
+    encoded = transform(X)
+    own = predict(step, encoded, truth.classes)
+    past = None if train is None else _truth(model, *train)
+    remarks: list[str] = []
+    covered = _coverage(step, encoded, truth, coverage, remarks)
+    held_out = [PredictorScores("model", scores(truth, own))]
+    better = None
+    if train is None or past is None:
+        remarks.append(
+            "Simple predictors, leakage, copies and shift need the rows of the fit: pass "
+            "train=(X, y)"
+        )
+    else:
+        prepared, prepared_X = _prepared(model, train[0], past.y, X)
+        others, constant = baselines((prepared, past.y), prepared_X, truth, seed=random_state)
+        held_out, better = [*held_out, *others], beats(truth, own, constant)
+    left_out, inner = _left_out(step, past)
+    columns = columns_of(X, None if train is None else train[0])
+    if not columns:
+        remarks.append("Columns of this table are not examined one by one")
+    n_train = 0 if past is None else len(past.y)
+    names = (groups, train[2] if train is not None and len(train) > 2 else None)
+    new = [column.take(slice(n_train, None)) for column in columns]
+    return ModelReport(
+        model=type(step).__name__,
+        task=truth.task,
+        n_classes=len(truth.classes),
+        n_rows=len(truth.y),
+        n_groups=None if truth.groups is None else int(truth.units.max()) + 1,
+        n_train=None if past is None else n_train,
+        held_out=tuple(held_out),
+        left_out=left_out,
+        stated=_stated(model, step),
+        beats_constant=better,
+        calibration=calibration_of(truth, own),
+        coverage=covered,
+        losses=losses_by_column(new, truth.losses(own), truth.units),
+        checks=_checked(columns, (truth, own), (past, inner), names, random_state),
+        remarks=tuple(remarks),
+    )
+
+
+def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Truth:
+    """Return validated targets and groups of rows."""
+    check_consistent_length(X, y)
+    task: Task = "classification" if is_classifier(model) else "regression"
+    values: Array = column_or_1d(y)
+    assert_all_finite(values, input_name="y")
+    codes = group_codes(groups, len(values))
+    if task == "regression":
+        return Truth(task, values.astype(float), np.empty(0), codes)
+    classes = np.asarray(model.classes_)
+    if unseen := sorted(set(values.tolist()) - set(classes.tolist())):
+        raise ValueError(f"y contains previously unseen labels: {unseen}")
+    return Truth(task, values, classes, codes)
+
+
+def _prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
+    """Encode training rows and new rows for simple predictors.
+
+    By the steps of the model that learn no kernel, fitted anew: training rows may be encoded by
+    means of the target out of fold, unlike new rows.
+    """
+    best, encoder = best_of(model), table_encoder()
+    if isinstance(best, Pipeline):
+        learns = [hasattr(step, "kernel_terms") for _, step in best.steps[:-1]]
+        n_steps = [*learns, True].index(True)
+        encoder = clone(best[:n_steps]) if n_steps else encoder
+    return encoder.fit_transform(X, y), encoder.transform(new)
+
+
+def _coverage(
+    step: Any, X: Features, truth: Truth, coverage: float, remarks: list[str]
+) -> Coverage | None:
+    """Return the coverage of intervals or sets, or add why there is none to the remarks."""
+    name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
+    if truth.task == "classification" and not hasattr(step, "predict_proba"):
+        remarks.append("There is no calibration, as the model predicts no probabilities")
+    if not hasattr(step, name):
+        remarks.append(f"There is no coverage, as {type(step).__name__} has no {name}")
+        return None
+    try:
+        return coverage_of(truth, regions(step, X, coverage), coverage)
+    except ValueError as error:
+        remarks.append(f"There is no coverage: {str(error).rstrip('.')}")
+        return None
+
+
+def _left_out(step: Any, truth: Truth | None) -> tuple[PredictorScores | None, Predictions | None]:
+    """Return scores and predictions of training rows that were left out, where they are known."""
+    residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
+    values = np.asarray(getattr(step, "loo_predictions_", residuals))
+    if truth is None or len(values) != len(truth.y):
+        return None, None
+    if not hasattr(step, "loo_predictions_"):
+        values = truth.y - values
+    found = Predictions(values)
+    if truth.task == "classification":
+        decisions = values[:, 1] if values.shape[1] == 2 else None
+        labels = truth.classes[np.nan_to_num(values).argmax(axis=1)]
+        found = Predictions(labels, values, decisions)
+    # Rows that no fold holds out have no predictions.
+    rows = np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
+    return PredictorScores(
+        "model, left-out rows", scores(truth.take(rows), found.take(rows))
+    ), found
+
+
+def _stated(*models: Any) -> dict[str, float]:
+    names = ("loo_score_", "best_score_")
+    return {n: float(getattr(m, n)) for m in models for n in names if hasattr(m, n)}
+
+
+def _checked(
+    columns: list[Column],
+    new: tuple[Truth, Predictions],
+    past: tuple[Truth | None, Predictions | None],
+    names: tuple[Any, Any],
+    seed: int,
+) -> tuple[_checks.Check, ...]:
+    """Run the checks that the rows allow."""
+    (truth, own), (known, inner) = new, past
+    orders = _orders(columns, truth, own, "of the held-out rows")
+    found = []
+    if known is None:
+        y = truth.y
+    else:
+        n_train, y = len(known.y), np.concatenate([known.y, truth.y])
+        losses, units = truth.losses(own), known.units
+        unit = "mean absolute error" if truth.task == "regression" else "share misclassified"
+        rows = [column.take(slice(None, n_train)) for column in columns]
+        found = [
+            _checks.leakage(rows, known.y, truth.task, seed=seed),
+            _checks.copied_rows(columns, y, losses, unit),
+            _checks.shift(columns, n_train, np.r_[units, units.max() + 1 + truth.units], seed=seed),
+        ]
+        if known.groups is not None and truth.groups is not None:
+            found.append(_checks.shared_groups(*names))
+        if inner is not None:
+            orders |= _orders([], known, inner, "of the training rows")
+    if truth.groups is None:
+        found.append(_checks.identifiers(columns, y, truth.task))
+    return (*found, _checks.time_order(orders))
+
+
+def _orders(
+    columns: list[Column], truth: Truth, predictions: Predictions, rows: str
+) -> dict[str, Array]:
+    """Return residuals of units in the order of rows, and in that of each column of dates."""
+    residuals = _residuals(truth, predictions)
+    known, units = ~np.isnan(residuals), truth.units
+    first = np.unique(units[known], return_index=True)[1]
+    sums = np.bincount(units[known], residuals[known], minlength=units.max() + 1)
+    counts = np.bincount(units[known], minlength=units.max() + 1)
+    present = counts > 0
+    means = sums[present] / counts[present]
+    found = {f"in the order {rows}": means[np.argsort(first)]}
+    for column in columns:
+        if column.kind == "date":
+            dates = column.take(slice(len(column.values) - len(units), None)).over_units(units)
+            dated = ~np.isnan(dates.values) & present
+            order = np.argsort(dates.values[dated], kind="stable")
+            means_of = np.divide(sums, counts, out=np.zeros(len(sums)), where=present)
+            found[f"by '{column.name}'"] = means_of[dated][order]
+    return found
+
+
+def _residuals(truth: Truth, predictions: Predictions) -> Array:
+    """Return true less predicted responses, probabilities of the most frequent class, or losses."""
+    if truth.task == "regression":
+        return truth.y - predictions.values
+    if predictions.probabilities is None:
+        return truth.losses(predictions)
+    classes, counts = np.unique(truth.y, return_counts=True)
+    name = classes[counts.argmax()]
+    own = predictions.probabilities[:, np.flatnonzero(truth.classes == name)[0]]
+    return (truth.y == name) - own

@@ -1,0 +1,284 @@
+"""A report on a model as titles, tables and sentences, in Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import floor, isinf, log10
+from typing import Any
+
+from mercer.inspection._coverage import Bin
+from mercer.inspection._held_out import Estimate, PredictorScores
+
+NAMES = {
+    "error": "Error",
+    "balanced_accuracy": "Balanced",
+    "log_loss": "Log-loss",
+    "roc_auc": "ROC AUC",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+}
+"""Names of scores in the headers of tables."""
+
+_MEANINGS = {
+    "balanced_accuracy": "Balanced is the balanced accuracy, the mean recall of the classes.",
+    "mae": "MAE is the mean absolute error.",
+}
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A part of a report: a title, a table, and sentences.
+
+    Attributes
+    ----------
+    title : str
+    header : tuple of str
+        Names of the table's columns; empty without a table.
+    rows : tuple of tuple of str
+    findings : tuple of str
+        What was found, without a full stop.
+    sentences : tuple of str
+        What the table means.
+    warnings : tuple of str
+        What makes the scores deceptive, without a full stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from mercer.inspection import report
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> sections = report(Ridge().fit(X[:30], X[:30, 0]), X[30:], X[30:, 0]).sections()
+    >>> sections[0].title, sections[0].header[:2]
+    ('Error (RMSE) of 30 held-out rows', ('Predictor', 'RMSE'))
+    """
+
+    title: str
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    findings: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Format a number in the target's unit by its leading digits.
+
+    Parameters
+    ----------
+    value : float
+    digits : int, default=4
+    """
+    if isinf(value):
+        return "∞" if value > 0 else "-∞"
+    decimals = digits - 1 - floor(log10(abs(value))) if value else 0
+    return f"{value:,.{min(max(decimals, 0), 12)}f}"
+
+
+def formatted(name: str, value: float) -> str:
+    """Format the value of a score.
+
+    Parameters
+    ----------
+    name : str
+        A key of `NAMES`.
+    value : float
+    """
+    if name in ("error", "balanced_accuracy"):
+        return f"{value:.1%}"
+    if name in ("rmse", "mae") or isinf(value):
+        return number(value)
+    return f"{value:.3f}"
+
+
+def report_sections(report: Any) -> tuple[ReportSection, ...]:
+    """Return the sections of a report.
+
+    Parameters
+    ----------
+    report : ModelReport
+    """
+    found = [_errors(report), _own_scores(report), _losses(report)]
+    found += [_calibration(report)] if report.calibration else []
+    found += [_coverage(report)] if report.coverage is not None else []
+    return (*found, _checks(report))
+
+
+def _errors(report: Any) -> ReportSection:
+    first, *others = names = list(report.held_out[0].scores)
+    kind = "share misclassified" if report.task == "classification" else "RMSE"
+    over = f" of {report.n_groups:,} groups" if report.n_groups else ""
+    rows = tuple((one.name, *_cells(one, first), *_values(one, others)) for one in report.held_out)
+    header = ("Predictor", NAMES[first], "95% interval", *(NAMES[name] for name in others))
+    sentences = [_MEANINGS[name] for name in names if name in _MEANINGS]
+    sentences += [f"The {one.name} is {one.note}." for one in report.held_out if one.note]
+    learned = () if report.n_train is None else (f"{report.n_train:,} training rows",)
+    title = f"Error ({kind}) of {report.n_rows:,} held-out rows{over}"
+    return ReportSection(title, header, rows, learned, tuple(sentences))
+
+
+def _values(one: PredictorScores, names: Sequence[str]) -> list[str]:
+    return [formatted(n, one.scores[n].value) if n in one.scores else "" for n in names]
+
+
+def _cells(one: PredictorScores, name: str) -> tuple[str, str]:
+    if name not in one.scores:
+        return "", ""
+    return formatted(name, one.scores[name].value), _interval(name, one.scores[name])
+
+
+def _interval(name: str, found: Estimate) -> str:
+    return f"{formatted(name, found.low)} to {formatted(name, found.high)}"
+
+
+def _own_scores(report: Any) -> ReportSection:
+    own, left_out = report.held_out[0], report.left_out
+    both = [own, left_out] if left_out is not None else [own]
+    header = ["Score", "Held-out", "95% interval", "Left-out", "95% interval"]
+    rows = [
+        (NAMES[name], *(cell for one in both for cell in _cells(one, name))) for name in own.scores
+    ]
+    sentences = (
+        "Left-out scores are of training rows, by predictions in which their own targets had no "
+        "part.",
+    )
+    stated = tuple(f"the model states a {name} of {v:.3f}" for name, v in report.stated.items())
+    return ReportSection(
+        f"Scores of the model, {report.model}",
+        tuple(header[: 1 + 2 * len(both)]),
+        tuple(rows),
+        stated,
+        sentences if left_out is not None else (),
+    )
+
+
+def _losses(report: Any) -> ReportSection:
+    name = "error" if report.task == "classification" else "mae"
+    title = "Where the model errs"
+    if not report.losses:
+        none = "the error differs by no column beyond what chance explains"
+        return ReportSection(title, findings=(none,))
+    rows = []
+    for one in report.losses:
+        pairs = sorted(zip(one.losses, one.labels, strict=True))
+        ends = ((formatted(name, loss), shorten(label)) for loss, label in (pairs[-1], pairs[0]))
+        rows.append((shorten(one.column), *(cell for end in ends for cell in end)))
+    header = ("Column", f"Highest {NAMES[name]}", "where", "Lowest", "where")
+    told = (
+        "Mean errors of deciles or categories of each column. Columns are listed by whose values "
+        "the errors differ beyond what chance explains (Kruskal-Wallis tests, false discovery "
+        "rate 5%), the largest differences first.",
+    )
+    return ReportSection(title, header, tuple(rows), sentences=told)
+
+
+def _calibration(report: Any) -> ReportSection:
+    bins = report.calibration
+    of = "the second class" if report.n_classes == 2 else "the predicted class"
+    n = sum(one.count for one in bins)
+    gap = sum(one.count * abs(one.value - one.share.value) for one in bins) / n
+    told = f"by {gap:.3f}, predicted probabilities of {of} differ from the shares on average"
+    header = ("Predicted probability", "Share of rows", "95% interval", "Rows")
+    return ReportSection(
+        "Calibration: rows by predicted probability",
+        header,
+        _bins(bins, "{:.3f}".format),
+        (told,),
+        ("Where probabilities are exact, they lie in the intervals of the shares.",),
+    )
+
+
+def _coverage(report: Any) -> ReportSection:
+    found = report.coverage
+    what, unit = ("intervals", "width") if report.task == "regression" else ("sets", "size")
+    share = found.share
+    told = (
+        f"held-out targets in {found.asked:.0%} {what}: {share.value:.1%} "
+        f"({_interval('error', share)}); mean {unit} {number(found.width)}"
+    )
+    header = (f"Mean {unit}", "Share inside", "95% interval", "Rows")
+    return ReportSection(
+        f"Coverage of {found.asked:.0%} {what} by {unit}",
+        header,
+        _bins(found.bins, number),
+        (told,),
+    )
+
+
+def _bins(bins: Sequence[Bin], show: Callable[[float], str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (show(b.value), f"{b.share.value:.1%}", _interval("error", b.share), f"{b.count:,}")
+        for b in bins
+    )
+
+
+def _checks(report: Any) -> ReportSection:
+    clean = [check.name for check in report.checks if not check.warnings]
+    found = (f"nothing found by the checks of: {', '.join(clean)}",) if clean else ()
+    remarks = tuple(f"{text}." for text in report.remarks)
+    return ReportSection("Checks", findings=found, sentences=remarks, warnings=report.warnings)
+
+
+def shorten(text: str, longest: int = 20) -> str:
+    """Cut a name that is too long for a table.
+
+    Parameters
+    ----------
+    text : str
+    longest : int, default=20
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def sentence(finding: str) -> str:
+    """Return a finding with a capital letter and a full stop."""
+    return f"{finding[:1].upper()}{finding[1:]}."
+
+
+def markdown(sections: Sequence[ReportSection]) -> str:
+    """Return sections as text with tables in Markdown.
+
+    Parameters
+    ----------
+    sections : sequence of ReportSection
+    """
+    blocks = []
+    for section in sections:
+        blocks.append(f"## {section.title}")
+        blocks += [f"**Warning:** {text}." for text in section.warnings]
+        if section.header:
+            lines = [section.header, tuple("---" for _ in section.header), *section.rows]
+            blocks.append("\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
+        blocks += [*map(sentence, section.findings), *section.sentences]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def html(sections: Sequence[ReportSection]) -> str:
+    """Return sections as elements of a page.
+
+    Parameters
+    ----------
+    sections : sequence of ReportSection
+    """
+    parts = []
+    for section in sections:
+        parts.append(f"<h3>{escape(section.title)}</h3>")
+        parts += [f"<p><b>Warning:</b> {escape(text)}.</p>" for text in section.warnings]
+        if section.header:
+            rows = "".join(_line(row, "td") for row in section.rows)
+            head = f"<thead>{_line(section.header, 'th')}</thead>"
+            parts.append(f"<table>{head}<tbody>{rows}</tbody></table>")
+        told = (*map(sentence, section.findings), *section.sentences)
+        parts += [f"<p>{escape(text)}</p>" for text in told]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

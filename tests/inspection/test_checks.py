@@ -1,0 +1,264 @@
+"""Checks warn of made data, and seldom of clean data."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mercer.inspection import _checks
+from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
+
+N = 300
+
+
+def columns(**values: Any) -> list[Column]:
+    """Columns of numbers and categories by their names."""
+    table = np.empty((len(next(iter(values.values()))), len(values)), dtype=object)
+    for j, column in enumerate(values.values()):
+        table[:, j] = list(column)
+    found = columns_of(table)
+    names = dict(zip([f"x{j}" for j in range(len(values))], values, strict=True))
+    return [Column(names[c.name], c.kind, c.values, c.labels) for c in found]
+
+
+def n_warnings(check: Any, n_draws: int = 100) -> int:
+    return sum(bool(check(np.random.default_rng(seed)).warnings) for seed in range(n_draws))
+
+
+# Of 100 draws that warn with a probability of 1% each, more than five do in .05% of all cases.
+MOST = 5
+
+
+class TestLeakage:
+    Y = np.random.default_rng(0).random(N) < 0.4
+
+    def named(self, column: Any, y: Any) -> bool:
+        task: Any = "regression" if np.asarray(y).dtype.kind == "f" else "classification"
+        rng = np.random.default_rng(1)
+        found = _checks.leakage(columns(c=column, d=rng.normal(size=N)), np.asarray(y), task)
+        told = "column 'c' alone predicts the target almost perfectly"
+        assert all(told in text for text in found.warnings)
+        return bool(found.warnings)
+
+    def test_columns_that_tell_the_target_are_named(self) -> None:
+        rng = np.random.default_rng(2)
+        labels, response = np.where(self.Y, "left", "stays"), rng.normal(size=N)
+        assert self.named(np.where(self.Y, rng.uniform(10, 99, N), 0.0), labels)
+        assert self.named(np.where(self.Y, "closed", "open"), labels)
+        assert self.named(np.datetime64("2024-01-01") + np.where(self.Y, 9, 0), labels)
+        assert self.named(2 * response + 1, response)
+
+    def texts(self, words: Any) -> list[str]:
+        """Sentences of different ends, each with one of the given words."""
+        rng = np.random.default_rng(3)
+        fillers = ["north", "south", "east", "west", "river", "bridge", "market", "garden"]
+        return [
+            f"the {word} case {' '.join(rng.choice(fillers, 5))} {n}"
+            for n, word in enumerate(words)
+        ]
+
+    def test_text_that_tells_the_target_is_named(self) -> None:
+        labels = np.where(self.Y, "left", "stays")
+        assert self.named(self.texts(np.where(self.Y, "resolved", "pending")), labels)
+        flipped = np.where(np.random.default_rng(4).random(N) < 0.1, ~self.Y, self.Y)
+        assert not self.named(self.texts(np.where(flipped, "resolved", "pending")), labels)
+
+    def test_good_columns_are_not(self) -> None:
+        rng, labels = np.random.default_rng(5), np.where(self.Y, "left", "stays")
+        flipped = np.where(rng.random(N) < 0.05, ~self.Y, self.Y)
+        assert not self.named(np.where(flipped, "closed", "open"), labels)
+        assert not self.named(rng.normal(size=N) + 2 * self.Y, labels)
+        response = rng.normal(size=N)
+        assert not self.named(response + 0.3 * rng.normal(size=N), response)
+        # Where one class is rare, the constant errs seldom as well.
+        assert not self.named(rng.normal(size=N), np.where(np.arange(N) < 3, "rare", "common"))
+        assert not self.named(rng.normal(size=N), np.full(N, 2.0))
+
+
+class TestCopies:
+    def test_copies_of_training_rows_are_counted(self) -> None:
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
+        X[90:], y[90:] = X[:10], y[:10]
+        losses = np.r_[np.full(10, 2.0), np.full(10, 0.5)]
+        [text] = _checks.copied_rows(columns_of(X), y, losses, "mean absolute error").warnings
+        assert text == (
+            "10 of 20 held-out rows are copies of training rows: mean absolute error 0.5 on these "
+            "rows, 2 on the others"
+        )
+
+    def test_copies_within_the_training_rows_and_equal_categories_are_not(self) -> None:
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
+        X[:10], y[:10] = X[10:20], y[10:20]
+        assert not _checks.copied_rows(columns_of(X), y, np.ones(20), "").warnings
+        few, labels = rng.integers(0, 3, (100, 2)), rng.integers(0, 2, 100)
+        assert not _checks.copied_rows(columns_of(few), labels, np.ones(20), "").warnings
+
+
+class TestIdentifiers:
+    def test_a_column_of_subjects_is_named(self) -> None:
+        rng = np.random.default_rng(0)
+        subjects = np.repeat(np.arange(40), 8)
+        y = rng.normal(size=40)[subjects] + rng.normal(size=320)
+        for names in (subjects, [f"s{k}" for k in subjects]):
+            table = columns(subject=names, other=rng.normal(size=320))
+            [text] = _checks.identifiers(table, y, "regression").warnings
+            assert text.startswith("rows of equal 'subject' have similar targets")
+            correlation = float(text.split("correlation ")[1].split(")")[0])
+            assert 0.3 < correlation < 0.7
+        [text] = _checks.identifiers(table, y > 0, "classification").warnings
+        assert "pass it as groups" in text
+
+    def test_clean_columns_are_not(self) -> None:
+        def noise(rng: Any) -> Any:
+            table = columns(subject=np.repeat(np.arange(40), 8), code=rng.integers(0, 60, 320))
+            return _checks.identifiers(table, rng.standard_t(3, size=320), "regression")
+
+        def smooth(rng: Any) -> Any:
+            age = rng.integers(20, 80, 320)
+            y = np.sin(age / 10.0) + 0.5 * rng.normal(size=320)
+            return _checks.identifiers(columns(age=age), y, "regression")
+
+        def rare(rng: Any) -> Any:
+            y = rng.random(320) < 0.1
+            return _checks.identifiers(columns(code=rng.integers(0, 60, 320)), y, "classification")
+
+        assert n_warnings(noise) <= MOST
+        assert n_warnings(smooth) <= MOST
+        assert n_warnings(rare) <= MOST
+
+    def test_the_correlation_is_that_of_the_analysis_of_variance(self) -> None:
+        """For 2,000 groups of five rows, whose part of the variance is .3."""
+        rng, codes = np.random.default_rng(0), np.repeat(np.arange(2000), 5)
+        y = np.sqrt(0.3) * rng.normal(size=2000)[codes] + np.sqrt(0.7) * rng.normal(size=10_000)
+        correlation, p_value = _checks._between_values(y, codes, None)
+        assert correlation == pytest.approx(0.3, abs=0.03)
+        assert p_value == pytest.approx(stats.f_oneway(*y.reshape(2000, 5)).pvalue)
+        smooth = np.arange(2000.0)[:, None] / 2000.0
+        found, _ = _checks._between_values(y + 9.0 * np.repeat(smooth, 5) ** 2, codes, smooth)
+        assert found == pytest.approx(correlation, abs=0.01)
+
+
+class TestTimeOrder:
+    def test_residuals_that_drift_are_told(self) -> None:
+        rng = np.random.default_rng(0)
+        walk = np.cumsum(rng.normal(size=200))
+        found = _checks.time_order({"of the rows": walk, "by 'day'": rng.normal(size=200)})
+        [text] = found.warnings
+        assert "neighbors of the rows are alike" in text
+
+    @pytest.mark.parametrize("kind", ["normal", "few values"])
+    def test_independent_residuals_are_not(self, kind: str) -> None:
+        def drawn(rng: Any) -> Any:
+            residuals = rng.normal(size=(2, 80)) if kind == "normal" else rng.random((2, 80)) < 0.1
+            return _checks.time_order({"a": residuals[0], "b": residuals[1]})
+
+        assert n_warnings(drawn) <= MOST
+
+    def test_moments_are_those_over_all_orders(self) -> None:
+        values = np.array([0.3, -1.0, 2.0, 2.0, 5.0, -0.5])
+        rng = np.random.default_rng(0)
+        found = [_checks.lag_one(rng.permutation(values)) for _ in range(20_000)]
+        z = np.array([one for _, one in found])
+        assert z.mean() == pytest.approx(0.0, abs=0.03)
+        assert z.std() == pytest.approx(1.0, abs=0.02)
+        assert _checks.lag_one(np.ones(9)) == (0.0, 0.0)
+
+
+class TestShift:
+    def test_the_column_that_moves_is_named(self) -> None:
+        rng = np.random.default_rng(0)
+        still, moved = rng.normal(size=(2, 400))
+        moved[300:] += 1.5
+        kind = np.where(rng.random(400) < 0.5, "a", "b")
+        found = _checks.shift(columns(still=still, moved=moved, kind=kind), 300, np.arange(400))
+        [text] = found.warnings
+        assert "'moved' differs most" in text
+        kind[300:] = "b"
+        found = _checks.shift(columns(still=still, kind=kind), 300, np.arange(400))
+        assert "'kind' differs most" in found.warnings[0]
+
+    def test_rows_of_one_distribution_are_not_told_apart(self) -> None:
+        def drawn(rng: Any) -> Any:
+            table = columns(a=rng.normal(size=200), b=rng.integers(0, 4, 200).astype(str))
+            return _checks.shift(table, 150, np.arange(200))
+
+        def grouped(rng: Any) -> Any:
+            """Rows of a group are nearly equal."""
+            groups = np.repeat(np.arange(40), 5)
+            marks = rng.normal(size=(40, 2))[groups] + 0.01 * rng.normal(size=(200, 2))
+            return _checks.shift(columns_of(marks), 150, groups)
+
+        assert n_warnings(drawn, 20) <= 2
+        assert n_warnings(grouped, 20) <= 2
+
+    def test_single_rows_are_not_compared(self) -> None:
+        assert not _checks.shift(columns_of(np.zeros((5, 1))), 4, np.arange(5)).warnings
+
+
+def test_groups_on_both_sides_are_counted() -> None:
+    found = _checks.shared_groups(np.array(["a", "b", "b"]), np.array(["b", "c"]))
+    assert found.warnings[0].startswith("1 of 2 groups have rows in the training rows as well")
+    assert not _checks.shared_groups(np.array(["a"]), np.array(["b"])).warnings
+
+
+class TestLossesByColumn:
+    def test_columns_by_which_losses_differ_are_listed_largest_first(self) -> None:
+        rng = np.random.default_rng(0)
+        x, kind = rng.random(500), rng.choice(["a", "b", "c"], 500)
+        losses = np.abs(rng.normal(size=500)) * (0.2 + 2.0 * x + 0.6 * (kind == "c"))
+        table = columns(noise=rng.normal(size=500), kind=kind, x=x)
+        found = losses_by_column(table, losses, np.arange(500))
+        assert [one.column for one in found] == ["x", "kind"]
+        assert len(found[0].labels) == 10
+        assert np.argmax(found[1].losses) == found[1].labels.index("c")
+        rows = np.flatnonzero(kind == "c")
+        assert found[1].losses[2] == pytest.approx(losses[rows].mean())
+        assert found[1].counts[2] == len(rows)
+
+    @pytest.mark.parametrize("n_each", [1, 4])
+    def test_noise_is_listed_at_the_false_discovery_rate(self, n_each: int) -> None:
+        """Rows of a group share their loss and the values of a column."""
+        listed, groups = 0, np.repeat(np.arange(120 // n_each), n_each)
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            n = 120 // n_each
+            table = columns_of(rng.normal(size=(n, 5))[groups])
+            losses = np.abs(rng.normal(size=n))[groups]
+            listed += bool(losses_by_column(table, losses, groups))
+        # 5% of 200 draws, and three standard errors.
+        assert listed <= 10 + 3 * np.sqrt(200 * 0.05 * 0.95)
+
+    def test_p_values_are_those_of_kruskal_and_wallis(self) -> None:
+        rng = np.random.default_rng(0)
+        kind, losses = rng.integers(0, 2, 60), rng.random(60)
+        losses += kind
+        [found] = losses_by_column(columns(kind=kind.astype(str)), losses, np.arange(60))
+        expected = stats.kruskal(losses[kind == 0], losses[kind == 1]).pvalue
+        assert found.p_value == pytest.approx(expected)
+
+    def test_missing_values_are_a_bin_and_small_bins_are_left_out(self) -> None:
+        rng = np.random.default_rng(0)
+        x = np.where(np.arange(100) < 20, np.nan, rng.random(100))
+        kind = np.r_[["rare"] * 3, ["common"] * 97]
+        losses = np.isnan(x) + 0.1 * rng.random(100)
+        found = losses_by_column(columns(x=x, kind=kind), losses, np.arange(100))
+        assert [one.column for one in found] == ["x"]
+        assert found[0].labels[-1] == "missing"
+        assert found[0].counts[-1] == 20
+
+    def test_dates_are_dates(self) -> None:
+        days = np.datetime64("2024-01-01") + np.arange(100)
+        losses = np.arange(100.0)
+        [found] = losses_by_column(columns(day=days), losses, np.arange(100))
+        assert found.labels[0] == "2024-01-01 to 2024-01-10"
+
+
+def test_equal_values_share_a_bin() -> None:
+    values = np.r_[np.zeros(60), np.arange(1.0, 41.0)]
+    codes = quantile_bins(values)
+    assert len(set(codes[:60])) == 1
+    assert codes.max() == 4
+    assert np.bincount(quantile_bins(np.arange(100.0))).tolist() == [10] * 10

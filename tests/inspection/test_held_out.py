@@ -1,0 +1,207 @@
+"""Scores of held-out rows: their values, their intervals, and simple predictors."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from sklearn import metrics
+
+from mercer.inspection._held_out import (
+    Predictions,
+    Truth,
+    baselines,
+    beats,
+    estimate,
+    is_better,
+    scores,
+    share,
+)
+
+
+def responses(y: Any, predicted: Any, groups: Any = None) -> dict[str, Any]:
+    return scores(Truth("regression", y, np.empty(0), groups), Predictions(predicted))
+
+
+def class_predictions(rng: Any, n: int) -> tuple[Any, Predictions]:
+    """Labels, and probabilities that know something of them."""
+    y = rng.integers(0, 2, n)
+    logits = 1.5 * (2 * y - 1) + 2.0 * rng.normal(size=n)
+    p = 1.0 / (1.0 + np.exp(-logits))
+    return y, Predictions((p > 0.5).astype(int), np.column_stack([1.0 - p, p]), p)
+
+
+def test_values_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    y, predicted = rng.normal(size=(2, 50))
+    found = responses(y, predicted)
+    assert_allclose(found["rmse"].value, metrics.root_mean_squared_error(y, predicted))
+    assert_allclose(found["mae"].value, metrics.mean_absolute_error(y, predicted))
+    assert_allclose(found["r2"].value, metrics.r2_score(y, predicted))
+    labels, own = class_predictions(rng, 60)
+    found = scores(Truth("classification", labels, np.arange(2)), own)
+    p = own.probabilities
+    assert_allclose(found["error"].value, metrics.zero_one_loss(labels, own.values))
+    balanced = metrics.balanced_accuracy_score(labels, own.values)
+    assert_allclose(found["balanced_accuracy"].value, balanced)
+    assert_allclose(found["log_loss"].value, metrics.log_loss(labels, p))
+    assert_allclose(found["roc_auc"].value, metrics.roc_auc_score(labels, own.decisions))
+
+
+@pytest.mark.parametrize("n_each", [1, 5])
+def test_intervals_hold_the_truth_in_about_their_share_of_draws(n_each: int) -> None:
+    """Rows are independent, or five rows of a group share a part of their errors."""
+    rng, n_groups = np.random.default_rng(n_each), 120
+    groups = np.repeat(np.arange(n_groups), n_each)
+
+    def shared(n: int) -> Any:
+        own = rng.normal(size=n * n_each)
+        return (np.repeat(rng.normal(size=n), n_each) + own) / np.sqrt(2.0)
+
+    def drawn(n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        of = np.repeat(np.arange(n), n_each)
+        predicted, noise = shared(n), shared(n)
+        y = (predicted + noise > 0).astype(int)
+        p = np.clip(1.0 / (1.0 + np.exp(-1.7 * predicted)), 0.01, 0.99)
+        own = Predictions((p > 0.5).astype(int), np.column_stack([1.0 - p, p]), p)
+        truth = Truth("classification", y, np.arange(2), of if n_each > 1 else None)
+        return responses(predicted + noise, predicted, truth.groups), scores(truth, own)
+
+    expected = [{name: one.value for name, one in d.items()} for d in drawn(60_000)]
+    hits: dict[str, list[bool]] = {}
+    for _ in range(400):
+        for truths, found in zip(expected, drawn(n_groups), strict=True):
+            for name, one in found.items():
+                hits.setdefault(name, []).append(one.low <= truths[name] <= one.high)
+    shares = {name: np.mean(values) for name, values in hits.items()}
+    assert len(groups) == n_groups * n_each
+    assert len(shares) == 7
+    # Two standard errors of 400 draws are .022.
+    assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
+
+
+def test_groups_of_one_row_are_rows() -> None:
+    rng = np.random.default_rng(1)
+    y, predicted = rng.normal(size=(2, 40))
+    names = rng.permutation(40)
+    for alone, grouped in zip(
+        responses(y, predicted).values(), responses(y, predicted, names).values(), strict=True
+    ):
+        assert_allclose([alone.low, alone.high], [grouped.low, grouped.high])
+
+
+def test_extremes() -> None:
+    found = share(np.zeros(20), np.arange(20))
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert 0.1 < found.high < 0.2
+    groups = np.repeat(np.arange(4), 5)
+    # Wilson's end for four rows, with Student's quantile for four groups.
+    quantile = stats.t.ppf(0.975, 3)
+    assert share(np.zeros(20), groups).high == pytest.approx(quantile**2 / (4 + quantile**2))
+    perfect = responses(np.arange(20.0), np.arange(20.0))["rmse"]
+    assert (perfect.value, perfect.low, perfect.high) == (0.0, 0.0, 0.0)
+    single = responses(np.array([2.0]), np.array([0.0]))["rmse"]
+    assert (single.value, single.low, single.high) == (2.0, 0.0, np.inf)
+    assert "r2" not in responses(np.array([2.0]), np.array([0.0]))
+
+
+def test_intervals_have_the_unit_of_the_response() -> None:
+    rng = np.random.default_rng(0)
+    y, predicted = rng.normal(size=(2, 30))
+    for name, factor in (("rmse", 1e3), ("mae", 1e3), ("r2", 1.0)):
+        small = responses(y, predicted)[name]
+        large = responses(1e3 * y, 1e3 * predicted)[name]
+        expected = factor * np.array([small.value, small.low, small.high])
+        assert_allclose([large.value, large.low, large.high], expected)
+
+
+def test_single_classes_have_no_ranking() -> None:
+    y, own = class_predictions(np.random.default_rng(0), 30)
+    rows = np.flatnonzero(y == 1)
+    found = scores(Truth("classification", y[rows], np.arange(2)), own.take(rows))
+    assert set(found) == {"error", "balanced_accuracy", "log_loss"}
+    assert found["balanced_accuracy"].value == pytest.approx(1.0 - found["error"].value)
+
+
+def test_chance_is_not_better() -> None:
+    rng, units = np.random.default_rng(1), np.arange(200)
+    losses = rng.random(200)
+    assert is_better(losses, losses + 0.1, units)
+    assert not is_better(losses, losses, units)
+    assert not is_better(losses, rng.permutation(losses), units)
+
+
+def test_a_mean_difference_is_better_beyond_its_interval() -> None:
+    """Of nine rows, Student's quantile of 97.5% is 2.306, and that of 95% is 1.860."""
+    wave = np.tile([-1.0, 0.0, 1.0], 3)
+    error = wave.std(ddof=1) / 3.0
+    assert not is_better(np.zeros(9), wave + 2.2 * error, np.arange(9))
+    assert is_better(np.zeros(9), wave + 2.4 * error, np.arange(9))
+
+
+def test_ends_are_infinite_for_one_unit() -> None:
+    found = estimate(1.0, np.array([0.5, -0.5]), np.zeros(2, int))
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    assert share(np.array([0.0, 1.0]), np.zeros(2, int)).high == 1.0
+
+
+def rare(seed: int) -> tuple[Truth, Predictions, Predictions]:
+    """One in fifty rows is of the second class, and no probability exceeds one half."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(1000) < 0.02).astype(int)
+    p = np.clip(0.02 + 0.3 * y + 0.05 * rng.random(1000), 0.0, 0.45)
+    own = Predictions(np.zeros(1000, int), np.column_stack([1.0 - p, p]), p)
+    constant = Predictions(
+        np.zeros(1000, int), np.tile([0.98, 0.02], (1000, 1)), np.full(1000, 0.5)
+    )
+    return Truth("classification", y, np.arange(2)), own, constant
+
+
+def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
+    truth, own, constant = rare(0)
+    assert not is_better(truth.losses(own), truth.losses(constant), truth.units)
+    assert scores(truth, own)["roc_auc"].value > 0.98
+    assert beats(truth, own, constant)
+    assert beats(truth, Predictions(own.values, None, own.decisions), constant)
+    assert not beats(truth, constant, constant)
+
+
+def test_noise_is_seldom_better_than_a_constant() -> None:
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(200):
+        y, p = rng.integers(0, 2, 100), np.clip(0.5 + 0.1 * rng.normal(size=100), 0.0, 1.0)
+        own = Predictions((p > 0.5).astype(int), np.column_stack([1.0 - p, p]), p)
+        constant = Predictions(np.zeros(100, int), np.full((100, 2), 0.5))
+        found += beats(Truth("classification", y, np.arange(2)), own, constant)
+    # At most 2.5% by the ranking, and 2.5% by the probabilities.
+    assert found <= 18
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_simple_predictors_are_those_of_scikit_learn(task: Any) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=200)
+    y = np.where(y > 1, "yes", "no") if task == "classification" else y
+    classes = np.unique(y) if task == "classification" else np.empty(0)
+    truth = Truth(task, y[150:], classes)
+    found, constant = baselines((X[:150], y[:150]), X[150:], truth)
+    name = "error" if task == "classification" else "rmse"
+    errors = [one.scores[name] for one in found]
+    assert len(found) == 4
+    assert errors[-1].value == max(one.value for one in errors)
+    assert all(one.low <= one.value <= one.high for one in errors)
+    if task == "classification":
+        values, counts = np.unique(y[:150], return_counts=True)
+        assert set(constant.values) == {values[counts.argmax()]}
+        assert_allclose(constant.probabilities, np.tile(counts / 150, (50, 1)))
+    else:
+        assert_allclose(constant.values, y[:150].mean())
+
+
+def test_many_rows_are_drawn_for_the_rbf_machine() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(100, 2)), np.r_[np.zeros(99), 1.0].astype(int)
+    found, _ = baselines((X, y), X, Truth("classification", y, np.arange(2)), max_rows=30)
+    assert [one.note for one in found][:2] == ["", "learned from 30 rows"]

@@ -1,0 +1,372 @@
+"""The report on a fitted model: its parts, what is absent, its texts, and bad input."""
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, r2_score, root_mean_squared_error
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.inspection import ModelReport, report
+
+N_TRAIN, N = 120, 200
+
+
+@pytest.fixture(scope="module")
+def responses() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    return X, np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=N)
+
+
+@pytest.fixture(scope="module")
+def classes(responses: Any) -> tuple[Any, Any]:
+    X, y = responses
+    return X, np.where(y > 0, "yes", "no")
+
+
+def reported(model: Any, data: Any, train: bool = True) -> ModelReport:
+    X, y = data
+    model.fit(X[:N_TRAIN], y[:N_TRAIN])
+    known = {"train": (X[:N_TRAIN], y[:N_TRAIN])} if train else {}
+    return report(model, X[N_TRAIN:], y[N_TRAIN:], **known)
+
+
+@pytest.fixture(scope="module")
+def regression(responses: Any) -> Any:
+    model = KernelStackingRegressor()
+    return model, reported(model, responses)
+
+
+@pytest.fixture(scope="module")
+def classification(classes: Any) -> Any:
+    model = KernelStackingClassifier()
+    return model, reported(model, classes)
+
+
+def test_scores_of_responses(responses: Any, regression: Any) -> None:
+    (X, y), (model, found) = responses, regression
+    own = found.held_out[0].scores
+    predicted = model.predict(X[N_TRAIN:])
+    assert own["rmse"].value == pytest.approx(root_mean_squared_error(y[N_TRAIN:], predicted))
+    assert own["r2"].value == pytest.approx(r2_score(y[N_TRAIN:], predicted))
+    assert found.left_out.scores["r2"].value == pytest.approx(
+        r2_score(y[:N_TRAIN], model.loo_predictions_)
+    )
+    assert found.stated == {"loo_score_": model.loo_score_}
+    assert found.beats_constant
+    low, high = model.predict_interval(X[N_TRAIN:]).T
+    inside = (low <= y[N_TRAIN:]) & (y[N_TRAIN:] <= high)
+    assert found.coverage.share.value == pytest.approx(inside.mean())
+    assert found.coverage.width == pytest.approx((high - low).mean())
+    assert sum(one.count for one in found.coverage.bins) == N - N_TRAIN
+    assert [one.name for one in found.held_out] == [
+        *("model", "histogram boosting", "RBF kernel ridge", "linear (ridge)", "mean")
+    ]
+    assert (found.n_rows, found.n_train, found.n_groups) == (N - N_TRAIN, N_TRAIN, None)
+    assert found.warnings == ()
+
+
+def test_scores_of_classes(classes: Any, classification: Any) -> None:
+    (X, y), (model, found) = classes, classification
+    p = model.predict_proba(X[N_TRAIN:])
+    own = found.held_out[0].scores
+    assert own["log_loss"].value == pytest.approx(log_loss(y[N_TRAIN:], p))
+    hits = [one.share.value * one.count for one in found.calibration]
+    assert sum(hits) == pytest.approx(np.sum(y[N_TRAIN:] == "yes"))
+    assert sum(one.value * one.count for one in found.calibration) == pytest.approx(p[:, 1].sum())
+    sets = model.predict_set(X[N_TRAIN:])
+    covered = sets[np.arange(len(p)), (y[N_TRAIN:] == "yes").astype(int)]
+    assert found.coverage.share.value == pytest.approx(covered.mean())
+    left_out = model.classes_[model.loo_predictions_.argmax(axis=1)]
+    assert found.left_out.scores["error"].value == pytest.approx(np.mean(left_out != y[:N_TRAIN]))
+
+
+def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> None:
+    model = TwoStageRegressor(UniformCombination(["rbf", "linear"]))
+    found = reported(model, responses)
+    expected = np.sqrt(np.mean(model.cv_residuals_**2))
+    assert found.left_out is not None
+    assert found.left_out.scores["rmse"].value == pytest.approx(expected)
+
+
+def test_parts_that_are_absent_are_named(responses: Any, classes: Any) -> None:
+    found = reported(LinearSVC(), classes, train=False)
+    assert (found.calibration, found.coverage, found.beats_constant) == ((), None, None)
+    assert (found.left_out, len(found.held_out)) == (None, 1)
+    text = found.to_markdown()
+    assert "The model predicts no probabilities".lower() in text.lower()
+    assert "LinearSVC has no predict_set" in text
+    assert "pass train=(X, y)" in text
+    assert "log_loss" not in found.held_out[0].scores
+    assert "roc_auc" in found.held_out[0].scores
+    found = reported(TwoStageRegressor(UniformCombination(["rbf"]), alpha=0.1), responses)
+    assert found.coverage is None
+    assert any("There is no coverage: Intervals need residuals" in text for text in found.remarks)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_pipelines_and_searches(responses: Any, scaled: bool) -> None:
+    model: Any = TwoStageRegressor(UniformCombination(["rbf"]))
+    search = GridSearchCV(model, {"alpha": ["auto"]}, cv=2)
+    pipeline = make_pipeline(StandardScaler(), search) if scaled else search
+    found = reported(pipeline, responses)
+    assert found.model == "TwoStageRegressor"
+    assert found.coverage is not None
+    assert found.stated == ({} if scaled else {"best_score_": search.best_score_})
+    assert len(found.held_out) == 5
+
+
+def test_a_transformer_that_learns_a_kernel_does_not_prepare_columns(responses: Any) -> None:
+    learner = UniformCombination(["rbf"])
+    alone = reported(Ridge(), responses).held_out[1:]
+    assert reported(make_pipeline(learner, Ridge()), responses).held_out[1:] == alone
+
+
+def test_groups_widen_intervals_and_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    X = np.column_stack([rng.normal(size=200), rng.normal(size=40)[groups]])
+    y = 3.0 * X[:, 0] + rng.normal(size=40)[groups] + 0.2 * rng.normal(size=200)
+    train = groups < 25
+    model = KernelStackingRegressor().fit(X[train], y[train], groups=groups[train])
+    known = (X[train], y[train], groups[train])
+    grouped = report(model, X[~train], y[~train], groups[~train], train=known)
+    plain = report(model, X[~train], y[~train], train=known[:2])
+    widths = [one.held_out[0].scores["mae"] for one in (grouped, plain)]
+    assert widths[0].high - widths[0].low > 1.3 * (widths[1].high - widths[1].low)
+    assert grouped.n_groups == 15
+    assert "60" not in grouped.to_markdown().splitlines()[0]
+    assert "75 held-out rows of 15 groups" in grouped.to_markdown()
+    assert grouped.warnings == ()
+    # Rows of a group follow each other, and their residuals are alike.
+    assert any("residuals of neighbors" in text for text in plain.warnings)
+    shared = report(
+        model, X[~train], y[~train], groups[~train], train=(*known[:2], groups[train] + 5)
+    )
+    assert any(text.startswith("5 of 15 groups have rows") for text in shared.warnings)
+
+
+def test_made_faults_are_all_told() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 400
+    drift = np.cumsum(rng.normal(size=n)) / 5.0
+    frame = pd.DataFrame({"x": rng.normal(size=n), "day": pd.date_range("2024-01-01", periods=n)})
+    y = frame["x"].to_numpy() + drift
+    frame["answer"] = 3.0 * y
+    frame.iloc[390:] = frame.iloc[:10].to_numpy()
+    frame = frame.astype({"x": float, "answer": float, "day": "datetime64[ns]"})
+    y[390:] = y[:10]
+    model = make_pipeline(_Columns(["x"]), Ridge()).fit(frame[:250], y[:250])
+    found = report(model, frame[250:], y[250:], train=(frame[:250], y[:250]))
+    told = " ".join(found.warnings)
+    for part in (
+        "column 'answer' alone predicts",
+        "10 of 150 held-out rows are copies",
+        "'day' differs most",
+        "residuals of neighbors in the order of the held-out rows are alike",
+        "residuals of neighbors by 'day' are alike",
+    ):
+        assert part in told
+
+
+class _Columns(StandardScaler):
+    """It keeps some columns, scaled."""
+
+    def __init__(self, names: Any = ()) -> None:
+        super().__init__()
+        self.names = names
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        return super().fit(X[self.names], y)
+
+    def transform(self, X: Any, copy: Any = None) -> Any:
+        return super().transform(X[self.names])
+
+
+def test_clean_data_are_clean() -> None:
+    """Each of four checks warns with a probability of 1% at most."""
+    warned = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(120, 2))
+        y = X[:, 0] + rng.normal(size=120)
+        model = Ridge().fit(X[:60], y[:60])
+        warned += bool(report(model, X[60:], y[60:], train=(X[:60], y[:60])).warnings)
+    assert warned <= 2
+
+
+def test_a_model_of_noise_is_not_better_than_a_constant() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    found = report(Ridge().fit(X[:50], y[:50]), X[50:], y[50:], train=(X[:50], y[:50]))
+    assert found.beats_constant is False
+    assert "not better than a constant prediction" in found.warnings[0]
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_texts_have_all_sections(classification: Any) -> None:
+    _, found = classification
+    page, markdown = _Tags(), found.to_markdown()
+    page.feed(found._repr_html_())
+    assert page.open == []
+    for section in found.sections():
+        assert section.title in page.texts
+        assert f"## {section.title}\n" in markdown
+        assert all(len(row) == len(section.header) for row in section.rows)
+        assert all(cell in page.texts for row in section.rows for cell in row if cell)
+    assert len(found.sections()) == 6
+
+
+def test_names_are_text() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    name = "<b>a|b</b>"
+    frame = pd.DataFrame({name: rng.random(300)})
+    y = frame[name].to_numpy() ** 2 * rng.normal(size=300)
+    found = report(Ridge().fit(frame[:100], y[:100]), frame[100:], y[100:])
+    assert [one.column for one in found.losses] == [name]
+    assert "<b>a|b" not in found._repr_html_()
+    assert "&lt;b&gt;a|b" in found._repr_html_()
+    assert "<b>a\\|b</b>" in found.to_markdown()
+
+
+def test_figures_are_plain(regression: Any, classification: Any) -> None:
+    for _, found in (regression, classification):
+        figures = found.to_dict()
+        assert json.loads(json.dumps(figures))["n_rows"] == N - N_TRAIN
+        assert figures["held_out"][0]["scores"].keys() == found.held_out[0].scores.keys()
+        assert figures["warnings"] == list(found.warnings)
+
+
+def test_one_row_has_infinite_intervals(responses: Any) -> None:
+    X, y = responses
+    model = Ridge().fit(X[:50], y[:50])
+    found = report(model, X[60:61], y[60:61], train=(X[:50], y[:50]))
+    assert found.held_out[0].scores["rmse"].high == np.inf
+    assert "∞" in found.to_markdown()
+
+
+def test_a_single_class_has_no_ranking(classes: Any) -> None:
+    X, y = classes
+    rows = np.flatnonzero(y == "yes")
+    model = LogisticRegression().fit(X[:50], y[:50])
+    found = report(model, X[rows], y[rows], train=(X[:50], y[:50]))
+    assert "roc_auc" not in found.held_out[0].scores
+    assert found.to_markdown()
+
+
+def test_several_classes(responses: Any) -> None:
+    X, response = responses
+    y = np.digitize(response, [-0.5, 0.5])
+    found = reported(TwoStageClassifier(UniformCombination(["rbf"])), (X, y))
+    assert "roc_auc" not in found.held_out[0].scores
+    assert "probabilities of the predicted class" in found.to_markdown()
+    assert found.n_classes == 3
+
+
+def test_classes_that_training_rows_lack_have_no_probability() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    model = DummyClassifier().fit(X, y)
+    kept = y < 2
+    found = report(model, X, y, train=(X[kept], y[kept]))
+    assert found.held_out[-1].scores["log_loss"].value > 10.0
+    assert_allclose(found.held_out[0].scores["log_loss"].value, np.log(3.0))
+
+
+def test_sparse_tables_are_scored() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((100, 6), density=0.3, rng=rng, format="csr")
+    y = np.asarray(X.sum(axis=1)).ravel() + 0.1 * rng.normal(size=100)
+    model = make_pipeline(StandardScaler(with_mean=False), Ridge()).fit(X[:60], y[:60])
+    found = report(model, X[60:], y[60:], train=(X[:60], y[:60]))
+    names = [one.name for one in found.held_out]
+    assert names == ["model", "RBF kernel ridge", "linear (ridge)", "mean"]
+    assert "Columns of this table are not examined one by one" in found.remarks
+
+
+def test_bad_input_is_refused(responses: Any, classes: Any) -> None:
+    X, y = responses
+    with pytest.raises(NotFittedError):
+        report(Ridge(), X, y)
+    model = Ridge().fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        report(model, X, y[:-1])
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        report(model, X[:, :2], y)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        report(model, X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        report(model, X, np.r_[np.nan, y[1:]])
+    with pytest.raises(ValueError, match="Input groups contains NaN"):
+        report(model, X, y, np.r_[np.nan, np.arange(N - 1)])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        report(model, X, y, np.arange(N - 1))
+    with pytest.raises(ValueError, match="groups holds one group"):
+        report(model, X, y, np.zeros(N))
+    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+        report(model, X, y, coverage=90)
+    with pytest.raises(ValueError, match="train must hold"):
+        report(model, X, y, train=(X,))
+    labels = classes[1]
+    classifier = LogisticRegression().fit(X, labels)
+    with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
+        report(classifier, X, np.r_[["maybe"], labels[1:]])
+
+
+def test_neither_pandas_nor_matplotlib_is_needed() -> None:
+    code = """
+import sys
+
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "matplotlib"):
+            raise ImportError(name)
+
+
+sys.meta_path.insert(0, Absent())
+import numpy as np
+from sklearn.linear_model import Ridge
+from mercer.inspection import report
+X = np.random.default_rng(0).normal(size=(40, 2))
+print(report(Ridge().fit(X, X[:, 0]), X, X[:, 0], train=(X, X[:, 0]))._repr_html_()[:5])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "<div>", done.stderr
