@@ -149,8 +149,7 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
             "transform has a column for each training sample, and the check compares fits on "
             "different numbers of samples."
         )
-    one_stage = isinstance(estimator, MKLClassifier | L1SVM | ContinuousMKLClassifier)
-    if one_stage and getattr(estimator, "loss", "") != "logistic":
+    if isinstance(estimator, MKLClassifier | L1SVM | ContinuousMKLClassifier):
         return (
             "Probabilities, or support vector machines, are found in folds, which hold out a row "
             "with all of its weight, but the copies of a row one by one."

@@ -166,7 +166,6 @@ def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> 
     ).fit(case.X, case.y)
     Z = np.random.default_rng(8).normal(size=(20, 4)) + 1.0
     assert_allclose(model.decision_function(Z), linear.decision_function(Z), rtol=1e-4, atol=1e-5)
-    assert_allclose(model.predict_proba(Z), linear.predict_proba(Z), rtol=1e-4, atol=1e-6)
     assert_array_equal(model.predict(Z), linear.predict(Z))
     assert_allclose(model.intercept_, linear.intercept_, rtol=1e-4, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Probabilities of machines without any of their own come from values of held-out samples."""
+"""Probabilities of machines come from values of held-out samples."""
 
 from typing import Any
 
@@ -25,6 +25,7 @@ MODELS = [
     MKLClassifier([Gaussian(4.0)], loss="squared", fit_intercept=False),
     MKLClassifier([Linear(), Linear(per_feature=True)], loss="squared"),
     MKLClassifier([Gaussian(4.0)], norm=2.0, loss="logistic"),
+    MKLClassifier([Gaussian(4.0)], loss="logistic", C=0.01),
     ContinuousMKLClassifier(tol=0.05),
     ContinuousMKLClassifier(loss="squared", tol=0.05),
 ]

@@ -158,7 +158,7 @@ class PredictionSetMixin:
         if not hasattr(self, "_held_out"):
             raise ValueError(
                 "Prediction sets need probabilities of held-out samples, which this fit has not "
-                "left: it has a predictor or a loss of its own, several labels, or too few samples."
+                "left: it has a predictor of its own, several labels, or too few samples."
             )
         thresholds = self._held_out.thresholds(coverage, score, by_class=by_class)
         for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array
@@ -27,7 +26,6 @@ from mercer._model_selection.calibration import (
     Calibration,
     class_values,
     held_out_temperature,
-    normalized_probabilities,
 )
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._targets import Target, Task, one_against_rest
@@ -296,11 +294,9 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
-        # Values of the logistic loss are the logarithms of odds.
-        if not isinstance(self._loss(), Logistic):
-            assert target.codes is not None
-            problem = learned.held_out, target.codes, target.weights
-            self.temperature_, self._held_out = held_out_temperature(*problem)
+        assert target.codes is not None
+        problem = learned.held_out, target.codes, target.weights
+        self.temperature_, self._held_out = held_out_temperature(*problem)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -348,14 +344,12 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
         Notes
         -----
-        The logistic loss has probabilities of its own: of more than two classes, each one's against
-        the rest divided by their sum. For other losses, they are the softmax of the machines'
-        values times a factor that was fitted to values of held-out samples. The predicted class has
-        the highest probability.
+        They are the softmax of the machines' values times a factor that was fitted to values of
+        held-out samples, so that the predicted class has the highest probability. Values of the
+        logistic loss are logarithms of odds, which the penalty draws towards zero, for small `C`
+        far; the factor makes up for that (benchmarks/probabilities.py).
         """
         values = self._values(X)
-        if isinstance(self._loss(), Logistic):
-            return normalized_probabilities(expit(values))
         return self.temperature_.probabilities(class_values(values))
 
 

@@ -155,7 +155,7 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
         Number of steps taken.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities, unless the loss is logistic.
+        From values of the machines to probabilities.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int

@@ -158,7 +158,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
         Number of steps; each fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities, unless the loss is logistic.
+        From values of the machines to probabilities.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
