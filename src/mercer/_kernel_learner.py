@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from mercer._data.copies import with_copies
 from mercer._data.cross_validation import group_codes
 from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
@@ -248,7 +249,8 @@ class CrossValidatedLearner(KernelLearner):
             See :meth:`KernelLearner.fit`.
         groups : array-like of shape (n_samples,), default=None
             Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are held out together, where settings are chosen.
+            of a group are held out together, where settings are chosen; copies of a row without
+            groups.
 
         Returns
         -------
@@ -264,6 +266,7 @@ class CrossValidatedLearner(KernelLearner):
         codes = group_codes(groups, data.n_given)
         if codes is not None:
             data = replace(data, groups=codes if data.kept is None else codes[data.kept])
+        data = with_copies(data)
         return self._store(data, self._learn(data, self._target(data)))
 
 

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from mercer._data.copies import copies
+from mercer._data.copies import copies, with_copies
+from mercer._data.sample import Sample
 
 
 def table(n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -70,3 +71,23 @@ def test_sparse_tables() -> None:
     assert found is not None
     assert_array_equal(found[40:], found[:15])
     assert copies(sp.csr_array(X), np.zeros(55)) is None
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        Sample.of(*table()),
+        Sample.of(*joined(*table(), rows=np.arange(5)), groups=np.arange(45)),
+        Sample.of(np.array([["a"], ["b"], ["a"]], dtype=object), np.arange(3.0)),
+        Sample.of(np.eye(3)[[0, 1, 1]][:, [0, 1, 1]], np.arange(3.0), pairwise=True),
+        Sample.of(np.ones((4, 2)), np.arange(4.0)),
+    ],
+    ids=["no copies", "groups", "text", "Gram matrix", "one row"],
+)
+def test_samples_without_copies_stay(sample: Sample) -> None:
+    assert with_copies(sample) is sample
+
+
+def test_copies_are_the_groups_of_a_sample() -> None:
+    X, y = joined(*table(), rows=np.arange(15))
+    assert_array_equal(with_copies(Sample.of(X.tolist(), y)).groups, copies(X, y))

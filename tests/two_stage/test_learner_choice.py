@@ -165,8 +165,10 @@ def test_constant_features_and_duplicated_rows() -> None:
     with pytest.warns(UserWarning, match="The learned kernel is constant"):
         assert_allclose(TwoStageRegressor().fit(X, y).predict(X), y.mean())
     X, y = additive(8)
-    model = TwoStageRegressor().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-    assert_allclose(model.predict(X), y, atol=0.1)
+    repeated = TwoStageRegressor().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+    weighted = TwoStageRegressor().fit(X, y, sample_weight=np.full(8, 4.0))
+    assert repeated.alpha_ == weighted.alpha_
+    assert_allclose(repeated.predict(X), weighted.predict(X), rtol=1e-6)
 
 
 # --- folds and grids ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from mercer._blocks.blocks import BlockSource
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import RowWeights, class_row_weights, sample_positions
+from mercer._data.copies import with_copies
 from mercer._data.cross_validation import group_codes
 from mercer._data.sample import Sample, as_frame, with_class_weights
 from mercer._data.weights import UnitWeights
@@ -148,7 +149,7 @@ class DrawnSample(TableSample):
     all_weights : RowWeights
         Those of all rows.
     all_groups : ndarray of int of shape (n_rows,), or None
-        Groups of all rows.
+        Groups of all rows: those that were given, or copies of rows.
     """
 
     source: BlockSource = field(kw_only=True)
@@ -263,7 +264,7 @@ def drawn_rows(
         validate_data(estimator, names, skip_check_array=True)
         weights, all_groups = _weights_of_source(estimator, source, sample_weight, groups), None
     else:
-        data = validated_rows(estimator, X, y, sample_weight, groups, **checks)
+        data = with_copies(validated_rows(estimator, X, y, sample_weight, groups, **checks))
         source, names = block_source(data.X, data.y), data.names
         weights, all_groups = data.weights, data.groups
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))

@@ -1,11 +1,36 @@
 """Rows that are copies of one another, as in a table that was joined or oversampled."""
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
+from mercer._data.sample import Sample
 from mercer._typing import Array, Features
+
+Rows = TypeVar("Rows", bound=Sample)
+
+
+def with_copies(sample: Rows) -> Rows:
+    """A sample that says which of its rows are copies: its groups, where it had none.
+
+    Parameters
+    ----------
+    sample : Sample
+        Gram matrices, and tables that are no numbers, are left as they are.
+    """
+    if sample.groups is not None or sample.pairwise:
+        return sample
+    try:
+        X = check_array(sample.X, accept_sparse="csr", dtype=np.float64)
+    except (TypeError, ValueError):
+        # Whatever learns from the table refuses it, or reads it in a way of its own.
+        return sample
+    found = copies(X, np.asarray(sample.y))
+    return sample if found is None or not found.any() else replace(sample, groups=found)
 
 
 def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:

@@ -1,6 +1,7 @@
 """What parameters `cv` and `groups` stand for: folds, and which samples are left out together."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -215,6 +216,8 @@ def folds_of_classes(
     number = cv is None or isinstance(cv, Integral)
     if number and not score:
         cv = min(N_FOLDS if cv is None else int(cv), int(np.bincount(codes).max()))
+        if sample.groups is not None:
+            cv = min(cv, len(np.unique(sample.groups)))
         if cv < 2:
             return []
     with catch_warnings():
@@ -222,6 +225,10 @@ def folds_of_classes(
             simplefilter("ignore", UserWarning)
         splits = folds_of(cv, sample, given, codes)
     found = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
+    if not found and sample.groups is not None and given.groups is None:
+        # Each class is one row and its copies.
+        alone = replace(sample, groups=None)
+        return folds_of_classes(cv, alone, given, codes, score=score)
     if score and not found:
         raise ValueError(f"With cv={cv!r}, no fold trains on more than one class.")
     return found

@@ -77,8 +77,15 @@ class ViewedSample(Sample):
         """What kernels that are evaluated on some rows are learned from; None for these rows."""
         return None
 
-    def fitted(self, kept: Sequence[Evaluation]) -> Sequence[Any]:
-        """Predictors on the kernels of candidates, fitted to all rows of the table."""
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
+        """Predictors on the kernels of candidates, fitted to all rows of the table.
+
+        Parameters
+        ----------
+        kept : sequence of Evaluation
+        rows : ndarray of int
+            The samples that candidates were evaluated on.
+        """
         return [found.fitted(self) for found in kept]
 
     def refined(

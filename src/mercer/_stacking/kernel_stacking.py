@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._blocks import tables
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.copies import copies
+from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds, group_codes, resampling_of
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
@@ -150,11 +150,11 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         X, y, groups : object
             As they were given, with the samples of weight zero, to which listed folds refer.
         """
-        given: Sample = data
+        given: Sample = data if groups is not None else replace(data, groups=None)
         if data.kept is not None:
             given = Sample.of(X, y, groups=group_codes(groups, data.n_given))
-        if groups is None and not isinstance(data, DrawnSample):
-            data = replace(data, groups=copies(data.X, data.y))
+        if not isinstance(data, DrawnSample):
+            data = with_copies(data)
         return replace(target, resampling=resampling_of(self.cv, data, given, target.codes))
 
     def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
@@ -182,7 +182,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             chosen = self._select(candidates, table.take(rows), **settings)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        members = table.fitted(chosen.kept)
+        members = table.fitted(chosen.kept, rows)
         found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)

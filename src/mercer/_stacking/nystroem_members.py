@@ -152,10 +152,9 @@ class DrawnViews(ViewedSample):
         codes, n_learned = self.target.take(rest).codes, _LEARNED_PER_EVALUATED * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
-    def fitted(self, kept: Sequence[Evaluation]) -> list[NystroemMember]:
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        n_learned = sum(e.candidate.uses_labels for e in kept)
-        n_anew = 0 if self.target.resampling.groups is None else _SEEN_PARTS * n_learned
+        n_anew = len(self._seen_parts(rows)) * sum(e.candidate.uses_labels for e in kept)
         current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
         return [self.member(found.kernel, found.candidate) for found in kept]
 
@@ -196,11 +195,15 @@ class DrawnViews(ViewedSample):
         return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
 
     def _seen_parts(self, rows: Array) -> list[NDArray[np.intp]]:
-        """Halves of the groups that kernels were learned from; none where there are no groups."""
-        if self.target.resampling.groups is None:
-            return []
-        rest = self._apart_from(rows)
+        """Halves of the groups that kernels were learned from; none where these are many.
+
+        Of as many groups as samples are evaluated, kernels hardly know one, as they hardly know one
+        of as many samples where there are no groups.
+        """
+        groups, rest = self.target.resampling.groups, self._apart_from(rows)
         seen = np.arange(len(self)) if len(rest) < len(rows) else rest
+        if groups is None or len(np.unique(groups[seen])) >= len(rows):
+            return []
         folds = self.target.take(seen).folds(_SEEN_PARTS, self.random_state)
         return [seen[part] for _, part in folds]
 

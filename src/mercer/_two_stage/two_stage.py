@@ -17,6 +17,7 @@ from mercer._blocks import tables
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
+from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds, group_codes
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
@@ -381,6 +382,8 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         codes = group_codes(groups, len(y))
         given = Sample.of(X, y, pairwise=tags.pairwise, groups=codes)
         sample = given.weighted(sample_weight)
+        if self.cv is None:
+            sample = with_copies(sample)
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
 

@@ -230,7 +230,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             exact.
         groups : array-like of shape (n_samples,), default=None
             Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are held out together.
+            of a group are held out together; copies of a row where neither this nor `cv` is given.
 
         Returns
         -------

@@ -213,7 +213,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             weight. None for a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
             Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together.
+            of a group are left out together; copies of a row where neither this nor `cv` is given.
 
         Returns
         -------
