@@ -263,10 +263,11 @@ def drawn_rows(
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
         weights, all_groups = _weights_of_source(estimator, source, sample_weight, groups), None
+        kept = None
     else:
         data = with_copies(validated_rows(estimator, X, y, sample_weight, groups, **checks))
         source, names = block_source(data.X, data.y), data.names
-        weights, all_groups = data.weights, data.groups
+        weights, all_groups, kept = data.weights, data.groups, data.kept
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
@@ -275,6 +276,7 @@ def drawn_rows(
         table,
         targets,
         weights.of(targets, positions),
+        positions if kept is None else kept[positions],
         groups=None if all_groups is None else all_groups[positions],
         names=names,
         source=source,

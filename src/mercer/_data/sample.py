@@ -105,6 +105,11 @@ class Sample:
         kept = None if all_kept else rows
         return replace(found, weights=as_weights(positive, len(rows)), kept=kept)
 
+    @property
+    def numbers(self) -> Array:
+        """Numbers of the samples among those that were given, shape (n_samples,)."""
+        return np.arange(len(self)) if self.kept is None else self.kept
+
     def take(self, rows: Array) -> Self:
         """Some of the samples.
 

@@ -225,4 +225,5 @@ def held_out_temperature(
     rows, values = np.concatenate(tests), class_values(np.concatenate(found))
     known, inside = codes[rows], weights.take(rows)
     calibration = fit_temperature(values, known, inside.given)
-    return calibration, HeldOutProbabilities(calibration.probabilities(values), known, inside)
+    probabilities = calibration.probabilities(values)
+    return calibration, HeldOutProbabilities(probabilities, known, inside, numbers=rows)

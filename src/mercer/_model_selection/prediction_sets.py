@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.intervals import interval_rows, least_number, upper_quantiles
+from mercer._model_selection.scoring import LeftOutProbabilities
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, warn
 
@@ -27,12 +28,30 @@ class HeldOutProbabilities:
     weights : SampleWeights
     groups : ndarray of int of shape (n_samples,), or None
         What samples belong to; None where each sample is exchangeable with new ones.
+    numbers : ndarray of int of shape (n_samples,), or None
+        Numbers of the samples among those that `fit` was given; None where these are all, in order.
     """
 
     probabilities: Array
     codes: NDArray[np.intp]
     weights: SampleWeights
     groups: Array | None = None
+    numbers: NDArray[np.intp] | None = None
+
+    def classifier(self, classes: NDArray[Any]) -> LeftOutProbabilities:
+        """What predicts these probabilities, of samples that were held out repeatedly their means.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The labels.
+        """
+        numbers = np.arange(len(self.codes)) if self.numbers is None else self.numbers
+        samples, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        totals = np.zeros((len(samples), self.probabilities.shape[1]))
+        np.add.at(totals, inverse, self.probabilities)
+        means = totals / np.bincount(inverse)[:, None]
+        return LeftOutProbabilities(means, classes, samples, classes[self.codes[first]])
 
     def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
         """Largest scores of the classes that a set holds, shape (n_classes,).
@@ -93,7 +112,7 @@ def nonconformity(probabilities: Array, score: str) -> Array:
 
 
 class PredictionSetMixin:
-    """Prediction sets of classifiers that keep probabilities of samples held out of their fit."""
+    """Prediction sets and thresholds of classifiers that keep probabilities of held-out samples."""
 
     classes_: NDArray[Any]
     _held_out: HeldOutProbabilities
@@ -154,15 +173,10 @@ class PredictionSetMixin:
         check_coverage(coverage)
         check_bool("by_class", by_class)
         check_choice("score", score, ("least_ambiguous", "adaptive"))
-        check_is_fitted(self)
-        if not hasattr(self, "_held_out"):
-            raise ValueError(
-                "Prediction sets need probabilities of held-out samples, which this fit has not "
-                "left: it has a predictor of its own, several labels, or too few samples."
-            )
-        thresholds = self._held_out.thresholds(coverage, score, by_class=by_class)
+        held_out = self._held_out_probabilities("Prediction sets need")
+        thresholds = held_out.thresholds(coverage, score, by_class=by_class)
         for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:
-            needed = "groups" if self._held_out.groups is not None else "training samples"
+            needed = "groups" if held_out.groups is not None else "training samples"
             warn(
                 f"Every set holds the class {label!r}, because a coverage of {coverage:g} by class "
                 f"takes {least_number(coverage)} {needed} of it."
@@ -176,3 +190,53 @@ class PredictionSetMixin:
                 "score='adaptive' and a higher coverage give fewer empty sets."
             )
         return np.asarray(found)
+
+    def held_out_classifier(self) -> LeftOutProbabilities:
+        """Probabilities of training samples, in which their labels had no part, as a classifier.
+
+        Where a threshold is chosen or a curve is drawn, they stand for probabilities of new
+        samples, without further fits.
+
+        Returns
+        -------
+        classifier
+            Fitted. Its samples are named by their numbers, `samples_` of shape (n_held_out, 1), in
+            place of features; `labels_` holds their true labels.
+
+        Raises
+        ------
+        ValueError
+            If the fit left no held-out probabilities.
+
+        Notes
+        -----
+        These are the probabilities that `predict_set` uses: of samples that were left out, or held
+        out fold by fold, and on Nyström features of a sample of the rows. Those that several folds
+        held out have the mean of their probabilities.
+
+        Examples
+        --------
+        A threshold of the probability of the class 1, for two classes:
+
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+        >>> from mercer import TwoStageClassifier
+        >>> X, y = make_classification(200, 5, weights=[0.8], random_state=0)
+        >>> model = TwoStageClassifier().fit(X, y)
+        >>> held_out = model.held_out_classifier()
+        >>> tuned = TunedThresholdClassifierCV(held_out, cv="prefit", refit=False)
+        >>> threshold = tuned.fit(held_out.samples_, held_out.labels_).best_threshold_
+        >>> FixedThresholdClassifier(model, threshold=threshold).predict(X[:5]).shape
+        (5,)
+        """
+        return self._held_out_probabilities("This classifier needs").classifier(self.classes_)
+
+    def _held_out_probabilities(self, needed_by: str) -> HeldOutProbabilities:
+        """What the fit kept of held-out samples, or a message that begins with what needs it."""
+        check_is_fitted(self)
+        if not hasattr(self, "_held_out"):
+            raise ValueError(
+                f"{needed_by} probabilities of held-out samples, which this fit has not left: it "
+                "has a predictor of its own, several labels, or too few samples."
+            )
+        return self._held_out

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer
@@ -40,23 +41,103 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     ----------
     probabilities : ndarray of shape (n_samples, n_classes)
     classes : ndarray of shape (n_classes,)
+        The labels.
+    samples : ndarray of int of shape (n_samples,), default=None
+        Numbers of the samples, ascending; None for all from zero on.
+    labels : ndarray of shape (n_samples,), default=None
+        The true labels of the samples.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    samples_ : ndarray of int of shape (n_samples, 1)
+        Numbers of the samples: what is passed in place of features.
+    labels_ : ndarray of shape (n_samples,)
+        Their true labels, where these were given.
+
+    Examples
+    --------
+    >>> given = LeftOutProbabilities(np.array([[0.2, 0.8], [0.7, 0.3]]), np.array(["a", "b"]))
+    >>> given.predict([[1], [0], [1]])
+    array(['a', 'b', 'a'], dtype='<U1')
     """
 
-    def __init__(self, probabilities: Array, classes: Array) -> None:
+    def __init__(
+        self,
+        probabilities: Array,
+        classes: NDArray[Any],
+        samples: NDArray[np.intp] | None = None,
+        labels: NDArray[Any] | None = None,
+    ) -> None:
         self.probabilities = probabilities
         self.classes = classes
+        self.samples = samples
+        self.labels = labels
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Leave the probabilities as they are.
+
+        Parameters
+        ----------
+        X, y : object
+            Ignored.
+        """
+        return self
 
     @property
-    def classes_(self) -> Array:
+    def classes_(self) -> NDArray[Any]:
         """The labels."""
         return self.classes
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of samples, from their numbers, of shape (n_rows, 1)."""
-        return np.asarray(self.probabilities[np.ravel(X)])
+    @property
+    def samples_(self) -> NDArray[np.intp]:
+        """Numbers of the samples that have probabilities."""
+        samples = np.arange(len(self.probabilities)) if self.samples is None else self.samples
+        return samples[:, None]
 
-    def predict(self, X: Any) -> Array:
-        """Labels of the largest probabilities."""
+    @property
+    def labels_(self) -> NDArray[Any]:
+        """The true labels of these samples."""
+        if self.labels is None:
+            raise AttributeError("No true labels were given.")
+        return self.labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of samples.
+
+        Parameters
+        ----------
+        X : array-like of int of shape (n_rows, 1)
+            Numbers of samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If X holds anything but numbers of samples that have probabilities.
+        """
+        known, wanted = self.samples_[:, 0], np.asarray(X)
+        if wanted.dtype.kind in "iu" and wanted.size == len(wanted):
+            at = np.minimum(np.searchsorted(known, wanted.ravel()), len(known) - 1)
+            if np.array_equal(known[at], wanted.ravel()):
+                return np.asarray(self.probabilities[at])
+        raise ValueError(
+            "Probabilities of left-out samples are known for the numbers in `samples_` alone. New "
+            "samples are predicted by the classifier that was fitted, with a threshold by "
+            "FixedThresholdClassifier(classifier, threshold=...)."
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the largest probabilities, shape (n_rows,).
+
+        Parameters
+        ----------
+        X : array-like of int of shape (n_rows, 1)
+            Numbers of samples.
+        """
         return np.asarray(self.classes[self.predict_proba(X).argmax(axis=1)])
 
 

@@ -1,7 +1,7 @@
 """Bases of the estimators that learn a kernel together with its predictor, and kernel machines."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -295,8 +295,9 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
         assert target.codes is not None
-        problem = learned.held_out, target.codes, target.weights
-        self.temperature_, self._held_out = held_out_temperature(*problem)
+        found = held_out_temperature(learned.held_out, target.codes, target.weights)
+        self.temperature_, held_out = found
+        self._held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.

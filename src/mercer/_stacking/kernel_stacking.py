@@ -151,9 +151,9 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             As they were given, with the samples of weight zero, to which listed folds refer.
         """
         given: Sample = data if groups is not None else replace(data, groups=None)
-        if data.kept is not None:
-            given = Sample.of(X, y, groups=group_codes(groups, data.n_given))
         if not isinstance(data, DrawnSample):
+            if data.kept is not None:
+                given = Sample.of(X, y, groups=group_codes(groups, data.n_given))
             data = with_copies(data)
         return replace(target, resampling=resampling_of(self.cv, data, given, target.codes))
 

@@ -228,7 +228,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         groups = target.resampling.groups
         groups = groups if groups is None else groups[covered]
         self._held_out = HeldOutProbabilities(
-            self.loo_predictions_[covered], codes, weights, groups
+            self.loo_predictions_[covered], codes, weights, groups, data.numbers[covered]
         )
         return self
 

@@ -161,7 +161,9 @@ class FeatureRows:
         if predictor.calibration is not None:
             probabilities = predictor.calibration.probabilities(predicted)
             codes = self.target.encoding.codes_of(part.y)
-            held_out = HeldOutProbabilities(probabilities, codes, part.weights, part.groups)
+            held_out = HeldOutProbabilities(
+                probabilities, codes, part.weights, part.groups, part.numbers
+            )
             return {"_held_out": held_out}
         residuals = part.y - predictor.decode(predicted)
         if part.groups is None:

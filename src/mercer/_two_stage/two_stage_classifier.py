@@ -332,7 +332,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         probabilities, sample = temperature.probabilities(choice.decisions), learned.sample
         groups = None if sample.groups is None else sample.groups[rows]
         held_out = HeldOutProbabilities(
-            probabilities, codes[rows], sample.weights.take(rows), groups
+            probabilities, codes[rows], sample.weights.take(rows), groups, sample.numbers[rows]
         )
         found: Fit = {"C_": choice.C, "temperature_": temperature, "_held_out": held_out}
         grid, scores = choice.results["param_C"], choice.results["mean_test_score"]
