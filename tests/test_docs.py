@@ -44,7 +44,7 @@ METHODS = [
     if hasattr(owner, "get_params") and not name.startswith("mercer.kernels")
     for method in (
         *("fit", "predict", "predict_proba", "predict_interval", "predict_set"),
-        *("transform", "score"),
+        *("transform", "score", "held_out_classifier"),
     )
     if getattr(getattr(owner, method, None), "__module__", "").startswith("mercer")
 ]

@@ -2,16 +2,16 @@
 Thresholds from left-out probabilities
 ======================================
 
-A rare class is found more often if less than half of the probability is enough for it. Which
-threshold is best is read off `loo_predictions_`, in which the rows' own labels had no part, so that
-no rows are held back and nothing is fitted again.
+To miss a rare case may cost more than a false alarm, or less. Which threshold of the probability is
+best is found on the probabilities of `held_out_classifier`, in which the labels of the rows had no
+part, so that no rows are held back and nothing is fitted again.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.metrics import balanced_accuracy_score, roc_curve
-from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.metrics import confusion_matrix, make_scorer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 from mercer import KernelStackingClassifier
 
@@ -22,38 +22,63 @@ X, y = make_classification(
 )
 X_train, X_test, y_train, y_test = X[:300], X[300:], y[:300], y[300:]
 model = KernelStackingClassifier(scoring="roc_auc").fit(X_train, y_train)
+held_out = model.held_out_classifier()
+
+
+def mean_cost(labels, predicted, alarm, miss):
+    """Cost of a sample on average, from those of a false alarm and of a missed rare sample."""
+    _, alarms, misses, _ = confusion_matrix(labels, predicted, labels=[0, 1]).ravel()
+    return (alarm * alarms + miss * misses) / len(labels)
+
 
 # %%
-# The balanced accuracy is the mean of the parts of both classes that are found. Three lines choose
-# the threshold at which it is highest, and scikit-learn's classifier applies it to the fitted
-# stack.
-false, true, thresholds = roc_curve(y_train, model.loo_predictions_[:, 1])
-threshold = thresholds[np.argmax(true - false)]
-tuned = FixedThresholdClassifier(model, threshold=threshold)
-
-for name, fitted in {"at one half": model, f"at {threshold:.2f}": tuned}.items():
-    found = balanced_accuracy_score(y_test, fitted.predict(X_test))
-    print(f"balanced accuracy of new rows {name}: {found:.2f}")
+# scikit-learn's search for a threshold takes the held-out probabilities as a classifier that is
+# fitted already, whose samples are named by their numbers. On the training rows and the stack, the
+# same search sees probabilities that have seen the labels: it promises far less than new rows cost,
+# and the threshold separates the labels that were seen rather than suiting the costs.
+chosen = {}
+for alarm, miss in ((1, 10), (4, 1)):
+    costs = {"alarm": alarm, "miss": miss}
+    scorer = make_scorer(mean_cost, greater_is_better=False, **costs)
+    settings = {"scoring": scorer, "cv": "prefit", "refit": False}
+    tuned = {
+        "left-out rows": TunedThresholdClassifierCV(held_out, **settings).fit(
+            held_out.samples_, held_out.labels_
+        ),
+        "training rows": TunedThresholdClassifierCV(model, **settings).fit(X_train, y_train),
+    }
+    chosen[alarm, miss] = tuned["left-out rows"].best_threshold_
+    print(f"A false alarm costs {alarm}, and a miss {miss}:")
+    for name, found in tuned.items():
+        classifier = FixedThresholdClassifier(model, threshold=found.best_threshold_)
+        cost = mean_cost(y_test, classifier.predict(X_test), **costs)
+        promised = f"{abs(found.best_score_):.2f} promised, {cost:.2f} on new rows"
+        print(f"  by {name}, a threshold of {found.best_threshold_:.2f}: {promised}")
 
 # %%
-# ``TunedThresholdClassifierCV(model, cv="prefit")`` on the training rows would use probabilities
-# that have seen the labels, and promise more than new rows keep. With ``cv=5`` it fits five more
-# stacks, and also takes classifiers without `loo_predictions_`.
-figure, ax = plt.subplots()
+# The curves of left-out rows are near those of new ones. With ``cv=5`` in place of ``"prefit"``,
+# `TunedThresholdClassifierCV(model)` fits five more stacks.
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 curves = {
-    "left out": (y_train, model.loo_predictions_[:, 1]),
+    "left-out rows": (y_train, held_out.predict_proba(held_out.samples_)[:, 1]),
     "new rows": (y_test, model.predict_proba(X_test)[:, 1]),
     "training rows, with their labels": (y_train, model.predict_proba(X_train)[:, 1]),
 }
-for (name, (labels, probabilities)), style in zip(curves.items(), ("-", "-", ":"), strict=True):
-    false, true, at = roc_curve(labels, probabilities, drop_intermediate=False)
-    ax.plot(at[1:], 0.5 * (1.0 + true - false)[1:], style, label=name)
-ax.axvline(threshold, color="0.6", linewidth=1.0)
-ax.set(
-    title="Left-out probabilities choose the threshold of new rows",
-    xlabel="Threshold of the probability of the rare class",
-    ylabel="Balanced accuracy",
-    xlim=(0, 1),
-)
-ax.legend(loc="upper right")
+thresholds = np.linspace(0.02, 0.98, 97)
+for ax, (costs, threshold) in zip(axes, chosen.items(), strict=True):
+    for (name, (labels, found)), style in zip(curves.items(), ("-", "-", ":"), strict=True):
+        ax.plot(
+            thresholds,
+            [mean_cost(labels, found >= t, *costs) for t in thresholds],
+            style,
+            label=name,
+        )
+    ax.axvline(threshold, color="0.6", linewidth=1.0)
+    ax.set(
+        title=f"A false alarm costs {costs[0]}, a miss {costs[1]}",
+        xlabel="Threshold of the probability",
+        ylabel="Cost of a sample",
+        ylim=(0, 1.0),
+    )
+axes[0].legend(loc="upper left")
 plt.show()
