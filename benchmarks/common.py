@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +34,26 @@ __all__ = [
     "Array",
     "Labels",
     "Part",
+    "Record",
     "Split",
     "alternate",
+    "append_records",
     "classification_set",
     "command_line",
     "load_data_set",
     "mean_and_error",
     "print_table",
+    "read_records",
     "run_named",
     "seconds",
     "standardized_sample",
     "three_parts",
     "two_classes",
     "whole",
+    "write_records",
 ]
 
+Record = dict[str, Any]
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
@@ -96,6 +106,56 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  " + "  ".join(cells), flush=True)
+
+
+def read_records(path: Path) -> list[Record]:
+    """Return the records in a file of JSON lines, none where there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write records to a file of JSON lines, in place of what it holds."""
+    aside = path.with_suffix(".part")
+    aside.write_text("".join(json.dumps(record) + "\n" for record in records))
+    aside.replace(path)
+
+
+def append_records(
+    path: Path, function: Callable[..., Record | None], tasks: Sequence[tuple[Any, ...]], jobs: int
+) -> None:
+    """Call a function on tasks in processes of one thread, and append each record when it is there.
+
+    What a function returns is written with its processor time, `seconds`; None is not written. A
+    task that fails stops no other, and its error is raised in the end.
+    """
+    failures, spent = list[BaseException](), 0.0
+    processes = ProcessPoolExecutor(jobs, get_context("spawn"))
+    with path.open("a") as file, processes as pool:
+        runs = {pool.submit(_on_one_thread, function, task): task for task in tasks}
+        for number, run in enumerate(as_completed(runs), 1):
+            print(f"{number} of {len(runs)}", *runs[run], end=": ")
+            if (error := run.exception()) is not None:
+                failures.append(error)
+                print(error, flush=True)
+                continue
+            record = run.result()
+            spent += record["seconds"] / 60.0 if record else 0.0
+            print(f"{spent:.1f} core-minutes in all", flush=True)
+            if record:
+                file.write(json.dumps(record) + "\n")
+                file.flush()
+    if failures:
+        raise failures[0]
+
+
+def _on_one_thread(function: Callable[..., Record | None], task: tuple[Any, ...]) -> Record | None:
+    warnings.simplefilter("ignore")
+    start = time.process_time()
+    with threadpool_limits(1):
+        record = function(*task)
+    return record and {**record, "seconds": round(time.process_time() - start, 2)}
 
 
 def command_line(

@@ -16,19 +16,14 @@ cv=5)` in several ways, except where that takes long (`is_fitted`, `is_calibrate
 from __future__ import annotations
 
 import argparse
-import json
-import time
-import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import classification_set
+from common import Record, append_records, classification_set, read_records, write_records
 from joblib import hash as joblib_hash
 from probabilities_page import MAX_COLUMNS, NOISE, PRIOR, WAYS, page
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -38,7 +33,6 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
-from threadpoolctl import threadpool_limits
 
 from experiments.problems import CLASSIFICATION_SETS
 from experiments.tabular.table_files import CLASSES, MAX_TEST, MIN_TEST, load_table
@@ -66,7 +60,6 @@ N_FOLDS = 5
 N_DRAWS = 10
 """Number of splits of sets of noise."""
 
-Record = dict[str, Any]
 Make = Callable[[np.ndarray, np.ndarray], Any]
 
 
@@ -225,37 +218,26 @@ def scores(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
 
 def measured(name: str, rows: int, split: int, estimator: str) -> Record | None:
     """Scores of an estimator's own probabilities, and of those that are calibrated."""
-    warnings.simplefilter("ignore")
     problem = drawn(name, rows, split)
     if problem is None or not is_fitted(estimator, problem, rows):
         return None
     (X, y, new, truth), found = problem, {}
-    with threadpool_limits(1):
-        start = time.process_time()
-        model = ESTIMATORS[estimator](X, y)
-        if hasattr(model, "predict_proba"):
-            found["own"] = scores(truth, clone(model).fit(X, y).predict_proba(new))
-        if not found or (name not in NOISE and is_calibrated(estimator, problem, rows)):
-            _KEPT.clear()
-            for way, options in WAYS.items():
-                peer = CalibratedClassifierCV(FittedOnce(model), cv=N_FOLDS, **options)
-                found[way] = scores(truth, peer.fit(X, y).predict_proba(new))
-        seconds = round(time.process_time() - start, 2)
+    model = ESTIMATORS[estimator](X, y)
+    if hasattr(model, "predict_proba"):
+        found["own"] = scores(truth, clone(model).fit(X, y).predict_proba(new))
+    if not found or (name not in NOISE and is_calibrated(estimator, problem, rows)):
+        _KEPT.clear()
+        for way, options in WAYS.items():
+            peer = CalibratedClassifierCV(FittedOnce(model), cv=N_FOLDS, **options)
+            found[way] = scores(truth, peer.fit(X, y).predict_proba(new))
     key = dict(zip(KEY, (name, rows, split, estimator), strict=True))
     sizes = {"n": len(y), "n_new": len(truth), "classes": problem.n_classes}
-    return {**key, **sizes, "seconds": seconds, "scores": found}
+    return {**key, **sizes, "scores": found}
 
 
 # --- records -------------------------------------------------------------------------------------
 
 KEY = ("set", "rows", "split", "estimator")
-
-
-def read(path: Path) -> list[Record]:
-    """All that was measured."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def measure(given: argparse.Namespace) -> None:
@@ -265,40 +247,18 @@ def measure(given: argparse.Namespace) -> None:
         for name, rows, estimator in product(given.sets, given.rows, given.estimators)
         for split in range(N_DRAWS if name in NOISE else given.splits)
     ]
-    known = {tuple(record[name] for name in KEY) for record in read(given.output)}
+    known = {tuple(record[name] for name in KEY) for record in read_records(given.output)}
     # The slowest first, so that all processes end at about the same time.
     missing = sorted(
         set(tasks) - known, key=lambda task: (-task[1], task[3] not in (STACK, BAYESIAN), task)
     )
-    spent, failures = 0.0, list[BaseException]()
-    processes = ProcessPoolExecutor(given.jobs, get_context("spawn"))
-    with given.output.open("a") as file, processes as pool:
-        runs = [pool.submit(measured, *task) for task in missing]
-        for number, run in enumerate(as_completed(runs), 1):
-            if (error := run.exception()) is not None:
-                failures.append(error)
-                print(f"{number}/{len(missing)} failed: {error}", flush=True)
-                continue
-            if (record := run.result()) is None:
-                continue
-            spent += record["seconds"] / 60.0
-            print(
-                f"{number}/{len(missing)}, {spent:.1f} core-minutes",
-                *map(record.get, KEY),
-                flush=True,
-            )
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-    ranks = {name: rank for rank, name in enumerate([*ALL, *ESTIMATORS])}
-    records = sorted(
-        read(given.output),
-        key=lambda r: (r["rows"], ranks[r["set"]], r["split"], ranks[r["estimator"]]),
-    )
-    aside = given.output.with_suffix(".part")
-    aside.write_text("".join(json.dumps(record) + "\n" for record in records))
-    aside.replace(given.output)
-    if failures:
-        raise failures[0]
+    try:
+        append_records(given.output, measured, missing, given.jobs)
+    finally:
+        ranks = {name: rank for rank, name in enumerate([*ALL, *ESTIMATORS])}
+        records = read_records(given.output)
+        records.sort(key=lambda r: (r["rows"], ranks[r["set"]], r["split"], ranks[r["estimator"]]))
+        write_records(given.output, records)
 
 
 def main() -> None:
@@ -315,7 +275,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RECORDS)
     given = parser.parse_args()
     if given.what == "page":
-        PAGE.write_text(page(read(given.output)))
+        PAGE.write_text(page(read_records(given.output)))
     else:
         measure(given)
 
