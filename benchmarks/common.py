@@ -142,7 +142,7 @@ def append_records(
                 continue
             record = run.result()
             spent += record["seconds"] / 60.0 if record else 0.0
-            print(f"{spent:.1f} core-minutes in all", flush=True)
+            print(f"{spent:.2f} core-minutes in all", flush=True)
             if record:
                 file.write(json.dumps(record) + "\n")
                 file.flush()

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.model_selection import TimeSeriesSplit
 
 N_NEW = 1000
+N_SUBJECTS = 100
+"""New subjects at least, where these have ten rows or more."""
 
 
 class Table(NamedTuple):
@@ -39,7 +42,8 @@ def _new_last(X: np.ndarray, y: np.ndarray, n: int, **known: Any) -> Table:
 
 def _subjects(rng: np.random.Generator, n: int, of_subject: int, spread: float = 1.0) -> Table:
     """Rows of subjects with an effect of their own, whom the features tell apart."""
-    subjects = np.repeat(np.arange((n + N_NEW) // of_subject + 1), of_subject)[: n + N_NEW]
+    total = n + max(N_NEW, N_SUBJECTS * of_subject)
+    subjects = np.repeat(np.arange(total // of_subject + 1), of_subject)[:total]
     centers = rng.normal(size=(subjects.max() + 1, 5))
     effects = spread * rng.normal(size=subjects.max() + 1)
     X = centers[subjects] + 0.3 * rng.normal(size=(len(subjects), 5))
@@ -94,11 +98,28 @@ def _labels(rng: np.random.Generator, n: int) -> Table:
     return table._replace(y=table.y > 0.0, truth=table.truth > 0.0)
 
 
+FORM = np.tile(np.arange(10), 3)
+"""The digits that each form of scikit-learn's `load_digits` begins with: a writer wrote the same
+digits in the same order as all others."""
+
+
+def _digits(rng: np.random.Generator, n: int) -> Table:
+    """Digits of some writers, told apart by where their forms begin, and those of the others."""
+    X, y = load_digits(return_X_y=True)
+    begins = (np.lib.stride_tricks.sliding_window_view(y, FORM.size) == FORM).all(axis=1)
+    forms = np.cumsum(np.append(begins, np.zeros(FORM.size - 1, dtype=bool))) - 1
+    n_forms = forms[-1] + 1
+    chosen = rng.permutation(n_forms)[: round(n_forms * n / len(y))]
+    old = np.isin(forms, chosen)
+    return Table(X[old], y[old], X[~old], y[~old], groups=forms[old])
+
+
 HONESTY: dict[str, Draw] = {
     "40 subjects": lambda rng, n: _subjects(rng, n, n // 40),
     "a series with drift": _drift,
     "a third copied": lambda rng, n: _copied(rng, _numbers(rng, n), n),
     "40 patients, two classes": _patients,
+    "digits of 12 forms": _digits,
 }
 
 COPIES: dict[str, Draw] = {

@@ -1,28 +1,29 @@
 """Scores, intervals and sets beside what they are on new rows, where rows belong together.
 
-    python benchmarks/trusted_scores.py honesty copies --rows 100,300 --draws 50
-    python benchmarks/trusted_scores.py coverage sets --rows 50,500 --draws 200
+    python benchmarks/trusted_scores.py honesty copies coverage sets --jobs 16
+    python benchmarks/trusted_scores.py honesty --only "40 subjects" --rows 400 --learner default
     python benchmarks/trusted_scores.py cost
     python benchmarks/trusted_scores.py page
 
-All but the last write lines to trusted_scores.jsonl, one for each method on each problem, and leave
-out problems that have as many draws there; the last writes docs/trusted_scores.md from them.
+All but the last write lines to trusted_scores.jsonl, or the file that `--output` names, one for
+each method on each problem, and leave out problems that have as many draws there; the last writes
+docs/trusted_scores.md from them. Draws of problems that are under way are kept in a file beside it,
+so that a run that was stopped goes on. Problems have the rows and draws of `ROWS` and `DRAWS`,
+unless `--rows` and `--draws` say others.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
-from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from common import append_records, read_records, write_records
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import (
     GroupKFold,
@@ -45,9 +46,13 @@ RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "trusted_scores.md"
 COVERAGE = 0.9
 LEARNERS = ["two kernels", "default", "Nyström"]
-PEER_DRAWS = {"coverage": 30, "sets": 6}
-"""Intervals from 100 rows on, and sets, of the other package are measured on this many draws, as it
-fits six times."""
+DRAWS = {"honesty": 50, "copies": 50, "coverage": 200, "sets": 200}
+ROWS = {"honesty": (400,), "copies": (120,), "coverage": (50, 500), "sets": (50, 500)}
+OTHER_ROWS = {
+    "40 subjects": (400, 6000),
+    "40 patients, two classes": (400, 6000),
+    "digits of 12 forms": (900,),
+}
 
 Cell = dict[str, Any]
 Measures = dict[str, dict[str, float]]
@@ -129,7 +134,7 @@ def covered(problem: str, n: int, seed: int, learner: str) -> Measures:
     }
     plain, scaled = ends.values()
     learned = float(not np.allclose(plain, scaled))
-    if find_spec("mapie") and (n < 100 or seed < PEER_DRAWS["coverage"]):
+    if find_spec("mapie"):
         from mapie.regression import CrossConformalRegressor
 
         cv = KFold(5, shuffle=True, random_state=0) if table.groups is None else GroupKFold(5)
@@ -159,7 +164,7 @@ def in_sets(problem: str, n: int, seed: int, learner: str) -> Measures:
     for score, by_class in product(("least_ambiguous", "adaptive"), (False, True)):
         name = score.replace("_", " ") + (", by class" if by_class else "")
         sets[name] = model.predict_set(table.new, COVERAGE, by_class=by_class, score=score)
-    if find_spec("mapie") and seed < PEER_DRAWS["sets"]:
+    if find_spec("mapie"):
         from mapie.classification import CrossConformalClassifier
 
         peer = CrossConformalClassifier(stack(table, learner), COVERAGE, cv=5)
@@ -186,23 +191,48 @@ PARTS = {
 # --- measurement ---------------------------------------------------------------------------------
 
 
-def _quiet(function: Callable[..., Measures], *arguments: Any) -> Measures:
-    warnings.simplefilter("ignore")
-    return function(*arguments)
+KEY = ("part", "problem", "rows", "learner")
 
 
-def measure(part: str, problem: str, n: int, draws: int, learner: str) -> None:
-    """Measure all methods on a problem, and write their lines."""
-    key = {"part": part, "problem": problem, "rows": n, "learner": learner}
-    before = [c for c in records() if key.items() <= c.items()]
-    if before and max(c["draws"] for c in before) >= draws:
-        return
-    start, function = time.perf_counter(), PARTS[part][0]
-    found = Parallel(2)(delayed(_quiet)(function, problem, n, s, learner) for s in range(draws))
+def drawn(part: str, problem: str, rows: int, learner: str, seed: int) -> Cell:
+    """The measures of one draw."""
+    measures = PARTS[part][0](problem, rows, seed, learner)
+    key = dict(zip(KEY, (part, problem, rows, learner), strict=True))
+    return {**key, "seed": seed, "measures": measures}
+
+
+def measure(problems: dict[tuple[Any, ...], int], output: Path, jobs: int) -> None:
+    """Measure problems by their numbers of draws, and write their lines."""
+    before = {_key(cell): cell["draws"] for cell in read_records(output)}
+    missing = {key: draws for key, draws in problems.items() if before.get(key, 0) < draws}
+    kept = output.with_suffix(".draws")
+    known = {(*_key(draw), draw["seed"]) for draw in read_records(kept)}
+    tasks = [(*key, seed) for key, draws in missing.items() for seed in range(draws)]
+    # The slowest first, so that all processes end at about the same time.
+    tasks = sorted((task for task in tasks if task not in known), key=lambda task: -task[2])
+    try:
+        append_records(kept, drawn, tasks, jobs)
+    finally:
+        found = sorted(read_records(kept), key=lambda draw: draw["seed"])
+        for key, draws in missing.items():
+            own = [draw["measures"] for draw in found if _key(draw) == key]
+            if len(own) >= draws:
+                _write(output, _cells(key, own))
+                found = [draw for draw in found if _key(draw) != key]
+        write_records(kept, found)
+
+
+def _key(record: Cell) -> tuple[Any, ...]:
+    return tuple(record.get(name) for name in KEY)
+
+
+def _cells(key: tuple[Any, ...], draws: list[Measures]) -> list[Cell]:
+    """Means over draws of all methods on a problem, and their standard errors."""
     cells = []
-    for method in found[0]:
-        of_method = [draw[method] for draw in found if method in draw]
-        cell: Cell = {**key, "method": method, "draws": len(of_method)}
+    for method in dict.fromkeys(method for draw in draws for method in draw):
+        of_method = [draw[method] for draw in draws if method in draw]
+        cell: Cell = {**dict(zip(KEY, key, strict=True)), "method": method}
+        cell["draws"] = len(of_method)
         for name in of_method[0]:
             values = np.array([draw[name] for draw in of_method])
             # A class may have no new rows.
@@ -210,25 +240,16 @@ def measure(part: str, problem: str, n: int, draws: int, learner: str) -> None:
             cell[name] = round(float(values.mean()), 4)
             cell[f"{name}, error"] = round(float(values.std(ddof=1) / np.sqrt(values.size)), 4)
         cells.append(cell)
-    print(key, f"{time.perf_counter() - start:.0f} s", *cells, sep="\n", flush=True)
-    _write(cells, key)
+    return cells
 
 
-def _write(cells: list[Cell], key: Cell) -> None:
-    kept = [c for c in records() if not key.items() <= c.items()]
-    aside = RECORDS.with_suffix(".part")
-    aside.write_text("".join(json.dumps(c) + "\n" for c in [*kept, *cells]))
-    aside.replace(RECORDS)
+def _write(output: Path, cells: list[Cell]) -> None:
+    """Write the lines of a problem in place of earlier ones."""
+    kept = [cell for cell in read_records(output) if _key(cell) != _key(cells[0])]
+    write_records(output, [*kept, *cells])
 
 
-def records() -> list[Cell]:
-    """All that was measured."""
-    if not RECORDS.exists():
-        return []
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()]
-
-
-def cost(repeats: int) -> None:
+def cost(repeats: int, output: Path) -> None:
     """Processor time of fits with groups beside fits without, in turns."""
     warnings.simplefilter("ignore")
     table = NOISES["normal"](np.random.default_rng(0), 1000)
@@ -248,31 +269,34 @@ def cost(repeats: int) -> None:
         key = {"part": "cost", "problem": kind.__name__}
         least = {name: round(min(times), 3) for name, times in seconds.items()}
         print(key, seconds, flush=True)
-        _write([{**key, "draws": repeats, **least}], key)
-
-
-def _whole_numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+        _write(output, [{**key, "draws": repeats, **least}])
 
 
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="+", choices=[*PARTS, "cost", "page"])
-    parser.add_argument("--rows", type=_whole_numbers, default=[300])
-    parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--rows", type=int, nargs="+")
+    parser.add_argument("--draws", type=int)
     parser.add_argument("--learner", choices=LEARNERS, default=LEARNERS[0])
     parser.add_argument("--only", default="", help="part of the names of problems")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=RECORDS)
     given = parser.parse_args()
-    for what in given.what:
-        if what == "page":
-            PAGE.write_text(page(records()))
-        elif what == "cost":
-            cost(repeats=3)
-        else:
-            problems = [name for name in PARTS[what][1] if given.only in name]
-            for n, problem in product(given.rows, problems):
-                measure(what, problem, n, given.draws, given.learner)
+    problems = {
+        (part, problem, rows, given.learner): given.draws or DRAWS[part]
+        for part in given.what
+        if part in PARTS
+        for problem in PARTS[part][1]
+        if given.only in problem
+        for rows in given.rows or OTHER_ROWS.get(problem, ROWS[part])
+    }
+    if problems:
+        measure(problems, given.output, given.jobs)
+    if "cost" in given.what:
+        cost(3, given.output)
+    if "page" in given.what:
+        PAGE.write_text(page(read_records(given.output)))
 
 
 if __name__ == "__main__":
