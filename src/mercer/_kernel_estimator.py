@@ -13,8 +13,8 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.copies import row_keys
-from mercer._data.sample import Sample, with_class_weights
-from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._data.sample import Sample
+from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 from mercer._gram.dense import as_stack, check_stack
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, check_rows_memory

@@ -12,7 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._data.copies import with_copies
-from mercer._data.cross_validation import group_codes
 from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, serial_algebra
@@ -262,11 +261,7 @@ class CrossValidatedLearner(KernelLearner):
             See :meth:`KernelLearner.fit`; or if there is one group.
         """
         self._check_settings()
-        data = training_data(self, X, y, sample_weight)
-        codes = group_codes(groups, data.n_given)
-        if codes is not None:
-            data = replace(data, groups=codes if data.kept is None else codes[data.kept])
-        data = with_copies(data)
+        data = with_copies(training_data(self, X, y, sample_weight).grouped(groups))
         return self._store(data, self._learn(data, self._target(data)))
 
 

@@ -19,8 +19,7 @@ from mercer._blocks.row_sample import (
     row_keys,
 )
 from mercer._blocks.tables import block_source
-from mercer._data.sample import with_class_weights
-from mercer._data.weights import SampleWeights
+from mercer._data.weights import SampleWeights, with_class_weights
 
 
 def splitmix(seed: int, n: int) -> list[int]:

@@ -15,9 +15,8 @@ from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import RowWeights, class_row_weights, sample_positions
 from mercer._data.copies import with_copies
-from mercer._data.cross_validation import group_codes
-from mercer._data.sample import Sample, as_frame, with_class_weights
-from mercer._data.weights import UnitWeights
+from mercer._data.sample import Sample, as_frame
+from mercer._data.weights import UnitWeights, with_class_weights
 from mercer._gram.tiles import check_gram_memory
 from mercer._typing import Array, Features
 from mercer._validation import (
@@ -197,7 +196,7 @@ def validated_rows(
     with table_advice():
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
-    return TableSample.of(X, y, weights, groups=group_codes(groups, len(y)), names=names)
+    return TableSample.of(X, y, weights, names=names).grouped(groups)
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:

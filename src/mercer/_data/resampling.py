@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils import check_array, check_consistent_length
 
 from mercer._data.folds import Split, Splits, shuffled_folds, splits_within
 from mercer._data.weights import SampleWeights
@@ -281,6 +282,42 @@ class InSplits(Resampling):
                 yield np.broadcast_to(mean, (*batch.shape, mean.size))
 
         return self.assembled(means)
+
+
+def group_codes(groups: Any, n_samples: int) -> Array | None:
+    """Numbers of groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,), or None
+        What names the groups: numbers or strings.
+    n_samples : int
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as samples, if a name is missing, or if there is one group.
+
+    Examples
+    --------
+    >>> group_codes(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    groups = check_array(groups, dtype=None, ensure_2d=False, input_name="groups")
+    check_consistent_length(np.empty((n_samples, 0)), groups)
+    if groups.ndim != 1:
+        raise ValueError(f"groups must have one dimension; got an array of {groups.ndim}.")
+    if groups.dtype == object and any(name is None for name in groups):
+        raise ValueError("Input groups contains None.")
+    found, codes = np.unique(groups, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(
+            f"groups holds one group, {found.tolist()[0]!r}, while at least 2 are required: a "
+            "group is predicted from the others."
+        )
+    return np.asarray(codes)
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:

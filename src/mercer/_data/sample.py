@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing, compute_class_weight
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._data.folds import Split
-from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.resampling import Resampling, as_resampling, group_codes
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState
 
@@ -110,6 +110,29 @@ class Sample:
         """Numbers of the samples among those that were given, shape (n_samples,)."""
         return np.arange(len(self)) if self.kept is None else self.kept
 
+    def grouped(self, groups: Any) -> Self:
+        """The samples with numbers of the groups that are named; as they are for None.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_given,), or None
+            Of all samples that were given, those of weight zero among them.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many as samples, if a name is missing, or if there is one group.
+
+        Examples
+        --------
+        >>> Sample.of(np.zeros((3, 1)), None, [1.0, 0.0, 1.0]).grouped(["b", "a", "b"]).groups
+        array([1, 1])
+        """
+        codes = group_codes(groups, self.n_given)
+        if codes is None:
+            return self
+        return replace(self, groups=codes[self.numbers])
+
     def take(self, rows: Array) -> Self:
         """Some of the samples.
 
@@ -169,48 +192,6 @@ def as_frame(X: Features, names: Any) -> Features:
     if columns is None or sp.issparse(X):
         return X
     return type(names)(dict(zip(columns, X.T, strict=True)))
-
-
-def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
-    """Return weights of samples times those of their classes.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), or None
-    class_weight : dict, "balanced" or None
-        By label; `"balanced"` gives all classes the same total weight.
-    y : ndarray of shape (n_samples,)
-        Labels.
-
-    Returns
-    -------
-    array-like of shape (n_samples,), or None
-        The given weights where `class_weight` is None.
-
-    Raises
-    ------
-    ValueError
-        If `class_weight` is neither, or names a class that is not there.
-
-    Examples
-    --------
-    >>> with_class_weights(None, "balanced", np.array([0, 0, 0, 1]))
-    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
-    """
-    if class_weight is None:
-        return sample_weight
-    weights = np.ones(_num_samples(y))
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
-    present, codes = np.unique(np.asarray(y)[weights > 0.0], return_inverse=True)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights[weights > 0.0])
-        by_class = totals.sum() / (len(present) * totals)
-    else:
-        by_class = compute_class_weight(class_weight, classes=present, y=y)
-    result = weights.copy()
-    result[weights > 0.0] *= by_class[codes]
-    return result
 
 
 # --- what is regressed ---------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._typing import Array
 
@@ -342,3 +343,45 @@ def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleW
     if isinstance(weights, SampleWeights):
         return weights
     return UnitWeights(n_samples) if weights is None else SampleWeights(weights)
+
+
+def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
+    """Return weights of samples times those of their classes.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+    class_weight : dict, "balanced" or None
+        By label; `"balanced"` gives all classes the same total weight.
+    y : ndarray of shape (n_samples,)
+        Labels.
+
+    Returns
+    -------
+    array-like of shape (n_samples,), or None
+        The given weights where `class_weight` is None.
+
+    Raises
+    ------
+    ValueError
+        If `class_weight` is neither, or names a class that is not there.
+
+    Examples
+    --------
+    >>> with_class_weights(None, "balanced", np.array([0, 0, 0, 1]))
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    """
+    if class_weight is None:
+        return sample_weight
+    weights = np.ones(_num_samples(y))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    present, codes = np.unique(np.asarray(y)[weights > 0.0], return_inverse=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights[weights > 0.0])
+        by_class = totals.sum() / (len(present) * totals)
+    else:
+        by_class = compute_class_weight(class_weight, classes=present, y=y)
+    result = weights.copy()
+    result[weights > 0.0] *= by_class[codes]
+    return result

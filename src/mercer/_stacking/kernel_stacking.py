@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._blocks import tables
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.copies import with_copies
-from mercer._data.cross_validation import check_folds, group_codes, resampling_of
+from mercer._data.cross_validation import check_folds, resampling_of
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import working_memory
@@ -153,7 +153,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         given: Sample = data if groups is not None else replace(data, groups=None)
         if not isinstance(data, DrawnSample):
             if data.kept is not None:
-                given = Sample.of(X, y, groups=group_codes(groups, data.n_given))
+                given = Sample.of(X, y).grouped(groups)
             data = with_copies(data)
         return replace(target, resampling=resampling_of(self.cv, data, given, target.codes))
 

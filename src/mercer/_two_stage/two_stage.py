@@ -18,7 +18,7 @@ from mercer._blocks.blocks import BlockSource
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.copies import with_copies
-from mercer._data.cross_validation import check_folds, group_codes
+from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
@@ -381,8 +381,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         tags = get_tags(self).input_tags
         X, y = indexable(X, y)
-        codes = group_codes(groups, len(y))
-        given = Sample.of(X, y, pairwise=tags.pairwise, groups=codes)
+        given = Sample.of(X, y, pairwise=tags.pairwise).grouped(groups)
         sample = given.weighted(sample_weight)
         if self.cv is None:
             sample = with_copies(sample)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split, Splits
-from mercer._data.sample import with_class_weights
+from mercer._data.weights import with_class_weights
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
