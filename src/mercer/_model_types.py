@@ -43,6 +43,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._gram.dense": ("UnitScale",),
     "mercer._model_selection.calibration": ("Calibration",),
     "mercer._model_selection.prediction_sets": ("HeldOutProbabilities",),
+    "mercer._model_selection.residual_scale": ("HeldOutResiduals",),
     "mercer._nystroem.feature_ridge": ("LinearFit", "RidgeChoice"),
     "mercer._nystroem.features": ("KernelColumns",),
     "mercer._nystroem.second_stage": ("NystroemModel",),

@@ -1,12 +1,17 @@
 """Scales of residuals are learned where the residuals have one, and else not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import RepeatedKFold
 
-from mercer import KernelStackingRegressor
+from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombination
 from mercer._data.resampling import OneAtATime, left_out_together
-from mercer._data.weights import UnitWeights
-from mercer._model_selection.residual_scale import interval_scores, learn_scale
+from mercer._data.sample import Sample
+from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._model_selection.residual_scale import HeldOutResiduals, interval_scores, learn_scale
 from mercer.kernels import Gaussian
 
 
@@ -99,3 +104,97 @@ def test_scales_that_are_no_choice_are_refused(scale: object) -> None:
     model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="scale"):
         model.predict_interval(X, scale=scale)  # type: ignore[arg-type]
+
+
+def unequal(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two responses, of which only the first has noise of unequal size."""
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
+    sizes = np.column_stack([0.5 * np.exp(X[:, 0]), np.full(n, 0.5)])
+    return X, X[:, [1]] + sizes * noise
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"cv": RepeatedKFold(n_splits=3, n_repeats=2)}, {"approximation": "nystroem"}],
+    ids=["exact", "folds", "features"],
+)
+def test_each_response_of_two_stage_regressors_has_its_scale(settings: Any) -> None:
+    X, Y = unequal(300, 0)
+    new, expected = unequal(600, 1)
+    model = TwoStageRegressor(UniformCombination([Gaussian(3.0)]), **settings).fit(X, Y)
+    ends = {scale: model.predict_interval(new, 0.9, scale) for scale in (None, "auto")}
+    right = {
+        scale: (found[..., 0] <= expected) & (expected <= found[..., 1])
+        for scale, found in ends.items()
+    }
+    wide = new[:, 0] > 1.0
+    assert right[None][wide, 0].mean() < 0.75
+    assert right["auto"][wide, 0].mean() > 0.8
+    assert np.all(np.abs(np.mean(right["auto"], axis=0) - 0.9) < 0.04)
+    assert_array_equal(ends["auto"][:, 1], ends[None][:, 1])
+    assert_allclose(ends["auto"].mean(axis=2), model.predict(new))
+    one = TwoStageRegressor(UniformCombination([Gaussian(3.0)]), **settings).fit(X, Y[:, 0])
+    assert one.predict_interval(new).shape == (600, 2)
+
+
+def test_noise_of_one_size_leaves_two_stage_intervals() -> None:
+    changed = 0
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(60, 2))
+        y = X[:, 0] + np.random.default_rng(100 + seed).normal(size=60)
+        model = TwoStageRegressor(UniformCombination([Gaussian(3.0)])).fit(X, y)
+        changed += not np.array_equal(
+            model.predict_interval(X), model.predict_interval(X, 0.9, None)
+        )
+    assert changed <= 1
+
+
+def test_stacks_of_gram_matrices_have_scales_of_predictions() -> None:
+    X, Y = unequal(200, 0)
+    y = 3.0 * X[:, 0] + Y[:, 0]
+    stack = Gaussian(3.0)(X)[:, :, None]
+    model = TwoStageRegressor(UniformCombination("precomputed")).fit(stack, y)
+    widths = np.ptp(model.predict_interval(stack), axis=1)
+    order = np.argsort(model.predict(stack))
+    assert widths[order[150:]].mean() > 1.5 * widths[order[:50]].mean()
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(60) % 12])
+def test_rescaled_intervals_are_quantiles_of_scaled_residuals(groups: Any) -> None:
+    X, Y = unequal(60, 0)
+    weights = UnitWeights(60) if groups is None else SampleWeights(1.0 + np.arange(60) % 3)
+    residuals = Y - X[:, [1]]
+    sample = Sample(X, Y, weights, groups=groups)
+    held = HeldOutResiduals.of(sample, np.arange(60), residuals)
+    assert_allclose(held.predictions, np.tile(X[:, [1]], 2))
+    table = [X, held.predictions[:, :1]]
+    resampling = OneAtATime(60) if groups is None else left_out_together(60, groups)
+    scale = learn_scale(table, residuals[:, 0], 0.8, weights, resampling, n_errors=-np.inf)
+    assert scale is not None
+    new, centers = unequal(7, 1)
+    plain = np.stack([centers - 1.0, centers + 1.0], axis=2)
+    found = held.rescaled(plain, centers, new, [scale, None], 0.8)
+    assert_array_equal(found[:, 1], plain[:, 1])
+    sizes = np.abs(residuals[:, 0]) / scale.left_out
+    if groups is None:
+        quantile = np.sort(sizes)[int(np.ceil(0.8 * 61)) - 1]
+    else:
+        totals = np.bincount(groups, weights.values)
+        masses = weights.values / totals[groups] / 13.0
+        order = np.argsort(sizes)
+        quantile = sizes[order][np.cumsum(masses[order]) >= 0.8 - 1e-9][0]
+    half = quantile * scale.of((new, centers[:, :1])[scale.table])
+    assert_allclose(found[:, 0], centers[:, [0]] + np.outer(half, [-1.0, 1.0]))
+
+
+def test_samples_that_were_held_out_twice_are_left_out_together() -> None:
+    X, Y = unequal(30, 0)
+    rows = np.tile(np.arange(30), 2)
+    held = HeldOutResiduals.of(Sample(X, Y, UnitWeights(30)), rows, np.tile(Y, (2, 1)))
+    removed = [rows[part] for part, _ in held.resampling.parts]
+    assert all(len(part) == 2 and part[0] == part[1] for part in removed)
+    assert held.resampling.groups is None
+    assert (
+        len(HeldOutResiduals.of(Sample(X, Y, UnitWeights(30)), rows, Y[rows], max_samples=9).X) == 9
+    )

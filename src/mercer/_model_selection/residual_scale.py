@@ -1,12 +1,14 @@
 """Sizes of residuals as a function of the sample: how uncertain a prediction is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget, TargetEncoding, encode_target
+from mercer._data.folds import sample_rows
+from mercer._data.resampling import Resampling, left_out_together
+from mercer._data.sample import EncodedTarget, Sample, TargetEncoding, encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import serial_algebra
@@ -125,6 +127,89 @@ def learn_scale(
         return None
     best = clearly_best(losses, n_errors)
     return scales[best - 1] if best else None
+
+
+@dataclass(frozen=True)
+class HeldOutResiduals:
+    """Residuals of samples that had no part in their predictions, from which scales are learned.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        What a scale may be a function of, beside the predictions.
+    predictions, residuals : ndarray of shape (n_samples, n_outputs)
+    weights : SampleWeights
+    resampling : Resampling
+        Which samples are left out together.
+    """
+
+    X: Features
+    predictions: Array
+    residuals: Array
+    weights: SampleWeights
+    resampling: Resampling
+
+    @classmethod
+    def of(cls, sample: Sample, rows: Array, residuals: Array, *, max_samples: int = 1000) -> Self:
+        """Residuals of random samples among those that were held out.
+
+        Parameters
+        ----------
+        sample : Sample
+            Without a table, scales are functions of predictions alone.
+        rows : ndarray of int of shape (n_held_out,)
+            The samples that were held out; some may have been several times.
+        residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
+        max_samples : int, default=1000
+            As many samples are what stacks learn from by default.
+        """
+        some = sample_rows(len(rows), max_samples, None, 0)
+        table = sample.y if sample.X is None else sample.X
+        part = replace(sample, X=table).take(rows[some])
+        errors = residuals[some].reshape(len(some), -1)
+        predictions = part.y.reshape(errors.shape) - errors
+        X = predictions if sample.X is None else part.X.astype(np.float64, copy=False)
+        codes = rows[some] if part.groups is None else None
+        together = left_out_together(len(some), part.groups, codes)
+        return cls(X, predictions, errors, part.weights, together)
+
+    def scales(self, coverage: float) -> list[ResidualScale | None]:
+        """The scale of each output's residuals; see :func:`learn_scale`."""
+        pairs = zip(self.predictions.T, self.residuals.T, strict=True)
+        return [
+            learn_scale([self.X, p[:, None]], e, coverage, self.weights, self.resampling)
+            for p, e in pairs
+        ]
+
+    def rescaled(
+        self,
+        ends: Array,
+        predictions: Array,
+        X: Features | None,
+        scales: Sequence[ResidualScale | None],
+        coverage: float,
+    ) -> Array:
+        """Intervals whose widths are proportional to scales, of the outputs that have one.
+
+        Parameters
+        ----------
+        ends : ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
+            Intervals of equal widths, of new samples.
+        predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        X : ndarray or sparse matrix of shape (n_rows, n_features), or None
+            The new samples; None where scales are functions of predictions alone.
+        scales : sequence of (ResidualScale or None)
+        coverage : float
+        """
+        found, centers = ends.reshape(len(ends), -1, 2).copy(), predictions.reshape(len(ends), -1)
+        rows, masses = interval_rows(self.resampling.groups, self.weights)
+        for output, scale in enumerate(scales):
+            if scale is not None:
+                center, sizes = centers[:, [output]], np.abs(self.residuals[rows, output])
+                width = upper_quantiles((sizes / scale.left_out[rows])[None], coverage, masses)
+                new = (centers if X is None else X, center)[scale.table]
+                found[:, output] = center + np.outer(width * scale.of(new), [-1.0, 1.0])
+        return found.reshape(ends.shape)
 
 
 def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:

@@ -23,8 +23,9 @@ from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.intervals import group_masses
+from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._records import KernelTermsMixin
 from mercer._solvers.grids import grid_results
@@ -133,8 +134,7 @@ class FeatureRows:
         choice = predictor.choice
         results = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
         found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
-        found |= self._held_out(predictor)
-        return _learned(learner) | found
+        return _learned(learner) | found | self._held_out(predictor)
 
     def _rescaled(self, model: TwoStage, learner: Any) -> Any:
         """The fitted learner, its widths rescaled to all rows unless the user gave them."""
@@ -166,11 +166,12 @@ class FeatureRows:
             )
             return {"_held_out": held_out}
         residuals = part.y - predictor.decode(predicted)
+        apart = HeldOutResiduals.of(part, np.arange(len(part)), residuals)
         if part.groups is None:
             # Each as often as the row counts.
-            return {"cv_residuals_": np.asarray(part.weights.repeated(residuals))}
-        masses = group_masses(part.groups, part.weights)
-        return {"cv_residuals_": residuals, "_residual_masses": masses}
+            residuals = np.asarray(part.weights.repeated(residuals))
+        _, masses = interval_rows(part.groups, part.weights)
+        return {"cv_residuals_": residuals, "_residual_masses": masses, "_held_out": apart}
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -383,8 +384,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         X, y = indexable(X, y)
         given = Sample.of(X, y, pairwise=tags.pairwise).grouped(groups)
         sample = given.weighted(sample_weight)
-        if self.cv is None:
-            sample = with_copies(sample)
+        sample = with_copies(sample) if self.cv is None else sample
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
 

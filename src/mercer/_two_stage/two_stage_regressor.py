@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._data.cross_validation import folds_of
 from mercer._data.folds import Split
 from mercer._data.resampling import left_out_together
+from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
-from mercer._kernel_estimator import with_callbacks
+from mercer._kernel_estimator import new_samples, with_callbacks
 from mercer._model_selection.intervals import group_masses, residual_intervals
+from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge, held_out_residuals
@@ -23,7 +25,7 @@ from mercer._targets import response_deviation
 from mercer._two_stage.first_stage import Fit, LearnedGram
 from mercer._two_stage.two_stage import ExactRows, TwoStage
 from mercer._typing import Array, Features, available_if
-from mercer._validation import check_coverage
+from mercer._validation import check_choice, check_coverage
 
 _EIGENDECOMPOSED = 2000
 """All values are tried on at most this many samples, and on more only those downhill."""
@@ -157,6 +159,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     _fits_task = staticmethod(is_regressor)
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+    _held_out: HeldOutResiduals
 
     def __init__(
         self,
@@ -236,7 +239,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
 
     @available_if(lambda self: self.predictor is None)
-    def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
+    def predict_interval(
+        self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
+    ) -> Array:
         """Intervals that hold the response with a given probability, from held-out residuals.
 
         Parameters
@@ -245,25 +250,33 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             Or a stack, as in `predict`.
         coverage : float, default=0.9
             Probability, between zero and one.
+        scale : "auto" or None, default="auto"
+            Whether the width may depend on the sample by a learned scale of the residuals. "auto"
+            learns one for each output, and takes it if that clearly lowers the interval score of
+            held-out samples. None for one width.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper ends, at equal distances from the prediction. Infinite with fewer than
-            coverage / (1 - coverage) training samples.
+            coverage / (1 - coverage) training samples, or groups.
 
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, or `alpha` was given as a number: a search
-            for it leaves the residuals.
+            If the coverage is not between zero and one, `scale` is neither, or `alpha` was given as
+            a number: a search for it leaves the residuals.
 
         Notes
         -----
         The half-width is a quantile of the absolute residuals of held-out samples, and the same for
-        all samples [1]_. The kernel was learned without these samples only if it was
-        learned in folds (`nested`). `KernelStackingRegressor` has intervals whose width depends on
-        the sample.
+        all samples without a scale [1]_; where groups were given to `fit`, a quantile over groups.
+        The kernel was learned without these samples only if it was learned in folds (`nested`).
+
+        The scale is a function of the features, or of the prediction, as by
+        `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
+        samples, and their quantile multiplied by that of the new sample. It is learned from at most
+        1,000 held-out samples, anew in each call.
 
         References
         ----------
@@ -271,6 +284,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
            with the jackknife+. Annals of Statistics 49, section 1.1, on the jackknife.
         """
         check_coverage(coverage)
+        if scale is not None:
+            check_choice("scale", scale, ("auto",))
         check_is_fitted(self)
         if not hasattr(self, "cv_residuals_"):
             raise ValueError(
@@ -278,10 +293,17 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
                 f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
             )
 
+        scales = [] if scale is None else self._held_out.scales(coverage)
+        features: Any = None
+        if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
+            features = new_samples(self.learner_, X)
+
         def intervals(rows: Any) -> Array:
             predicted = np.asarray(self.predictor_.predict(rows))
             masses = getattr(self, "_residual_masses", None)
-            return residual_intervals(predicted, self.cv_residuals_, coverage, masses)
+            found = residual_intervals(predicted, self.cv_residuals_, coverage, masses)
+            table = rows if self._is_approximate() else features
+            return self._held_out.rescaled(found, predicted, table, scales, coverage)
 
         return self._for_rows(X, intervals)
 
@@ -335,12 +357,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             "cv_results_": grid_results("alpha", grid, scores),
         }
         left_out = [residuals[best] for residuals, _ in parts]
+        held_out = [test for _, test in splits] if splits else [np.arange(len(sample))]
+        rows, errors = np.concatenate(held_out), np.concatenate(left_out) * deviation
+        table = getattr(learned.learner, "X_fit_", None)
+        known = Sample(table, sample.y, sample.weights, groups=sample.groups)
+        found["_held_out"] = HeldOutResiduals.of(known, rows, errors)
         if sample.groups is None:
             pairs = zip(left_out, (weights for _, weights in parts), strict=True)
             left_out = [weights.repeated(residuals) for residuals, weights in pairs]
         else:
-            held_out = [test for _, test in splits] if splits else [np.arange(len(sample))]
-            rows = np.concatenate(held_out)
             found["_residual_masses"] = group_masses(sample.groups[rows], sample.weights.take(rows))
         residuals = np.concatenate(left_out) * deviation
         return {**found, "cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals}
