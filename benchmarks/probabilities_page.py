@@ -42,17 +42,17 @@ Written by `python benchmarks/probabilities.py page` from benchmarks/probabiliti
 Each classifier has its own `predict_proba`, and stands inside scikit-learn's
 `CalibratedClassifierCV(estimator, cv=5)` by sigmoid, isotonic regression or a temperature, which
 takes its decision values, or its probabilities where it has no decision values. That averages the
-probabilities of five estimators, which is an improvement by itself; "temperature, one" is
-`ensemble=False`, with one estimator fitted to all rows, as own probabilities are those of one.
+probabilities of five estimators; "temperature, one" is `ensemble=False`, with one estimator fitted
+to all rows, as own probabilities are those of one, and tells calibration from averaging.
 Two support vector machines are calibrated in the same ways: `SVC()`, and `SVC` with the C and the
 gamma, five by four values, of the highest accuracy in five folds. All else are defaults. `L1SVM()`
 is `MKLClassifier()` as well.
 
-There are {n_sets} sets and tables with classes, each in up to {n_splits} random splits, stratified.
-Of sets of fewer than 600 rows, half are for training at n = 300; at n = 1,000 are those that have
-1,100 rows or more. At most 2,000 other rows are predicted. Columns are encoded by
-`mercer.preprocessing.table_encoder()`, fitted to the training rows. Classes of fewer than five
-training rows are left out, as `CalibratedClassifierCV` refuses them.
+There are {n_sets} sets and tables with classes. Splits are random and stratified, at most
+{n_splits} of each set. Of sets of fewer than 600 rows, half are for training at n = 300; at
+n = 1,000 are those that have 1,100 rows or more. At most 2,000 other rows are predicted. Columns
+are encoded by `mercer.preprocessing.table_encoder()`, fitted to the training rows. Classes of fewer
+than five training rows are left out, as `CalibratedClassifierCV` refuses them.
 
 Measures are scikit-learn's `log_loss` and `brier_score_loss`, and the expected calibration error of
 the most probable class in 15 bins of equally many rows (Roelofs et al. 2022, *Mitigating bias in
@@ -92,7 +92,9 @@ Log-loss of own probabilities, and of support vector machines by {method}, less 
 frequencies of the training rows, in thousandths, where labels do not depend on the five features:
 means over draws, and their standard errors. A star stands beside those that are larger than two
 standard errors. To fit p parameters to n left-out rows costs p / 2n on new ones, on average: with
-one, {one}.
+one, {one}. A temperature keeps the predicted class the most probable and has no
+intercepts: of more than two unequal classes, it cannot make up for frequencies that machines of one
+class against the rest do not tell.
 
 {verdict}
 

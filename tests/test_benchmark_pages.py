@@ -32,6 +32,12 @@ def test_another_record_is_another_page(cells: list[dict[str, Any]]) -> None:
     assert page([beyond, *cells[1:]]) != page(cells)
 
 
+def test_probabilities_are_what_the_records_say() -> None:
+    lines = (ROOT / "benchmarks" / "probabilities.jsonl").read_text().splitlines()
+    text = probabilities_page.page([json.loads(line) for line in lines])
+    assert text == (ROOT / "docs" / "probabilities.md").read_text()
+
+
 def test_probabilities_are_worse_where_the_interval_of_the_ratio_is_above_one() -> None:
     worse, better = "L1SVM()", "KernelStackingClassifier()"
     records = [
