@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
+from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
+from mercer._data.resampling import OneAtATime, left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
 from mercer._model_selection.calibration import held_out_temperature
@@ -106,8 +111,100 @@ def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
         tests.append(codes[test])
         return np.eye(len(sizes))[codes[test]]
 
-    held_out_temperature(held_out, codes, UnitWeights(codes.size))
+    held_out_temperature(held_out, codes, UnitWeights(codes.size), OneAtATime(codes.size))
     counts = np.array([np.bincount(test, minlength=len(sizes)) for test in tests])
     assert len(counts) == n_folds
     assert_array_equal(counts.sum(axis=0), sizes)
     assert (np.ptp(counts, axis=0) <= 1).all()
+
+
+def patients(n: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Classes of the first feature and of a group, which the other features tell."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n), size)
+    marks, levels = rng.normal(size=(n, 2)), 2.0 * rng.normal(size=n)
+    X = np.column_stack([rng.normal(size=groups.size), marks[groups]])
+    X[:, 1:] += 0.02 * rng.normal(size=(groups.size, 2))
+    return X, X[:, 0] + levels[groups] + 0.3 * rng.normal(size=groups.size) > 0.0, groups
+
+
+@every_model
+def test_groups_move_probabilities_alone(model: Any) -> None:
+    X, y, groups = patients(12, 5, 0)
+    alone, own = clone(model).fit(X, y), clone(model).fit(X, y, groups=np.arange(60))
+    assert_array_equal(own.predict_proba(X), alone.predict_proba(X))
+    together = clone(model).fit(X, y, groups=groups)
+    assert_array_equal(together.decision_function(X), alone.decision_function(X))
+    assert together.temperature_.factor != alone.temperature_.factor
+    named = clone(model).fit(X, y, groups=np.array(list("abcdefghijkl"))[groups])
+    assert_array_equal(named.predict_proba(X), together.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_groups", [3, 8, 300])
+def test_folds_divide_no_group(n_groups: int) -> None:
+    rng = np.random.default_rng(0)
+    groups, codes = rng.integers(n_groups, size=600), rng.integers(3, size=600)
+    held: list[Any] = []
+
+    def held_out(train: Any, test: Any) -> Any:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(600))
+        assert not np.isin(groups[train], groups[test]).any()
+        held.append(test)
+        return rng.normal(size=(test.size, 3))
+
+    resampling = left_out_together(600, groups)
+    _, found = held_out_temperature(held_out, codes, UnitWeights(600), resampling)
+    rows = np.concatenate(held)
+    assert len(held) == min(n_groups, 5)
+    assert_array_equal(np.sort(rows), np.arange(600))
+    assert_array_equal(found.groups, groups[rows])
+    assert_array_equal(found.codes, codes[rows])
+    assert_array_equal(found.numbers, rows)
+
+
+@pytest.mark.filterwarnings("ignore:.* sets are empty")
+@pytest.mark.parametrize("model", [L1SVM(), ContinuousMKLClassifier(tol=0.01)], ids=repr)
+def test_sets_hold_the_classes_of_new_groups(model: Any) -> None:
+    covered, alone = [], []
+    for seed in range(8):
+        X, y, groups = patients(30, 6, seed)
+        new, expected, _ = patients(300, 1, 100 + seed)
+        for found, given in ((covered, groups), (alone, None)):
+            sets = clone(model).fit(X, y, groups=given).predict_set(new)
+            found.append(sets[np.arange(300), expected.astype(int)].mean())
+    error = np.std(covered, ddof=1) / np.sqrt(8)
+    assert abs(np.mean(covered) - 0.9) < 3.0 * error
+    assert np.mean(alone) < np.mean(covered) - 0.05
+
+
+@every_model
+def test_copies_are_held_out_together(model: Any) -> None:
+    X, y, _ = patients(40, 1, 0)
+    rows = np.append(np.arange(40), np.arange(0, 40, 3))
+    found = clone(model).fit(X[rows], y[rows])
+    groups, numbers = found._held_out.groups, rows[found._held_out.numbers]
+    assert_array_equal(groups[:, None] == groups, numbers[:, None] == numbers)
+
+
+def test_weights_of_zero_leave_groups_out() -> None:
+    X, y, groups = patients(12, 5, 0)
+    weights = np.where(groups < 3, 0.0, 1.0)
+    found = L1SVM().fit(X, y, weights, groups)
+    expected = L1SVM().fit(X[groups >= 3], y[groups >= 3], groups=groups[groups >= 3])
+    assert_allclose(found.predict_proba(X), expected.predict_proba(X))
+
+
+def test_groups_travel_through_pipelines() -> None:
+    X, y, groups = patients(12, 5, 0)
+    alone = L1SVM().fit(X, y, groups=groups).predict_proba(X)
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(FunctionTransformer(), L1SVM().set_fit_request(groups=True))
+        assert_array_equal(model.fit(X, y, groups=groups).predict_proba(X), alone)
+
+
+def test_groups_that_cannot_work_are_refused() -> None:
+    X, y, _ = patients(12, 5, 0)
+    with pytest.raises(ValueError, match="groups holds one group"):
+        L1SVM().fit(X, y, groups=np.zeros(60))
+    with pytest.raises(TypeError, match="groups"):
+        MKLRegressor().fit(X, X[:, 0], groups=np.zeros(60))

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
+from mercer._data.resampling import Resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
@@ -192,6 +193,7 @@ def held_out_temperature(
     held_out: Callable[[NDArray[np.intp], NDArray[np.intp]], Array],
     codes: NDArray[np.intp],
     weights: SampleWeights,
+    resampling: Resampling,
     cv: int = 5,
 ) -> tuple[Calibration, HeldOutProbabilities]:
     """Fit probabilities of the classes to values of held-out samples.
@@ -203,6 +205,8 @@ def held_out_temperature(
     codes : ndarray of int of shape (n_samples,)
         Classes.
     weights : SampleWeights
+    resampling : Resampling
+        Which samples are held out together.
     cv : int, default=5
         Number of folds, in which classes are in proportion.
 
@@ -217,13 +221,18 @@ def held_out_temperature(
     The kernel is that of the whole fit, and machines alone are fitted in the folds. They take a
     tenth to a fifth of the time in which kernel and machines were learned.
     """
-    order = np.random.default_rng(0).permutation(codes.size)
-    fold = np.empty(codes.size, dtype=int)
-    fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(codes.size) % cv
-    tests = [np.flatnonzero(fold == number) for number in range(min(cv, codes.size))]
-    found = [held_out(np.flatnonzero(fold != k), test) for k, test in enumerate(tests)]
-    rows, values = np.concatenate(tests), class_values(np.concatenate(found))
+    if resampling.one_at_a_time:
+        order = np.random.default_rng(0).permutation(codes.size)
+        fold = np.empty(codes.size, dtype=int)
+        fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(codes.size) % cv
+        parts = range(min(cv, codes.size))
+        splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in parts]
+    else:
+        splits = resampling.folds(cv, codes, 0)
+    found = [held_out(train, test) for train, test in splits]
+    rows, values = np.concatenate([test for _, test in splits]), class_values(np.concatenate(found))
     known, inside = codes[rows], weights.take(rows)
     calibration = fit_temperature(values, known, inside.given)
     probabilities = calibration.probabilities(values)
-    return calibration, HeldOutProbabilities(probabilities, known, inside, numbers=rows)
+    groups = None if resampling.groups is None else resampling.groups[rows]
+    return calibration, HeldOutProbabilities(probabilities, known, inside, groups, numbers=rows)

@@ -7,12 +7,12 @@ import numpy as np
 
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
-from mercer._one_stage.base import (
+from mercer._one_stage.base import Report
+from mercer._one_stage.kernel_machines import (
     FittedMachines,
     KernelMachines,
     MachineClassifier,
     MachineRegressor,
-    Report,
 )
 from mercer._search.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._search.parameter_search import WidthPenalty
