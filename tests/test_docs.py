@@ -83,11 +83,16 @@ def test_the_code_of_the_first_page_runs() -> None:
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     text = (ROOT / "docs" / "guide" / "trust.md").read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
-    with redirect_stdout(StringIO()) as output:
-        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-            exec(compile(block, "trust.md", "exec"), namespace)
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            with redirect_stdout(StringIO()) as output:
+                exec(compile(block, "trust.md", "exec"), namespace)
+        else:
+            # Other versions of the packages may change the last digits.
+            assert re.sub(r"[\d.]+", "#", output.getvalue()) == re.sub(r"[\d.]+", "#", block)
     assert namespace["alone"].loo_score_ > 0.9
-    assert f"{namespace['alone'].loo_score_:.2f} for further rows" in output.getvalue()
+    assert namespace["mixed"].held_out[0].scores["r2"].value > 0.9
+    assert namespace["found"].held_out[0].scores["r2"].value < 0.7
     missing = np.isnan(namespace["model"].loo_predictions_)
     assert not missing[30:].any()
 

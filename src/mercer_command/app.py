@@ -110,6 +110,14 @@ class Fit(_Learning):
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
     ] = 0.25
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what rows belong to, such as patients: rows of a group are held out "
+            "together, in the test and inside the fit. It is not learned from.",
+            metavar="COLUMN",
+        ),
+    ] = None
     cluster: Annotated[
         str | None,
         typer.Option(

@@ -20,7 +20,7 @@ from mercer_command.table_files import read_cells
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
-    "identifier", "constant", "empty", "unusable", "ignored",
+    "identifier", "constant", "empty", "unusable", "ignored", "group",
 ]  # fmt: skip
 
 DATES: tuple[Role, ...] = ("date", "time", "duration")
@@ -242,7 +242,7 @@ def left_out_notes(columns: Sequence[Column]) -> list[str]:
     """
     reasons: dict[str, list[str]] = {}
     for column in columns:
-        if not column.is_used and column.role != "ignored":
+        if not column.is_used and column.role not in ("ignored", "group"):
             reasons.setdefault(column.describe(), []).append(column.name)
     return [
         f"{'columns' if len(names) > 1 else 'column'} {reason}: {listing(names)}"

@@ -21,7 +21,6 @@ from mercer_command import (
     table_files,
 )
 from mercer_command.columns import read_choices, recognize_columns, write_choices
-from mercer_command.held_out_errors import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, Rows, as_problem, splits
@@ -41,10 +40,14 @@ def fit(given: app.Fit) -> None:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
             methods.check_fit([given.learner], problem.task, app.LEARNERS)
+            if given.group is not None:
+                methods.check_groups(given.learner, problem.task)
             [rows] = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
             methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
+            if given.group is not None:
+                raise messages.InputError("--group is for tables that fit into memory")
             methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
             methods.check_fit([given.learner], training.problem.task, app.LEARNERS)
@@ -137,7 +140,8 @@ def demo(given: app.Demo) -> None:
 def _problem(given: app.Fit | app.Compare) -> Problem:
     cells = table_files.read_cells(given.table)
     choices = read_choices(given.columns, list(cells.frame.columns))
-    return as_problem(cells, given.target, given.task, choices=choices)
+    group = getattr(given, "group", None)
+    return as_problem(cells, given.target, given.task, choices=choices, group=group)
 
 
 def _fit(
@@ -162,21 +166,21 @@ def _fit(
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
             trial = models.fit(training, given.learner, given.seed, bar, save)
-            notes[:0] = leakage_notes(problem, training.train, given.seed)
-        result = sections.error_section(trial)
+        result = sections.tested_sections(trial)
         learned = _learned(trial, given.learner)
         read = sections.columns_section(problem.columns)
         if given.report is not None:
             bar.step("writing the report")
             with postponed(failures, f"write the report {given.report}"):
-                error = sections.format_error(trial.errors[0].error, trial.task)
+                assert trial.report is not None
+                error = trial.report.sections()[0].rows[0][1]
                 title = f"Predicting {shown(problem.name)}: error {error}"
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                page = [result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
+                page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)
                 written["report"] = given.report
     headline = f"{shown(problem.name)}: {described}"
-    _finish(headline, [result, *learned, read], notes, written, failures)
+    _finish(headline, [*result, *learned, read], notes, written, failures)
 
 
 def _predicted(trial: models.Trial) -> list[Section]:

@@ -35,18 +35,22 @@ def error_figure(trial: Trial) -> Figure:
     Parameters
     ----------
     trial : Trial
+        With a report.
     """
+    assert trial.report is not None
+    tested = trial.report.held_out
 
     def draw(ax: Axes) -> None:
-        factor, label = 1.0, f"RMSE, in {trial.unit}"
+        name, factor, label = "rmse", 1.0, f"RMSE, in {trial.unit}"
         if trial.task == "classification":
-            factor, label = 100.0, "Error, %"
-        for position, one in enumerate(trial.errors):
-            low, high = one.low, one.high if np.isfinite(one.high) else one.error
-            spread = factor * np.array([[one.error - low], [high - one.error]])
+            name, factor, label = "error", 100.0, "Error, %"
+        for position, predictor in enumerate(tested):
+            one = predictor.scores[name]
+            high = one.high if np.isfinite(one.high) else one.value
+            spread = factor * np.array([[one.value - one.low], [high - one.value]])
             color = SOFT if position else ACCENT
-            ax.errorbar(factor * one.error, position, xerr=spread, fmt="o", color=color, capsize=3)
-        _name_rows(ax, [one.name for one in trial.errors])
+            ax.errorbar(factor * one.value, position, xerr=spread, fmt="o", color=color, capsize=3)
+        _name_rows(ax, [predictor.name for predictor in tested])
         ax.set_xlim(left=0)
         ax.grid(axis="x")
         ax.set(xlabel=label, title="Error on held-out rows")

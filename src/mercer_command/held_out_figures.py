@@ -10,6 +10,7 @@ from sklearn import metrics
 from sklearn.calibration import CalibrationDisplay
 from sklearn.pipeline import Pipeline
 
+from mercer.inspection import CoverageDisplay
 from mercer_command.figures import MOST_MARKS, label_dates
 from mercer_command.messages import shown
 from mercer_command.models import Trial, intervals
@@ -147,7 +148,10 @@ def _responses(trial: Trial, predicted: Array) -> list[Part]:
         encoded = trial.model[:-1].transform(trial.X)
         coverages = np.linspace(0.5, 0.95, 10)
         bounds = {coverage: intervals(step, encoded, coverage) for coverage in coverages}
-        drawn += [_coverage(trial, bounds), _intervals(trial, predicted, intervals(step, encoded))]
+        usual = intervals(step, encoded)
+        drawn += [_coverage(trial, bounds), _intervals(trial, predicted, usual)]
+        if np.isfinite(usual).all():
+            drawn.append(_coverage_by_width(np.asarray(trial.y), usual))
     return drawn
 
 
@@ -193,6 +197,14 @@ def _coverage(trial: Trial, bounds: dict[float, Array]) -> Figure:
         draw,
         f"The share of {len(y):,} held-out responses that are in their intervals; on the dotted "
         "line, coverage is exact.",
+    )
+
+
+def _coverage_by_width(y: Array, bounds: Array) -> Figure:
+    return Figure(
+        lambda ax: CoverageDisplay.from_intervals(y, bounds, ax=ax),
+        "The share of held-out responses in intervals of 90% coverage, by decile of their width, "
+        "with 95% confidence intervals.",
     )
 
 

@@ -10,15 +10,19 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import root_mean_squared_error, zero_one_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer.kernels import Gaussian
 from mercer_command.app import COMPARED, LEARNERS
-from mercer_command.held_out_errors import error_interval, losses_of, scaled_ridge
 from mercer_command.messages import InputError, checked_name, listing, one_line
 from mercer_command.notation import Array
 from mercer_command.output import Bar
@@ -90,6 +94,11 @@ def _one_stage(classifier: Any = None, regressor: Any = None, **settings: Any) -
     )
 
 
+def _scaled_ridge() -> BaseEstimator:
+    """Return kernel ridge regression of a response of mean zero, as it has no intercept."""
+    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+
+
 METHODS: dict[str, Method] = {
     "stacking": Method(
         {
@@ -125,7 +134,7 @@ METHODS: dict[str, Method] = {
     "l1-svm": _one_stage(classifier=mercer.L1SVM),
     "l2-krr": _one_stage(regressor=mercer.L2KRR),
     "grid": Method(
-        {"classification": SVC, "regression": scaled_ridge},
+        {"classification": SVC, "regression": _scaled_ridge},
         {
             "classification": {name: _GRIDS["grid"][name] for name in ("gamma", "C")},
             "regression": {f"regressor__{n}": _GRIDS["grid"][n] for n in ("gamma", "alpha")},
@@ -196,6 +205,18 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
                 f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
                 f"{METHODS[name].max_rows:,}"
             )
+
+
+def check_groups(name: str, task: Task) -> None:
+    """Refuse a method whose fit does not leave out whole groups by an `InputError`."""
+    able = [
+        other
+        for other in LEARNERS
+        if task in METHODS[other].makers
+        and has_fit_parameter(METHODS[other].estimator(task, 2), "groups")
+    ]
+    if name not in able:
+        raise InputError(f"{name} takes no groups; choose from {', '.join(able)}")
 
 
 def check_streamed(name: str) -> None:
@@ -359,6 +380,6 @@ def _measure(
     start = perf_counter()
     model.fit(X.iloc[train], y[train])
     seconds = perf_counter() - start
-    losses = losses_of(task, y[test], model.predict(X.iloc[test]))
+    error = zero_one_loss if task == "classification" else root_mean_squared_error
     alignment = learned_alignment(model, X.iloc[test], y[test], task)
-    return error_interval(task, losses)[0], alignment, seconds
+    return float(error(y[test], model.predict(X.iloc[test]))), alignment, seconds

@@ -8,16 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.metrics import r2_score
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
-from mercer.inspection import kernel_terms
+from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
-from mercer_command import held_out_errors
+from mercer_command import importances
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.files import appended_table
-from mercer_command.held_out_errors import ColumnImportance, HeldOutError
+from mercer_command.importances import ColumnImportance
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.methods import learned_alignment, make_model
 from mercer_command.notation import Array, as_dates, format_dates
@@ -44,13 +43,11 @@ class Trial:
         The targets, if they are known.
     importances : sequence of ColumnImportance
         How much each column matters.
-    errors : tuple of HeldOutError
-        Errors of the model, of simple predictors, and of the constant, on these rows, if the model
-        was learned from others of the same table.
-    beats_constant : bool
-        Whether the model is better than the constant, beyond what chance explains.
-    scores : tuple of str
-        What is known of the model besides its error, one line each.
+    report : ModelReport or None
+        Scores of the model and of simple predictors on these rows, and what checks found, if the
+        model was learned from others of the same table.
+    alignment : tuple of str
+        A line on the learned kernel, if the model has one.
     """
 
     model: Pipeline
@@ -60,9 +57,8 @@ class Trial:
     X: pd.DataFrame
     y: Array | None
     importances: Sequence[ColumnImportance] = ()
-    errors: tuple[HeldOutError, ...] = ()
-    beats_constant: bool = True
-    scores: tuple[str, ...] = ()
+    report: ModelReport | None = None
+    alignment: tuple[str, ...] = ()
 
     @property
     def has_dates(self) -> bool:
@@ -97,56 +93,37 @@ def fit(
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
     model = make_model(learner, problem, train, seed)
+    group, known = problem.groups, {}
+    if group is not None:
+        known = {f"{model.steps[-1][0]}__groups": group[train]}
     if source is None:
-        model.fit(X.iloc[train], y[train])
+        model.fit(X.iloc[train], y[train], **known)
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     on_fitted(model)
     bar.step("testing")
     X_test, y_test = X.iloc[training.test], y[training.test]
-    predicted = model.predict(X_test)
-    losses = held_out_errors.losses_of(task, y_test, predicted)
-    # Training rows differ from new rows: categories of many levels are encoded out of fold.
-    encoder = clone(model[:-1])
-    encoded = encoder.fit_transform(X.iloc[train], y[train])
-    others, constant = held_out_errors.baseline_errors(
-        task,
-        (encoded, y[train]),
-        (encoder.transform(X_test), y_test),
-        seed=seed,
-        note="" if source is None else f"learned from a sample of {len(train):,} rows",
+    tested = report(
+        model,
+        X_test,
+        y_test,
+        None if group is None else group[training.test],
+        train=(X.iloc[train], y[train], *known.values()),
+        random_state=seed,
     )
+    if source is not None:
+        told = f"Simple predictors learned from a sample of {len(train):,} training rows"
+        tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     bar.step("measuring the importance of columns")
-    found = held_out_errors.column_importances(model, X_test, y_test, task, seed=seed)
+    found = importances.column_importances(model, X_test, y_test, task, seed=seed)
     unit = unit_of(problem.target_column.role)
-    trial = Trial(model, problem.name, task, unit, X_test, y_test, found)
-    own = HeldOutError(f"mercer, {learner}", *held_out_errors.error_interval(task, losses))
-    scores = [f"{training.n_train:,} training rows", *_scores(trial)]
-    if task == "regression":
-        r2 = r2_score(y_test, predicted)
-        scores.insert(1, f"R², the explained share of the variance, held-out rows: {r2:.3f}")
-    beats = held_out_errors.is_better(losses, constant)
-    return replace(trial, errors=(own, *others), beats_constant=beats, scores=tuple(scores))
-
-
-def _scores(trial: Trial) -> list[str]:
-    """Return what the learned kernel, or the stack, tells of itself."""
-    model, y, task = trial.model, trial.y, trial.task
-    assert y is not None
-    if kernel_terms(model).combines == "kernels":
-        aligned = learned_alignment(model, trial.X, y, task)
-        training = trial.learner.alignment_
-        told = f"{aligned:.3f} on held-out rows, {training:.3f} on training rows"
-        return [f"alignment with the target: {told}"]
-    loo = trial.learner.loo_score_
-    if task == "classification":
-        return [f"error, leave-one-out, training rows: {1.0 - loo:.1%}"]
-    low, high = intervals(model[-1], model[:-1].transform(trial.X)).T
-    covered = float(((low <= y) & (y <= high)).mean())
-    return [
-        f"R², leave-one-out, training rows: {loo:.3f}",
-        f"held-out responses in 90% intervals: {covered:.1%}",
-    ]
+    trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
+    if kernel_terms(model).combines == "predictions":
+        return trial
+    aligned = learned_alignment(model, X_test, y_test, task)
+    own = trial.learner.alignment_
+    line = f"alignment with the target: {aligned:.3f} on held-out rows, {own:.3f} on training rows"
+    return replace(trial, alignment=(line,))
 
 
 def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array:
@@ -210,7 +187,7 @@ def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)
-    found = held_out_errors.column_importances(model, X, y, task, seed=seed)
+    found = importances.column_importances(model, X, y, task, seed=seed)
     return Trial(model, name, task, unit_of(role), X, y, found)
 
 

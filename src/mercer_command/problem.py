@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
 from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
@@ -45,6 +45,8 @@ class Problem:
         What was left out and why, and what may have been recognized wrongly.
     n_rows : int or None
         Number of rows of the table, if the problem holds a sample of them; None if all.
+    groups : ndarray of str of shape (n_samples,) or None
+        What rows belong to.
     """
 
     features: pd.DataFrame
@@ -55,6 +57,7 @@ class Problem:
     target_column: Column
     notes: tuple[str, ...] = ()
     n_rows: int | None = None
+    groups: Array | None = None
 
 
 def unit_of(role: str) -> str:
@@ -68,6 +71,7 @@ def as_problem(
     task: str = "auto",
     *,
     choices: Mapping[str, Choice] | None = None,
+    group: str | None = None,
 ) -> Problem:
     """Split a table into features and target.
 
@@ -80,6 +84,8 @@ def as_problem(
         If "auto", the target's values determine it.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
+    group : str, default=None
+        Name of the column of what rows belong to, which is not learned from.
 
     Raises
     ------
@@ -103,6 +109,11 @@ def as_problem(
     if len(used) < len(frame):
         # Rows that are left out may be all in which a column varies.
         typed, columns = recognize_columns(frame.iloc[used], choices, separator=cells.separator)
+    groups = None
+    if group is not None:
+        groups = _groups(frame.iloc[used], typed, group, target)
+        of_groups = Column(group, "group", facts=("not learned from: what rows belong to",))
+        columns = [of_groups if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
     notes += left_out_notes(rest)
     notes += [f"column '{shown(c.name)}': {text}" for c in rest for text in c.warnings]
@@ -111,7 +122,27 @@ def as_problem(
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in rest if column.role == "number"]
     convert(features[numbers], "number")  # It refuses infinite numbers.
-    return Problem(features, values, target, decided, rest, target_column, tuple(notes))
+    return Problem(
+        features, values, target, decided, rest, target_column, tuple(notes), groups=groups
+    )
+
+
+def _groups(frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str) -> Array:
+    """Return numbers of the groups of rows, after checking that they can be held out."""
+    if name not in frame.columns or name == target:
+        others = [column for column in frame.columns if column != target]
+        raise InputError(
+            f"there is no column '{shown(name)}' of groups; choose from {listing(others)}"
+        )
+    if missing := int(typed[name].isna().sum()):
+        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
+    codes, found = pd.factorize(frame[name])
+    if len(found) < 4:
+        raise InputError(
+            f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
+            "needed, two to learn from and two to test on"
+        )
+    return np.asarray(codes)
 
 
 def _known_target(
@@ -261,16 +292,36 @@ def splits(
     Returns
     -------
     list of (ndarray of int, ndarray of int)
+        Test rows are in the order of the table. Groups are on one side.
     """
     n_rows = len(problem.target)
     n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
     sizes = {"train_size": n_rows - n_test, "test_size": n_test, "random_state": seed}
+    if problem.groups is not None:
+        return _group_splits(problem, n_test / n_rows, repeats, seed)
     if problem.task == "regression":
-        return list(ShuffleSplit(repeats, **sizes).split(problem.features))
+        return [(a, np.sort(b)) for a, b in ShuffleSplit(repeats, **sizes).split(problem.features)]
     n_classes = np.unique(problem.target).size
     if min(n_rows - n_test, n_test) < n_classes:
         raise InputError(
             f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
             f"{n_classes} classes"
         )
-    return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))
+    drawn = StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target)
+    return [(train, np.sort(test)) for train, test in drawn]
+
+
+def _group_splits(
+    problem: Problem, test_size: float, repeats: int, seed: int, n_draws: int = 100
+) -> list[tuple[Rows, Rows]]:
+    """Draw test rows of whole groups, such that the training rows have all classes."""
+    y, groups = problem.target, np.asarray(problem.groups)
+    n_groups = len(np.unique(groups))
+    n_test = int(np.clip(round(test_size * n_groups), 2, n_groups - 2))
+    drawn = GroupShuffleSplit(n_draws, test_size=n_test, random_state=seed)
+    found = list(drawn.split(problem.features, y, groups))
+    if problem.task == "classification":
+        found = [pair for pair in found if np.isin(y, y[pair[0]]).all()]
+    if len(found) < repeats:
+        raise InputError("some classes are in too few groups to be learned from and tested on")
+    return found[:repeats]

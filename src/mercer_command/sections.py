@@ -4,7 +4,7 @@ import platform
 import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, isinf, isnan, log10
+from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -16,7 +16,7 @@ from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
-from mercer_command.held_out_errors import ColumnImportance, HeldOutError
+from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Part, Section, Table, Text
@@ -64,33 +64,26 @@ def describe_trial(trial: Trial) -> str:
     return f"A saved model ({kind}), tried on {len(trial.X):,} rows {known} their targets"
 
 
-def error_section(trial: Trial) -> Section:
-    """Return the errors of a model and of simple predictors, and what else is known of them.
+def tested_sections(trial: Trial) -> list[Section]:
+    """Return what the report on a model says, with a figure of the errors.
 
     Parameters
     ----------
     trial : Trial
+        With a report.
     """
-    task = trial.task
-    measure = "share misclassified" if task == "classification" else f"RMSE, in {trial.unit}"
-    told = ["Remark"] if any(one.note for one in trial.errors) else []
-    rows = [[e.name, *_error_cells(e, task), *([e.note] if told else [])] for e in trial.errors]
-    warning = (
-        "on the held-out rows, the model is not better than a constant prediction, beyond what "
-        "chance explains"
-    )
-    parts: list[Part] = [
-        Table(["Predictor", "Error", "95% interval", *told], rows, {1, 2}, bold={0}),
-        *trial.scores,
-        *([] if trial.beats_constant else [Text(warning, "warning")]),
-        figures.error_figure(trial),
-    ]
-    return Section(f"Error ({measure}) of {len(trial.X):,} held-out rows", parts)
-
-
-def _error_cells(found: HeldOutError, task: Task) -> list[str]:
-    high = "∞" if isinf(found.high) else format_error(found.high, task)
-    return [format_error(found.error, task), f"{format_error(found.low, task)} to {high}"]
+    assert trial.report is not None
+    found = []
+    for one in trial.report.sections():
+        numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
+        rows = [[shown(cell) for cell in row] for row in one.rows]
+        table = [Table(one.header, rows, numeric)] if one.header else []
+        warnings = [Text(shown(text, longest=1000), "warning") for text in one.warnings]
+        parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
+        found.append(Section(one.title, parts))
+    unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
+    more: list[Part] = [*unit, *trial.alignment, figures.error_figure(trial)]
+    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
 
 
 def importance_section(trial: Trial) -> Section:

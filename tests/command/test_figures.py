@@ -13,8 +13,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import kernel_terms
 from mercer_command.figures import dependence_section
-from mercer_command.held_out_errors import ColumnImportance
 from mercer_command.held_out_figures import prediction_section
+from mercer_command.importances import ColumnImportance
 from mercer_command.methods import make_model
 from mercer_command.models import Trial
 from mercer_command.output import Table

@@ -24,7 +24,7 @@ from mercer._two_stage.learner_choice import FORMS
 from mercer_command.app import COMPARED, DESCRIPTIONS, LEARNERS
 from mercer_command.commands import DEMONSTRATED
 from mercer_command.files import load_model
-from mercer_command.held_out_errors import column_relevances
+from mercer_command.importances import column_relevances
 from mercer_command.messages import InputError
 from mercer_command.methods import (
     METHODS,
@@ -123,6 +123,7 @@ class TestFit:
             "Residuals",
             "Predicted and true",
             "Coverage of intervals",
+            "Coverage of 90% intervals by width",
             "RBF kernel ridge",
         ):
             assert told in page.text
@@ -130,8 +131,8 @@ class TestFit:
         for candidate in model[-1].candidates_:
             assert candidate.description in " ".join(page.text.split())
             assert f"{candidate.loo_error:#.3g}" in result.stdout
-        # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
-        assert page.tags.count("svg") == 11
+        # Errors, five of predictions, importance, three of dependence, candidates, Gram matrix.
+        assert page.tags.count("svg") == 12
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
         assert run(*arguments, "--intervals").exit_code == 0
         wide = pd.read_csv("p.csv")

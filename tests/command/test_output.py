@@ -26,7 +26,7 @@ def test_classification(run: Run) -> None:
     assert "80 rows, 4 columns to learn from, 2 classes" in result.stdout
     assert "Kernels found by stacking" in result.stdout
     assert "Error (share misclassified)" in result.stdout
-    assert "error, leave-one-out" in result.stdout
+    assert "Left-out" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
     page = Elements("r.html")
@@ -37,7 +37,10 @@ def test_classification(run: Run) -> None:
         "Precision",
         "Confusion matrix",
         "ROC curve",
-        "Calibration",
+        "Calibration: rows by predicted probability",
+        "Coverage of 90% sets by size",
+        "Where the model errs",
+        "Nothing found by the checks of: leakage, copies, shift",
         "Columns that matter",
         "Partial dependence",
         "Kernels found",

@@ -203,6 +203,15 @@ class _Columns(StandardScaler):
         return super().transform(X[self.names])
 
 
+def test_rows_that_are_sorted_by_their_target_have_no_order() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] + rng.normal(size=200)
+    for target, model in ((np.sort(y), Ridge()), (np.sort(y > 0), LogisticRegression())):
+        found = report(model.fit(X, target), X[np.argsort(y)], target)
+        assert found.warnings == ()
+
+
 def test_clean_data_are_clean() -> None:
     """Each of four checks warns with a probability of 1% at most."""
     warned = 0
@@ -256,6 +265,10 @@ def test_names_are_text() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     name = "<b>a|b</b>"
+    y = np.arange(300.0)
+    long = pd.DataFrame({"x" * 999: y})
+    found = report(Ridge().fit(long, y), long, y, train=(long, y))
+    assert f"column '{'x' * 30}…{'x' * 30}' alone" in found.warnings[0]
     frame = pd.DataFrame({name: rng.random(300)})
     y = frame[name].to_numpy() ** 2 * rng.normal(size=300)
     found = report(Ridge().fit(frame[:100], y[:100]), frame[100:], y[100:])
@@ -295,7 +308,7 @@ def test_several_classes(responses: Any) -> None:
     y = np.digitize(response, [-0.5, 0.5])
     found = reported(TwoStageClassifier(UniformCombination(["rbf"])), (X, y))
     assert "roc_auc" not in found.held_out[0].scores
-    assert "probabilities of the predicted class" in found.to_markdown()
+    assert "Probabilities of the predicted class differ" in found.to_markdown()
     assert found.n_classes == 3
 
 

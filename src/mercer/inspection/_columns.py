@@ -18,6 +18,10 @@ FEWEST = 5
 test needs (Kruskal, Wallis 1952. Use of ranks in one-criterion variance analysis. JASA 47)."""
 
 
+LONGEST = 60
+"""Longer names of columns are cut in the middle, so that sentences can be read."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
@@ -93,8 +97,9 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
             labels, values = np.unique(texts, return_inverse=True)
         if kind == "date" and is_duration(column):
             kind = "number"
-        name = name if hasattr(X, "columns") else f"x{name}"
-        found.append(Column(str(name), kind, values.astype(float), labels))
+        name = str(name) if hasattr(X, "columns") else f"x{name}"
+        name = name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 2 :]}"
+        found.append(Column(name, kind, values.astype(float), labels))
     return found
 
 

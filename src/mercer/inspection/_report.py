@@ -400,7 +400,9 @@ def _orders(
     counts = np.bincount(units[known], minlength=units.max() + 1)
     present = counts > 0
     means = sums[present] / counts[present]
-    found = {f"in the order {rows}": means[np.argsort(first)]}
+    found = {}
+    if not _is_sorted(truth):
+        found[f"in the order {rows}"] = means[np.argsort(first)]
     for column in columns:
         if column.kind == "date":
             dates = column.take(slice(len(column.values) - len(units), None)).over_units(units)
@@ -409,6 +411,14 @@ def _orders(
             means_of = np.divide(sums, counts, out=np.zeros(len(sums)), where=present)
             found[f"by '{column.name}'"] = means_of[dated][order]
     return found
+
+
+def _is_sorted(truth: Truth) -> bool:
+    """Whether rows are sorted by their target, as residuals then are as well."""
+    if truth.task == "regression":
+        steps = np.diff(truth.y)
+        return bool((steps >= 0.0).all() or (steps <= 0.0).all())
+    return int(np.sum(truth.y[1:] != truth.y[:-1])) == len(np.unique(truth.y)) - 1
 
 
 def _residuals(truth: Truth, predictions: Predictions) -> Array:

@@ -180,7 +180,7 @@ def _calibration(report: Any) -> ReportSection:
     of = "the second class" if report.n_classes == 2 else "the predicted class"
     n = sum(one.count for one in bins)
     gap = sum(one.count * abs(one.value - one.share.value) for one in bins) / n
-    told = f"by {gap:.3f}, predicted probabilities of {of} differ from the shares on average"
+    told = f"probabilities of {of} differ from the shares by {gap:.3f} on average"
     header = ("Predicted probability", "Share of rows", "95% interval", "Rows")
     return ReportSection(
         "Calibration: rows by predicted probability",
@@ -193,17 +193,19 @@ def _calibration(report: Any) -> ReportSection:
 
 def _coverage(report: Any) -> ReportSection:
     found = report.coverage
-    what, unit = ("intervals", "width") if report.task == "regression" else ("sets", "size")
+    of, what, unit = "responses", "intervals", "width"
+    if report.task == "classification":
+        of, what, unit = "classes", "sets", "size"
     share = found.share
     told = (
-        f"held-out targets in {found.asked:.0%} {what}: {share.value:.1%} "
+        f"held-out {of} in {found.asked:.0%} {what}: {share.value:.1%} "
         f"({_interval('error', share)}); mean {unit} {number(found.width)}"
     )
     header = (f"Mean {unit}", "Share inside", "95% interval", "Rows")
     return ReportSection(
         f"Coverage of {found.asked:.0%} {what} by {unit}",
         header,
-        _bins(found.bins, number),
+        _bins(found.bins, number if report.task == "regression" else "{:g}".format),
         (told,),
     )
 

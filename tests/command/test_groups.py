@@ -1,0 +1,87 @@
+"""Groups of rows are held out together, in the test and inside the fit."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, error_line, pd
+
+from mercer_command.files import load_model
+from mercer_command.messages import InputError
+from mercer_command.problem import as_problem, splits
+
+
+def visits(n_patients: int = 30) -> Any:
+    """Four visits of each patient, who has a level of its own; "marks" tells patients apart."""
+    rng = np.random.default_rng(0)
+    patients = np.repeat(np.arange(n_patients), 4)
+    size = len(patients)
+    level, mark = rng.normal(size=(2, n_patients))
+    frame = pd.DataFrame({"patient": [f"p{k}" for k in patients], "dose": rng.normal(size=size)})
+    frame["marks"] = mark[patients] + 0.01 * rng.normal(size=size)
+    frame["pain"] = frame["dose"] + level[patients] + 0.2 * rng.normal(size=size)
+    return frame.assign(severe=np.where(frame["pain"] > 0, "yes", "no"))
+
+
+@pytest.mark.parametrize("target", ["pain", "severe"])
+def test_groups_are_on_one_side(target: str) -> None:
+    frame = visits()
+    problem = as_problem(frame, target, group="patient")
+    assert "patient" not in problem.features
+    for train, test in splits(problem, test_size=0.25, repeats=3, seed=0):
+        assert not set(frame["patient"][train]) & set(frame["patient"][test])
+        assert len(test) == 32
+        assert len(train) + len(test) == len(frame)
+
+
+def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
+    visits().drop(columns="severe").to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--target", "pain", "--group", "patient", "--out", "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "held-out rows of 8 groups" in result.stdout
+    assert "2 columns to learn from" in result.stdout
+    assert "not learned from: what rows belong to" in " ".join(result.stdout.split())
+    stated = load_model(Path("m.skops"))[-1].loo_score_
+    result = run("fit", "t.csv", "--target", "pain", "--out", "m.skops")
+    assert result.exit_code == 0, result.output
+    assert load_model(Path("m.skops"))[-1].loo_score_ > stated + 0.2
+    assert "rows of equal 'patient' have similar targets" in " ".join(result.stderr.split())
+
+
+def test_bad_groups_are_refused(run: Run) -> None:
+    frame = visits()
+    frame.to_csv("t.csv", index=False)
+
+    def refused(*options: Any) -> str:
+        return error_line(run("fit", "t.csv", "--target", "severe", *options))
+
+    assert "there is no column 'doctor' of groups; choose from 'patient'" in refused(
+        "--group", "doctor"
+    )
+    assert "there is no column 'severe' of groups" in refused("--group", "severe")
+    line = refused("--group", "patient", "--learner", "mkl")
+    assert "mkl takes no groups; choose from stacking, ca" in line
+    frame["patient"] = np.where(frame["pain"] > 0, "a", "b")
+    frame.to_csv("t.csv", index=False)
+    assert "'patient' holds 2 groups; at least 4 are needed" in refused("--group", "patient")
+    frame["patient"] = np.repeat(list("abcd"), 30)
+    frame["severe"] = np.where(frame["patient"] == "a", "yes", "no")
+    frame.loc[3, "patient"] = ""
+    frame.to_csv("t.csv", index=False)
+    assert "the group 'patient' is missing in 1 rows" in refused("--group", "patient")
+    frame.loc[3, "patient"] = "a"
+    pairs = splits(as_problem(frame, "severe", group="patient"), test_size=0.01, repeats=5, seed=0)
+    assert all("a" not in set(frame["patient"][test]) for _, test in pairs)
+    assert all(len(test) == 60 for _, test in pairs)
+    frame["severe"] = frame["patient"]
+    with pytest.raises(InputError, match="too few groups"):
+        splits(as_problem(frame, "severe", group="patient"), test_size=0.3, repeats=1, seed=0)
+
+
+def test_groups_of_files_that_are_read_in_parts_are_refused(run: Run) -> None:
+    pytest.importorskip("pyarrow")
+    Path("t").mkdir()
+    visits().to_parquet("t/part.parquet")
+    line = error_line(run("fit", "t", "--target", "pain", "--group", "patient"))
+    assert "--group is for tables that fit into memory" in line
