@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split, sample_rows, shuffled_folds
+from mercer._data.resampling import resampled
 from mercer._data.sample import Sample
 
 CODES = np.repeat([0, 1], [6, 4])
@@ -82,12 +83,28 @@ def test_folds_that_train_on_one_class_are_left_out() -> None:
         several_classes([one], CODES, score=True)
 
 
+def test_what_several_folds_hold_out_has_the_mean_of_their_values() -> None:
+    rows = np.arange(6)
+    overlapping = [(rows[:2], rows[2:]), (rows[3:], rows[:3])]
+    found = resampled(split_into_folds(overlapping, n=6), 6)
+    values = iter([10.0, 20.0])
+    total = found.assembled(lambda batches: [np.full((*b.shape, 1), next(values)) for b in batches])
+    assert_array_equal(total.ravel(), [20.0, 20.0, 15.0, 10.0, 10.0, 10.0])
+
+
+def test_a_fold_that_holds_out_a_sample_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="holds out a sample twice"):
+        split_into_folds([(np.arange(5), np.array([6, 7, 6]))])
+
+
 def test_folds_of_a_part_are_those_of_its_samples() -> None:
     everything = Sample.of(np.zeros((10, 1)), None)
     part = everything.weighted(np.arange(10) % 2)
     (train, test), *_ = folds_of([(np.arange(6), np.arange(6, 10))], part, everything)
     assert_array_equal(train, [0, 1, 2])
     assert_array_equal(test, [3, 4])
+    with pytest.raises(ValueError, match=r"No fold of cv .* positive sample_weight"):
+        folds_of([(np.array([0, 2]), np.arange(5, 10))], part, everything)
 
 
 def test_shuffled_folds_divide_classes_in_proportion_where_possible() -> None:

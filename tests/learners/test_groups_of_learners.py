@@ -93,7 +93,22 @@ def test_stacks_pass_groups_on_to_given_learners(monkeypatch: pytest.MonkeyPatch
     assert all(known is None for known in given)
 
 
-def test_one_group_is_refused() -> None:
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(90), "groups holds one group"),
+        (np.arange(89), "inconsistent numbers of samples"),
+        (np.append(np.arange(89.0), np.nan), "groups contains NaN"),
+    ],
+)
+def test_groups_that_cannot_work_are_refused(learner: Any, groups: Any, message: str) -> None:
     X, y, _ = effects()
-    with pytest.raises(ValueError, match="groups holds one group"):
-        GradientOuterProduct().fit(X, y, groups=np.zeros(90))
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X, y, groups=groups)
+
+
+def test_classes_and_all_samples_but_one_may_be_groups() -> None:
+    X, y, _ = effects()
+    for groups in (y > 0.0, np.arange(90) == 0):
+        assert np.isfinite(GradientOuterProduct().fit(X, y > 0.0, groups=groups).transform(X)).all()

@@ -231,12 +231,41 @@ def test_groups_that_cannot_work_are_refused(estimator: Any, groups: Any, messag
         (31, "there are 30"),
         ([(np.arange(20), np.arange(15, 30))], "trains on samples that it holds out"),
         ([(np.arange(20), np.arange(0))], "train on some samples and hold out some"),
+        ([(np.arange(0), np.arange(20))], "train on some samples and hold out some"),
+        ([(np.arange(20), np.append(np.arange(20, 30), 25))], "holds out a sample twice"),
     ],
 )
 def test_folds_that_cannot_work_are_refused(cv: Any, message: str) -> None:
     X, y = problem(30)
     with pytest.raises(ValueError, match=message):
         KernelStackingRegressor(cv=cv).fit(X, y)
+
+
+def test_folds_that_hold_out_no_weight_are_refused() -> None:
+    X, y = problem(30)
+    with pytest.raises(ValueError, match=r"No fold of cv .* positive sample_weight"):
+        KernelStackingRegressor(cv=[(np.arange(20), np.arange(20, 30))]).fit(
+            X, y, np.arange(30) < 20
+        )
+
+
+def test_a_fold_may_train_on_one_class_if_another_trains_on_several() -> None:
+    X, _ = problem(30)
+    y = np.repeat([0, 1], 15)
+    one, both = (np.arange(15), np.arange(15, 30)), (np.arange(10, 30), np.arange(10))
+    model = KernelStackingClassifier(CANDIDATES, cv=[one, both]).fit(X, y)
+    assert np.isfinite(model.loo_predictions_[np.append(one[1], both[1])]).all()
+    with pytest.raises(ValueError, match="no fold trains on more than one class"):
+        KernelStackingClassifier(CANDIDATES, cv=[one]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:All samples of a class are in one group")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_all_samples_but_one_may_be_a_group(estimator: Any) -> None:
+    X, y = problem(30)
+    y = target_for(estimator, y)
+    model = estimator(CANDIDATES).fit(X, y, groups=np.arange(30) == 0)
+    assert np.isfinite(model.loo_predictions_).all()
 
 
 def test_a_class_within_one_group_is_said() -> None:

@@ -137,3 +137,47 @@ def test_sources_take_no_groups() -> None:
     X, y, groups = effects(40, 5, 0)
     with pytest.raises(ValueError, match="groups needs a table in memory"):
         TwoStageRegressor(**NYSTROEM).fit(memory_source(X, y, None, None), groups=groups)
+
+
+@pytest.mark.parametrize("estimator", [TwoStageRegressor, TwoStageClassifier])
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(24), "groups holds one group"),
+        (np.arange(23), "inconsistent numbers of samples"),
+        (np.append(np.arange(23.0), np.nan), "groups contains NaN"),
+        (np.array([None, *"ab" * 11, "a"], dtype=object), "groups contains None"),
+    ],
+)
+def test_groups_that_cannot_work_are_refused(estimator: Any, groups: Any, message: str) -> None:
+    X, y, _ = effects(6, 4, 0)
+    with pytest.raises(ValueError, match=message):
+        estimator().fit(X, y > 0.0 if estimator is TwoStageClassifier else y, groups=groups)
+
+
+@pytest.mark.filterwarnings("ignore:All samples of a class are in one group")
+@pytest.mark.parametrize("estimator", [TwoStageRegressor, TwoStageClassifier])
+def test_all_samples_but_one_may_be_a_group(estimator: Any) -> None:
+    X, y, _ = effects(6, 4, 0)
+    y = y > 0.0 if estimator is TwoStageClassifier else y
+    model = estimator().fit(X, y, groups=np.arange(24) == 0)
+    assert model.predict(X).shape == (24,)
+
+
+def test_a_class_within_one_group_is_said() -> None:
+    X, _, groups = effects(6, 5, 0)
+    with pytest.warns(UserWarning, match="All samples of a class are in one group"):
+        TwoStageClassifier().fit(X, np.minimum(groups, 2), groups=groups)
+    with (
+        pytest.warns(UserWarning, match="All samples of a class are in one group"),
+        pytest.raises(ValueError, match="no fold trains on more than one class"),
+    ):
+        TwoStageClassifier().fit(X, groups > 2, groups=groups > 2)
+
+
+def test_what_several_folds_hold_out_counts_in_each() -> None:
+    X, y, _ = effects(6, 5, 0)
+    rows = np.arange(30)
+    overlapping = [(rows[:10], rows[10:]), (rows[20:], rows[:20])]
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), cv=overlapping).fit(X, y)
+    assert model.cv_residuals_.shape == (40,)

@@ -17,6 +17,8 @@ from mercer._data.sample import Sample
 from mercer._typing import Array
 from mercer._validation import warn
 
+_ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
+
 
 def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
     """The argument of `fit` that passes groups on, if there are several and it takes them.
@@ -66,6 +68,11 @@ def resampling_of(
     sample, given, codes
         See :func:`folds_of`.
 
+    Raises
+    ------
+    ValueError
+        See :func:`folds_of`; or if folds are listed, and none trains on several classes.
+
     Warns
     -----
     UserWarning
@@ -74,7 +81,10 @@ def resampling_of(
     if cv is None:
         found = left_out_together(len(sample), sample.groups)
     else:
-        found = resampled(folds_of(cv, sample, given, codes), len(sample), sample.groups)
+        splits = folds_of(cv, sample, given, codes)
+        if codes is not None and not isinstance(cv, Integral) and not _of_several(splits, codes):
+            raise ValueError(_ONE_CLASS.format(cv=cv))
+        found = resampled(splits, len(sample), sample.groups)
     if codes is not None and given.groups is not None and isinstance(found, Together):
         _check_classes(found, codes)
     return found
@@ -102,7 +112,8 @@ def folds_of(
     ----------
     cv : int, cross-validation generator, iterable or None
         A number of folds takes rows in a random order, always the same. None for five, or as many
-        as there are samples, or samples of the largest class.
+        as there are samples, or samples of the largest class. Several folds that are listed may
+        hold out the same samples, as repeated ones do.
     sample, given : Sample
         The samples of positive weight, and all samples, to which folds that are listed refer.
     codes : ndarray of int of shape (n_samples,), default=None
@@ -117,7 +128,7 @@ def folds_of(
     ------
     ValueError
         If there are fewer samples, or in the largest class fewer, than folds, or `cv` stands for no
-        folds.
+        folds, or one of them trains on what it holds out, or holds out a sample twice.
     IndexError
         If a listed fold holds a row that is not there.
 
@@ -128,7 +139,14 @@ def folds_of(
     """
     if cv is not None and not isinstance(cv, Integral):
         listed = _listed_folds(cv, given)
-        return listed if sample.kept is None else splits_within(listed, sample.kept, len(given))
+        if sample.kept is None:
+            return listed
+        inside = splits_within(listed, sample.kept, len(given))
+        if not inside:
+            raise ValueError(
+                "No fold of cv trains on, and holds out, samples of positive sample_weight."
+            )
+        return inside
     n = len(sample)
     if sample.groups is not None:
         return _group_folds(N_FOLDS if cv is None else int(cv), sample, codes, given=cv is not None)
@@ -175,6 +193,11 @@ def folds_of_classes(
     ------
     ValueError
         If a penalty is to be chosen, and no fold trains on several classes.
+
+    Warns
+    -----
+    UserWarning
+        If a penalty is to be chosen, and all samples of a class are in one group.
     """
     number = cv is None or isinstance(cv, Integral)
     if number and not score:
@@ -187,14 +210,21 @@ def folds_of_classes(
         if not score:
             simplefilter("ignore", UserWarning)
         splits = folds_of(cv, sample, given, codes)
-    found = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
+    if score and number and given.groups is not None:
+        _check_classes(Together(len(sample), sample.groups), codes)
+    found = _of_several(splits, codes)
     if not found and sample.groups is not None and given.groups is None:
         # Each class is one row and its copies.
         alone = replace(sample, groups=None)
         return folds_of_classes(cv, alone, given, codes, score=score)
     if score and not found:
-        raise ValueError(f"With cv={cv!r}, no fold trains on more than one class.")
+        raise ValueError(_ONE_CLASS.format(cv=cv))
     return found
+
+
+def _of_several(splits: list[Split], codes: NDArray[np.intp]) -> list[Split]:
+    """The folds that train on several classes."""
+    return [split for split in splits if np.ptp(codes[split[0]])]
 
 
 def _listed_folds(cv: Any, given: Sample) -> list[Split]:
@@ -211,6 +241,8 @@ def _listed_folds(cv: Any, given: Sample) -> list[Split]:
         raise ValueError("Each fold of cv must train on some samples and hold out some.")
     if any(np.intersect1d(train, test).size for train, test in found):
         raise ValueError("A fold of cv trains on samples that it holds out.")
+    if any(len(np.unique(test)) < len(test) for _, test in found):
+        raise ValueError("A fold of cv holds out a sample twice.")
     return found
 
 

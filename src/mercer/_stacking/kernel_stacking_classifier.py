@@ -55,7 +55,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
         takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
         samples, may predict each from some of the others, such as those before it. Only samples
-        that are held out count. Refused on Nyström features.
+        that are held out count; what several folds hold out, as repeated ones do, by the mean of
+        its predictions. Refused on Nyström features.
     scoring : str, callable or None, default=None
         A name or a scorer of scikit-learn, such as "neg_log_loss" or "balanced_accuracy", which
         ranks the candidates. None for the errors in `candidates_`. See Notes.

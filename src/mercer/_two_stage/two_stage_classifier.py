@@ -53,8 +53,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     cv : int, cross-validation generator, iterable or None, default=None
         Folds, in which C is searched and probabilities are calibrated, and which choose the kernel
         unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
-        splitter, or pairs of training and held-out samples. None for five folds, and leave-one-out
-        errors of kernels. A `cv` that would choose nothing is refused, as on Nyström features.
+        splitter, or pairs of training and held-out samples; what several hold out counts in each.
+        None for five, and leave-one-out errors of kernels. Refused where it would choose nothing.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into

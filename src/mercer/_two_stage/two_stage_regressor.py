@@ -54,9 +54,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     cv : int, cross-validation generator, iterable or None, default=None
         Folds whose held-out samples choose alpha, and the kernel unless a learner is given: a
         number of them, shuffled with a fixed seed, a splitter, or pairs of training and held-out
-        samples. None for exact leave-one-out errors, of samples or groups, and for five folds where
-        kernels are learned inside them. A `cv` that would choose nothing is refused, as on Nyström
-        features.
+        samples; what several folds hold out counts in each. None for exact leave-one-out errors, of
+        samples or groups, and for five folds where kernels are learned inside them. Refused where
+        it would choose nothing, and on Nyström features.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
