@@ -8,6 +8,7 @@ from scipy import stats
 
 from mercer.inspection import _checks
 from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
+from mercer.inspection._time_order import lag_one, time_order
 
 N = 300
 
@@ -145,7 +146,7 @@ class TestTimeOrder:
     def test_residuals_that_drift_are_told(self) -> None:
         rng = np.random.default_rng(0)
         walk = np.cumsum(rng.normal(size=200))
-        found = _checks.time_order({"of the rows": walk, "by 'day'": rng.normal(size=200)})
+        found = time_order({"of the rows": walk, "by 'day'": rng.normal(size=200)})
         [text] = found.warnings
         assert "neighbors of the rows are alike" in text
 
@@ -153,18 +154,18 @@ class TestTimeOrder:
     def test_independent_residuals_are_not(self, kind: str) -> None:
         def drawn(rng: Any) -> Any:
             residuals = rng.normal(size=(2, 80)) if kind == "normal" else rng.random((2, 80)) < 0.1
-            return _checks.time_order({"a": residuals[0], "b": residuals[1]})
+            return time_order({"a": residuals[0], "b": residuals[1]})
 
         assert n_warnings(drawn) <= MOST
 
     def test_moments_are_those_over_all_orders(self) -> None:
         values = np.array([0.3, -1.0, 2.0, 2.0, 5.0, -0.5])
         rng = np.random.default_rng(0)
-        found = [_checks.lag_one(rng.permutation(values)) for _ in range(20_000)]
+        found = [lag_one(rng.permutation(values)) for _ in range(20_000)]
         z = np.array([one for _, one in found])
         assert z.mean() == pytest.approx(0.0, abs=0.03)
         assert z.std() == pytest.approx(1.0, abs=0.02)
-        assert _checks.lag_one(np.ones(9)) == (0.0, 0.0)
+        assert lag_one(np.ones(9)) == (0.0, 0.0)
 
 
 class TestShift:

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
+from mercer.inspection._baselines import baselines
 from mercer.inspection._held_out import (
     Predictions,
     Truth,
-    baselines,
     beats,
     estimate,
     is_better,

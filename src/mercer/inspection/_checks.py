@@ -238,56 +238,6 @@ def _between_values(
     return (between - within) / (between + (size - 1.0) * within), p_value
 
 
-def time_order(orders: dict[str, Array]) -> Check:
-    """Say in which orders residuals of neighbors are alike.
-
-    Parameters
-    ----------
-    orders : dict of str to ndarray of shape (n_units,)
-        Residuals in an order, by what the order is called.
-
-    Notes
-    -----
-    The correlation of ranks at lag one is compared with its mean and its variance over all orders
-    of the same residuals, by the normal approximation.
-
-    References
-    ----------
-    Wald, Wolfowitz (1943). An exact test for randomness in the non-parametric case based on serial
-    correlation. Annals of Mathematical Statistics 14.
-    """
-    warnings = []
-    for name, residuals in orders.items():
-        correlation, z = lag_one(residuals)
-        if float(stats.norm.sf(z)) * len(orders) <= LEVEL:
-            warnings.append(
-                f"residuals of neighbors {name} are alike (rank correlation {correlation:.2f}): "
-                "rows may depend on time or on what they were sorted by, and later rows may be "
-                "predicted worse than the scores say; try cv=TimeSeriesSplit()"
-            )
-    return Check("time order", tuple(warnings))
-
-
-def lag_one(residuals: Array) -> tuple[float, float]:
-    """Return the circular rank correlation at lag one, and its standardized value.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n_units,)
-    """
-    n, ranks = len(residuals), stats.rankdata(residuals)
-    ranks = ranks - ranks.mean()
-    squares, fourth = float(np.sum(ranks**2)), float(np.sum(ranks**4))
-    if n < 4 or squares == 0.0:
-        return 0.0, 0.0
-    product, mean = float(ranks @ np.roll(ranks, 1)), -squares / (n - 1)
-    variance = (squares**2 - fourth) / (n - 1) - mean**2
-    variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
-    if variance <= ROUNDING * squares**2:
-        return product / squares, 0.0  # All orders have the same.
-    return product / squares, (product - mean) / float(np.sqrt(variance))
-
-
 def shift(
     columns: list[Column], n_train: int, units: Array, *, seed: int = 0, max_rows: int = 2000
 ) -> Check:

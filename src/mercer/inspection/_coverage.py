@@ -158,9 +158,12 @@ def last_step(model: BaseEstimator) -> tuple[Any, Any]:
     """
     model = best_of(model)
     if isinstance(model, Pipeline):
-        before = model[:-1].transform if len(model) > 1 else np.asarray
-        return before, best_of(model[-1])
-    return (lambda X: X), model
+        return (model[:-1].transform if len(model) > 1 else _same), best_of(model[-1])
+    return _same, model
+
+
+def _same(X: Features) -> Features:
+    return X
 
 
 class CoverageDisplay(Display):

@@ -1,4 +1,4 @@
-"""Scores of held-out rows with confidence intervals, of a model and of simple predictors."""
+"""Predictions of held-out rows, and their scores with confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from mercer._typing import Array, Features
 
@@ -70,7 +61,7 @@ class Predictions:
         Labels or responses.
     probabilities : ndarray of shape (n_rows, n_classes) or None
     decisions : ndarray of shape (n_rows,) or None
-        The larger, the more likely the second of two classes.
+        Increasing with the likelihood of the second of two classes.
     """
 
     values: Array
@@ -93,8 +84,8 @@ class Truth:
     y : ndarray of shape (n_rows,)
     classes : ndarray of shape (n_classes,)
         Empty for responses.
-    groups : ndarray of int of shape (n_rows,) or None
-        Numbers of groups.
+    groups : ndarray of shape (n_rows,) or None
+        Names of groups.
     """
 
     task: Task
@@ -334,74 +325,3 @@ def beats(truth: Truth, model: Predictions, constant: Predictions) -> bool:
         return True
     auc = scores(truth, model).get("roc_auc")
     return auc is not None and auc.low > 0.5
-
-
-def baselines(
-    train: tuple[Features, Array],
-    X: Features,
-    truth: Truth,
-    *,
-    seed: int = 0,
-    max_rows: int = 5000,
-) -> tuple[list[PredictorScores], Predictions]:
-    """Fit simple predictors with scikit-learn's default settings, and test them.
-
-    Parameters
-    ----------
-    train : (array-like of shape (n_train, n_features), ndarray of shape (n_train,))
-        Encoded columns and target of the training rows.
-    X : array-like of shape (n_rows, n_features)
-        Encoded columns of the held-out rows.
-    truth : Truth
-        Their targets.
-    seed : int, default=0
-        Rows of the RBF predictor are drawn if there are many.
-    max_rows : int, default=5000
-        The RBF predictor learns from at most this number of rows, since its time grows with their
-        square.
-
-    Returns
-    -------
-    found : list of PredictorScores
-        Of histogram boosting, the RBF predictor, the linear one, and the constant.
-    constant : Predictions
-    """
-    sparse, y = issparse(X), train[1]
-    Z, X = (table if sparse else np.asarray(table, dtype=float) for table in (train[0], X))
-    found, predictions = [], Predictions(np.empty(0))
-    for name, estimator in _predictors(truth.task).items():
-        if sparse and name == "histogram boosting":
-            continue  # It takes dense tables only.
-        rows, note = np.arange(len(y)), ""
-        if name.startswith("RBF") and len(y) > max_rows:
-            rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
-        predictions = predict(estimator.fit(Z[rows], y[rows]), X, truth.classes)
-        found.append(PredictorScores(name, scores(truth, predictions), note))
-    return found, predictions
-
-
-def _predictors(task: Task) -> dict[str, BaseEstimator]:
-    if task == "classification":
-        return {
-            "histogram boosting": HistGradientBoostingClassifier(random_state=0),
-            "RBF SVM": SVC(),
-            "logistic regression": LogisticRegression(max_iter=1000),
-            "most frequent class": DummyClassifier(),
-        }
-    # Kernel ridge regression has no intercept.
-    rbf = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-    return {
-        "histogram boosting": HistGradientBoostingRegressor(random_state=0),
-        "RBF kernel ridge": rbf,
-        "linear (ridge)": Ridge(),
-        "mean": DummyRegressor(),
-    }
-
-
-def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
-    """Draw rows, with at least one of each class."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    if task == "classification":
-        first = np.unique(y[order], return_index=True)[1]
-        order = np.r_[order[first], np.delete(order, first)]
-    return order[:most]

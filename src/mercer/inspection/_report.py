@@ -17,6 +17,7 @@ from mercer._data.resampling import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
 from mercer.inspection import _checks
+from mercer.inspection._baselines import baselines
 from mercer.inspection._columns import Column, LossByColumn, columns_of, losses_by_column
 from mercer.inspection._coverage import (
     Bin,
@@ -32,13 +33,17 @@ from mercer.inspection._held_out import (
     PredictorScores,
     Task,
     Truth,
-    baselines,
     beats,
     predict,
     scores,
 )
 from mercer.inspection._report_text import ReportSection, html, markdown, report_sections
+from mercer.inspection._time_order import orders, time_order
 from mercer.preprocessing import table_encoder
+
+_NO_TRAIN = (
+    "Simple predictors, leakage, copies and shift need the rows of the fit: pass train=(X, y)"
+)
 
 
 @dataclass(frozen=True)
@@ -243,29 +248,19 @@ def report(
     if train is not None and len(train) not in (2, 3):
         raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
     truth = _truth(model, X, y, groups)
+    past = None if train is None else _truth(model, *train)
     transform, step = last_step(model)
     encoded = transform(X)
     own = predict(step, encoded, truth.classes)
-    past = None if train is None else _truth(model, *train)
-    remarks: list[str] = []
-    covered = _coverage(step, encoded, truth, coverage, remarks)
-    held_out = [PredictorScores("model", scores(truth, own))]
-    better = None
-    if train is None or past is None:
-        remarks.append(
-            "Simple predictors, leakage, copies and shift need the rows of the fit: pass "
-            "train=(X, y)"
-        )
-    else:
-        prepared, prepared_X = _prepared(model, train[0], past.y, X)
-        others, constant = baselines((prepared, past.y), prepared_X, truth, seed=random_state)
-        held_out, better = [*held_out, *others], beats(truth, own, constant)
+    compared, better = _compared(model, (X, truth, own), train, past, random_state)
     left_out, inner = _left_out(step, past)
     columns = columns_of(X, None if train is None else train[0])
+    covered, remarks = _coverage(step, encoded, truth, coverage)
+    if train is None:
+        remarks.append(_NO_TRAIN)
     if not columns:
         remarks.append("Columns of this table are not examined one by one")
     n_train = 0 if past is None else len(past.y)
-    names = (groups, train[2] if train is not None and len(train) > 2 else None)
     new = [column.take(slice(n_train, None)) for column in columns]
     return ModelReport(
         model=type(step).__name__,
@@ -274,14 +269,14 @@ def report(
         n_rows=len(truth.y),
         n_groups=None if truth.groups is None else int(truth.units.max()) + 1,
         n_train=None if past is None else n_train,
-        held_out=tuple(held_out),
+        held_out=(PredictorScores("model", scores(truth, own)), *compared),
         left_out=left_out,
         stated=_stated(model, step),
         beats_constant=better,
         calibration=calibration_of(truth, own),
         coverage=covered,
         losses=losses_by_column(new, truth.losses(own), truth.units),
-        checks=_checked(columns, (truth, own), (past, inner), names, random_state),
+        checks=_checked(columns, (truth, own), (past, inner), random_state),
         remarks=tuple(remarks),
     )
 
@@ -292,13 +287,14 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     task: Task = "classification" if is_classifier(model) else "regression"
     values: Array = column_or_1d(y)
     assert_all_finite(values, input_name="y")
-    codes = group_codes(groups, len(values))
+    group_codes(groups, len(values))  # It refuses what names no groups.
+    names = None if groups is None else np.asarray(groups)
     if task == "regression":
-        return Truth(task, values.astype(float), np.empty(0), codes)
+        return Truth(task, values.astype(float), np.empty(0), names)
     classes = np.asarray(model.classes_)
     if unseen := sorted(set(values.tolist()) - set(classes.tolist())):
         raise ValueError(f"y contains previously unseen labels: {unseen}")
-    return Truth(task, values, classes, codes)
+    return Truth(task, values, classes, names)
 
 
 def _prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
@@ -315,21 +311,36 @@ def _prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, An
     return encoder.fit_transform(X, y), encoder.transform(new)
 
 
+def _compared(
+    model: Any,
+    rows: tuple[Features, Truth, Predictions],
+    train: Sequence[Any] | None,
+    past: Truth | None,
+    seed: int,
+) -> tuple[list[PredictorScores], bool | None]:
+    """Return scores of simple predictors, and whether the model is better than the constant."""
+    if train is None or past is None:
+        return [], None
+    X, truth, own = rows
+    prepared, prepared_X = _prepared(model, train[0], past.y, X)
+    found, constant = baselines((prepared, past.y), prepared_X, truth, seed=seed)
+    return found, beats(truth, own, constant)
+
+
 def _coverage(
-    step: Any, X: Features, truth: Truth, coverage: float, remarks: list[str]
-) -> Coverage | None:
-    """Return the coverage of intervals or sets, or add why there is none to the remarks."""
+    step: Any, X: Features, truth: Truth, coverage: float
+) -> tuple[Coverage | None, list[str]]:
+    """Return the coverage of intervals or sets, and what is absent and why."""
     name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
+    remarks = []
     if truth.task == "classification" and not hasattr(step, "predict_proba"):
         remarks.append("There is no calibration, as the model predicts no probabilities")
     if not hasattr(step, name):
-        remarks.append(f"There is no coverage, as {type(step).__name__} has no {name}")
-        return None
+        return None, [*remarks, f"There is no coverage, as {type(step).__name__} has no {name}"]
     try:
-        return coverage_of(truth, regions(step, X, coverage), coverage)
+        return coverage_of(truth, regions(step, X, coverage), coverage), remarks
     except ValueError as error:
-        remarks.append(f"There is no coverage: {str(error).rstrip('.')}")
-        return None
+        return None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
 
 
 def _left_out(step: Any, truth: Truth | None) -> tuple[PredictorScores | None, Predictions | None]:
@@ -361,12 +372,11 @@ def _checked(
     columns: list[Column],
     new: tuple[Truth, Predictions],
     past: tuple[Truth | None, Predictions | None],
-    names: tuple[Any, Any],
     seed: int,
 ) -> tuple[_checks.Check, ...]:
     """Run the checks that the rows allow."""
     (truth, own), (known, inner) = new, past
-    orders = _orders(columns, truth, own, "of the held-out rows")
+    ordered = orders(columns, truth, own, "of the held-out rows")
     found = []
     if known is None:
         y = truth.y
@@ -381,53 +391,9 @@ def _checked(
             _checks.shift(columns, n_train, np.r_[units, units.max() + 1 + truth.units], seed=seed),
         ]
         if known.groups is not None and truth.groups is not None:
-            found.append(_checks.shared_groups(*names))
+            found.append(_checks.shared_groups(truth.groups, known.groups))
         if inner is not None:
-            orders |= _orders([], known, inner, "of the training rows")
+            ordered |= orders([], known, inner, "of the training rows")
     if truth.groups is None:
         found.append(_checks.identifiers(columns, y, truth.task))
-    return (*found, _checks.time_order(orders))
-
-
-def _orders(
-    columns: list[Column], truth: Truth, predictions: Predictions, rows: str
-) -> dict[str, Array]:
-    """Return residuals of units in the order of rows, and in that of each column of dates."""
-    residuals = _residuals(truth, predictions)
-    known, units = ~np.isnan(residuals), truth.units
-    first = np.unique(units[known], return_index=True)[1]
-    sums = np.bincount(units[known], residuals[known], minlength=units.max() + 1)
-    counts = np.bincount(units[known], minlength=units.max() + 1)
-    present = counts > 0
-    means = sums[present] / counts[present]
-    found = {}
-    if not _is_sorted(truth):
-        found[f"in the order {rows}"] = means[np.argsort(first)]
-    for column in columns:
-        if column.kind == "date":
-            dates = column.take(slice(len(column.values) - len(units), None)).over_units(units)
-            dated = ~np.isnan(dates.values) & present
-            order = np.argsort(dates.values[dated], kind="stable")
-            means_of = np.divide(sums, counts, out=np.zeros(len(sums)), where=present)
-            found[f"by '{column.name}'"] = means_of[dated][order]
-    return found
-
-
-def _is_sorted(truth: Truth) -> bool:
-    """Whether rows are sorted by their target, as residuals then are as well."""
-    if truth.task == "regression":
-        steps = np.diff(truth.y)
-        return bool((steps >= 0.0).all() or (steps <= 0.0).all())
-    return int(np.sum(truth.y[1:] != truth.y[:-1])) == len(np.unique(truth.y)) - 1
-
-
-def _residuals(truth: Truth, predictions: Predictions) -> Array:
-    """Return true less predicted responses, probabilities of the most frequent class, or losses."""
-    if truth.task == "regression":
-        return truth.y - predictions.values
-    if predictions.probabilities is None:
-        return truth.losses(predictions)
-    classes, counts = np.unique(truth.y, return_counts=True)
-    name = classes[counts.argmax()]
-    own = predictions.probabilities[:, np.flatnonzero(truth.classes == name)[0]]
-    return (truth.y == name) - own
+    return (*found, time_order(ordered))
