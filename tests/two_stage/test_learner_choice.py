@@ -139,7 +139,7 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
 
 
 def test_fits_are_compared_by_their_held_out_accuracy() -> None:
-    fits = [{"_cv_accuracy": score, "place": k} for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
+    fits = [{"_cv_score": score, "place": k} for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
     assert most_accurate(fits)["place"] == 1
     assert most_accurate(fits[::-1])["place"] == 2
     assert most_accurate(iter([{"place": 0}]))["place"] == 0

@@ -74,7 +74,7 @@ def factors_double(monkeypatch: pytest.MonkeyPatch) -> None:
     from mercer._nystroem.second_stage import with_width_factor
 
     monkeypatch.setattr(
-        "mercer._two_stage.two_stage.rescaled_kernel",
+        "mercer._two_stage.training_rows.rescaled_kernel",
         lambda kernel, *_: with_width_factor(kernel, float(np.log(2.0))),
     )
 
@@ -86,7 +86,9 @@ def test_what_is_reported_of_learned_widths_is_what_predicts(
 ) -> None:
     y = Y if kind is TwoStageRegressor else LABELS
     with monkeypatch.context() as context:
-        context.setattr("mercer._two_stage.two_stage.rescaled_kernel", lambda kernel, *_: kernel)
+        context.setattr(
+            "mercer._two_stage.training_rows.rescaled_kernel", lambda kernel, *_: kernel
+        )
         before = fitted(kind, learner)
     factors_double(monkeypatch)
     found = fitted(kind, learner)

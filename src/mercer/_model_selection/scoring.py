@@ -224,3 +224,36 @@ def prediction_scorer(scoring: Any) -> PredictionScorer:
     make_scorer(roc_auc_score, response_method=('decision_function', 'predict_proba'))
     """
     return PredictionScorer(check_scoring(scoring=get_scorer(scoring)))
+
+
+def checked_scorer(
+    scoring: Any, y: Array, weights: SampleWeights, classes: Array | None = None
+) -> PredictionScorer:
+    """The scorer, which is refused before any work if it cannot judge even the true values.
+
+    Parameters
+    ----------
+    scoring : str or callable
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or responses.
+    weights : SampleWeights
+    classes : ndarray of shape (n_classes,), default=None
+        The labels, sorted; None for responses.
+
+    Raises
+    ------
+    ValueError
+        If the scorer does not suit the target.
+
+    Examples
+    --------
+    >>> from mercer._data.weights import UnitWeights
+    >>> scorer = checked_scorer("r2", np.array([1.0, 2.0]), UnitWeights(2))
+    """
+    scorer, known = prediction_scorer(scoring), np.asarray(y)
+    try:
+        true = known if classes is None else (known[:, None] == classes).astype(float)
+        scorer(known, true, weights, classes)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"scoring={scoring!r} does not suit this target: {error}") from error
+    return scorer

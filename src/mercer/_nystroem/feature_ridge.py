@@ -1,8 +1,10 @@
 """Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,6 +47,11 @@ class LinearFit:
         return columns @ self.coefficients + self.intercept
 
 
+ScoresOf: TypeAlias = Callable[[list["LinearFit | None"], Array], Array]
+"""From fits without each fold, whose outputs are those of the penalties side by side, and penalties
+to a score of each, NaN where there is none."""
+
+
 @dataclass(frozen=True)
 class RidgeChoice:
     """Ridge regression at the penalty that cross-validation prefers.
@@ -56,11 +63,13 @@ class RidgeChoice:
     losses : ndarray of shape (n_alphas,)
         Their mean squared errors out of fold, relative to those of the training folds' means.
     alpha : float
-        The penalty of the lowest loss, the largest among equal ones.
+        The penalty of the lowest loss, or of the highest score, the largest among equal ones.
     fit : LinearFit
         To all rows.
     fold_fits : list of LinearFit or None
         Without each fold; None for folds that have no rows, or all.
+    scores : ndarray of shape (n_alphas,), default=None
+        Of predictions out of fold at each penalty, where these chose it.
     """
 
     alphas: Array
@@ -68,6 +77,7 @@ class RidgeChoice:
     alpha: float
     fit: LinearFit
     fold_fits: list[LinearFit | None]
+    scores: Array | None = None
 
 
 class _Path:
@@ -167,6 +177,7 @@ def ridge_on_features(
     alphas: Array | None = None,
     *,
     mean_weight: float = 1.0,
+    scores_of: ScoresOf | None = None,
 ) -> RidgeChoice:
     """Fit ridge regression with an intercept, at the penalty of least error out of fold.
 
@@ -181,6 +192,8 @@ def ridge_on_features(
         six around the best of these.
     mean_weight : float, default=1.0
         Mean weight of the rows.
+    scores_of : callable, default=None
+        From the fits without each fold to a score of each penalty, the best of which is taken.
 
     Returns
     -------
@@ -220,16 +233,25 @@ def ridge_on_features(
         grid, losses = np.append(grid, finer), np.append(losses, _losses([*paths.values()], finer))
         grid, losses = grid[order := np.argsort(grid)], losses[order]
         alpha = _best(grid, losses)
-    fits = [_fit(paths[f], alpha, features) if f in paths else None for f in range(len(parts))]
-    return RidgeChoice(grid, losses, alpha, _fit(whole, alpha, features), fits)
+
+    def without_folds(alphas: Array) -> list[LinearFit | None]:
+        folds = range(len(parts))
+        return [_fit(paths[f], alphas, features) if f in paths else None for f in folds]
+
+    scores = None
+    if scores_of is not None and paths:
+        scores = scores_of(without_folds(grid), grid)
+        alpha = _best(grid, -scores)
+    at = np.array([alpha])
+    return RidgeChoice(grid, losses, alpha, _fit(whole, at, features), without_folds(at), scores)
 
 
-def _fit(path: _Path | _PartPath, alpha: float, features: NystroemFeatures) -> LinearFit:
-    """The fit at one penalty, as a function of kernel values."""
-    solved = path.solve(np.array([alpha]))[0]
+def _fit(path: _Path | _PartPath, alphas: Array, features: NystroemFeatures) -> LinearFit:
+    """The fits at some penalties, side by side, as a function of kernel values."""
+    solved = np.concatenate(list(path.solve(alphas)), axis=1)
     means, values = path.means
     coefficients = features.whitening @ solved if features.whitens_rows else solved
-    return LinearFit(coefficients, values - means @ solved)
+    return LinearFit(coefficients, np.tile(values, alphas.size) - means @ solved)
 
 
 def _losses(paths: list[_PartPath], alphas: Array) -> Array:

@@ -1,5 +1,6 @@
 """Predictors on Nyström features of all rows, and kernels whose widths suit that many rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -12,6 +13,7 @@ from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
+from mercer._model_selection.scoring import PredictionScorer
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
 from mercer._nystroem.features import (
     KernelColumns,
@@ -58,7 +60,7 @@ class NystroemModel:
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
         """
-        return self._values(self.choice.fit, X)
+        return _values(self.columns, self.choice.fit, X)
 
     def decision_function(self, X: Features) -> Array:
         """Logarithms of the probabilities of classes, or for two classes of their ratio.
@@ -123,19 +125,29 @@ class NystroemModel:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        fits = self.choice.fold_fits
-        folds = row_folds(NormalEquations.seed, divided, len(fits))
-        predictions = np.empty((X.shape[0], self.encoding.n_outputs))
-        for fold, fit in enumerate(fits):
-            rows = folds == fold
-            predictions[rows] = self._values(fit or self.choice.fit, X[rows])
-        return predictions
+        fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
+        return _out_of_fold(self.columns, fits, X, divided)
 
-    def _values(self, fit: LinearFit, X: Features) -> Array:
-        """Values of a linear function, tile by tile in threads: O(n m d) for m centers."""
-        tiles = list(self.columns.tiles(X.shape[0]))
-        found = map_tiles(lambda rows: fit.predict(self.columns(X[rows])), tiles)
-        return np.concatenate([np.empty((0, len(fit.intercept))), *found])
+
+def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
+    """Values of a linear function, tile by tile in threads: O(n m d) for m centers."""
+    tiles = list(columns.tiles(X.shape[0]))
+    found = map_tiles(lambda rows: fit.predict(columns(X[rows])), tiles)
+    return np.concatenate([np.empty((0, len(fit.intercept))), *found])
+
+
+def _out_of_fold(
+    columns: KernelColumns, fits: Sequence[LinearFit | None], X: Features, divided: Array
+) -> Array:
+    """Predictions of rows by the fits without their folds, NaN where there is none."""
+    folds = row_folds(NormalEquations.seed, divided, len(fits))
+    n_values = max(len(fit.intercept) for fit in fits if fit is not None)
+    predictions = np.full((X.shape[0], n_values), np.nan)
+    for fold, fit in enumerate(fits):
+        rows = folds == fold
+        if fit is not None:
+            predictions[rows] = _values(columns, fit, X[rows])
+    return predictions
 
 
 def fit_nystroem(
@@ -146,6 +158,7 @@ def fit_nystroem(
     n_components: int = 1000,
     alphas: Array | None = None,
     random_state: RandomState = 0,
+    scorer: PredictionScorer | None = None,
 ) -> NystroemModel:
     """Fit a predictor with a given kernel to all rows of a source, in one pass.
 
@@ -162,7 +175,9 @@ def fit_nystroem(
     alphas : ndarray of shape (n_alphas,), default=None
         Penalties that are compared by cross-validation.
     random_state : int, RandomState instance or None, default=0
-        Draws the centers, and the rows for the calibration.
+        Draws the centers, and the rows for the calibration and the scores.
+    scorer : PredictionScorer, default=None
+        Chooses among the penalties by the predictions of sampled rows out of fold.
 
     Returns
     -------
@@ -187,17 +202,60 @@ def fit_nystroem(
     statistic = NormalEquations(features, encoding, data.all_weights, groups=data.all_groups)
     hooks = current_hooks()
     sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
-    choice = ridge_on_features(sums, features, alphas, mean_weight=data.all_weights.average)
+    codes = None if encoding.classes is None else encoding.codes_of(data.y)
+    part = data
+    if codes is not None or scorer is not None:
+        part = data.take(sample_rows(len(data), _CALIBRATED_ROWS, codes, random_state))
+    totals = np.sum([fold.values for fold in sums], axis=0)
+
+    def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:
+        assert scorer is not None
+        values = _out_of_fold(features.columns, fits, part.X, part.divided)
+        known = np.isfinite(values).all(axis=1)
+        inside, paths = part.take(np.flatnonzero(known)), np.split(values[known], len(alphas), 1)
+        found = np.array([_score(scorer, inside, encoding, path, totals) for path in paths])
+        if not np.isfinite(found).any():
+            raise ValueError("scoring is not defined on the held-out rows: pass another one.")
+        return np.where(np.isfinite(found), found, -np.inf)
+
+    choice = ridge_on_features(
+        sums,
+        features,
+        alphas,
+        mean_weight=data.all_weights.average,
+        scores_of=None if scorer is None else scores_of,
+    )
     model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
     if encoding.classes is None:
         return model
-    codes = encoding.codes_of(data.y)
-    rows = sample_rows(len(codes), _CALIBRATED_ROWS, codes, random_state)
-    part = data.take(rows)
-    indicators, weights = model.out_of_fold(part.X, part.divided), part.weights.values
-    totals = np.sum([part.values for part in sums], axis=0)
-    calibration = calibrate(indicators, codes[rows], totals, weights / weights.mean())
-    return replace(model, calibration=calibration)
+    indicators = model.out_of_fold(part.X, part.divided)
+    return replace(model, calibration=_calibrated(part, encoding, indicators, totals))
+
+
+def _calibrated(
+    part: DrawnSample, encoding: TargetEncoding, indicators: Array, totals: Array
+) -> Calibration:
+    """Probabilities from indicators of some rows out of fold, and the totals of all rows."""
+    weights = part.weights.values
+    return calibrate(indicators, encoding.codes_of(part.y), totals, weights / weights.mean())
+
+
+def _score(
+    scorer: PredictionScorer,
+    part: DrawnSample,
+    encoding: TargetEncoding,
+    values: Array,
+    totals: Array,
+) -> float:
+    """The score of values predicted out of fold, NaN where the scorer is not defined on them."""
+    if encoding.classes is None:
+        found = encoding.decode(values).reshape(part.y.shape)
+    else:
+        found = _calibrated(part, encoding, values, totals).probabilities(values)
+    try:
+        return scorer(part.y, found, part.weights, encoding.classes)
+    except ValueError:
+        return float(np.nan)
 
 
 def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:

@@ -228,15 +228,19 @@ Paths = Callable[[Splits, Array, NDArray[np.bool_] | None], list[SVMPath]]
 """Machines in some folds, along a grid of C, for all of its values or for chosen ones."""
 
 
+Scores = Callable[[Sequence[SVMPath]], Array]
+"""From the machines of all folds to scores of shape (n_folds, n_grid)."""
+
+
 @dataclass(frozen=True)
 class ChosenC:
-    """The best C of a grid, by accuracy on held-out samples.
+    """The best C of a grid on held-out samples.
 
     Attributes
     ----------
     C : float
     results : dict of str to ndarray
-        Accuracies along the grid, under scikit-learn's names.
+        Accuracies or scores along the grid, under scikit-learn's names.
     correct : ndarray of bool of shape (n_held_out,)
         Which held-out samples are predicted correctly, fold by fold.
     decisions : ndarray of shape (n_held_out, n_classes)
@@ -260,8 +264,15 @@ class ChosenC:
         return float(np.average(self.correct, weights=self.weights))
 
 
-def choose_c(paths_of: Paths, splits: list[Split], grid: Array, *, auto: bool) -> ChosenC:
-    """Choose C by accuracy in folds.
+def choose_c(
+    paths_of: Paths,
+    splits: list[Split],
+    grid: Array,
+    *,
+    auto: bool,
+    scores: Scores | None = None,
+) -> ChosenC:
+    """Choose C by accuracy in folds, or by other scores.
 
     Parameters
     ----------
@@ -274,14 +285,18 @@ def choose_c(paths_of: Paths, splits: list[Split], grid: Array, *, auto: bool) -
     auto : bool
         Whether values of C may be given up after some folds (:func:`surviving_values`), and the
         grid be extended.
+    scores : callable, default=None
+        What takes the place of accuracies. No value of C is then given up.
     """
+    judged = accuracies if scores is None else scores
 
     def raced(grid: Array) -> list[SVMPath]:
         found: list[SVMPath] = []
         while len(found) < len(splits):
             # Folds are run one at a time while values of C may be given up.
             done = len(found)
-            racing = auto and (done == 0 or (done == 1 and found[0].expensive.any()))
+            unsettled = done == 0 or (done == 1 and found[0].expensive.any())
+            racing = auto and scores is None and unsettled
             batch = splits[done : done + 1] if racing else splits[done:]
             found += paths_of(batch, grid, surviving_values(found) if auto and found else None)
         return found
@@ -290,17 +305,19 @@ def choose_c(paths_of: Paths, splits: list[Split], grid: Array, *, auto: bool) -
     while auto:
         costly = bool(np.median([path.expensive[-1] for path in paths]))
         unbounded = all(path.unbounded for path in paths)
-        further = extension(grid, _mean(paths), C_GRID, unbounded=unbounded, expensive=costly)
+        means = judged(paths).mean(axis=0)
+        further = extension(grid, means, C_GRID, unbounded=unbounded, expensive=costly)
         if not further.size:
             break
         added = raced(further)
         pairs = zip(*((added, paths) if further[0] < grid[0] else (paths, added)), strict=True)
         paths = [lower.joined(upper) for lower, upper in pairs]
         grid = np.sort(np.concatenate([grid, further]))
-    best = first_best(_mean(paths))
+    results = grid_results("C", grid, judged(paths))
+    best = first_best(results["mean_test_score"])
     return ChosenC(
         float(grid[best]),
-        grid_results("C", grid, np.array([path.scores for path in paths])),
+        results,
         np.concatenate([path.correct[best] for path in paths]),
         np.concatenate([path.decisions[best] for path in paths]),
         np.concatenate([path.weights.values for path in paths]),
@@ -337,7 +354,7 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
     correct = np.concatenate([path.correct for path in paths], axis=1)
     tried = np.logical_and.reduce([path.tried for path in paths])
     expensive = np.logical_or.reduce([path.expensive for path in paths])
-    best = first_best(_mean(paths))
+    best = first_best(accuracies(paths).mean(axis=0))
     weights = np.concatenate([path.weights.values for path in paths])
     lost, won = (correct[best] & ~correct) @ weights, (~correct[best] & correct) @ weights
     out = ~tried | (expensive & (lost - won > n_deviations * np.sqrt(lost + won)))
@@ -346,6 +363,6 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
     return np.asarray(~out)
 
 
-def _mean(paths: Sequence[SVMPath]) -> Array:
-    """Accuracy of each value of C, the mean over folds, shape (n_grid,)."""
-    return np.asarray(np.mean([path.scores for path in paths], axis=0))
+def accuracies(paths: Sequence[SVMPath]) -> Array:
+    """Accuracy of each value of C in each fold, NaN where not tried, shape (n_folds, n_grid)."""
+    return np.array([path.scores for path in paths])

@@ -17,7 +17,7 @@ from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
-from mercer._model_selection.scoring import prediction_scorer
+from mercer._model_selection.scoring import checked_scorer, prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
@@ -32,7 +32,7 @@ from mercer._stacking.combination import Combination, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
-from mercer._stacking.scores import StackScore, checked_scorer
+from mercer._stacking.scores import StackScore
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING, check_bool, check_number
 from mercer.kernels import Kernel
@@ -173,7 +173,9 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             Combined predictions in which the sample's own label had no part.
         """
         if self.scoring is not None:
-            checked_scorer(self.scoring, data.y, target)
+            rows = target.resampling.covered
+            weights = target.weights.take(rows)
+            checked_scorer(self.scoring, data.y[rows], weights, target.classes)
         candidates, table = self._candidates(data), self._viewed(data, target)
         drawn = self.max_samples, self.random_state
         rows = table.evaluated_rows(*drawn)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import r2_score
 
 from mercer._data.sample import EncodedTarget
-from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
+from mercer._model_selection.scoring import PredictionScorer
 from mercer._stacking.combination import Combination, LinearCombination
 from mercer._stacking.evaluation import Combine, Evaluation, ViewedSample
 from mercer._typing import Array
@@ -41,28 +40,6 @@ def left_out_score(
     if target.classes is None:
         found = target.decode(found).reshape(known.shape)
     return scorer(known, found, target.weights.take(rows), target.classes)
-
-
-def checked_scorer(scoring: Any, y: Array, target: EncodedTarget) -> PredictionScorer:
-    """The scorer, which is refused before any work if it cannot judge even the true values.
-
-    Parameters
-    ----------
-    scoring : str or callable
-    y, target : object
-        See :func:`left_out_score`.
-
-    Raises
-    ------
-    ValueError
-        If the scorer does not suit the target.
-    """
-    scorer = prediction_scorer(scoring)
-    try:
-        left_out_score(scorer, y, target, target.values)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"scoring={scoring!r} does not suit this target: {error}") from error
-    return scorer
 
 
 def final_score(scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array) -> float:

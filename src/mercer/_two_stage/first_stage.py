@@ -217,15 +217,15 @@ class LearnedGram:
 
 
 def most_accurate(fits: Iterable[Fit]) -> Fit:
-    """The fit that predicts most held-out samples correctly; the first where none are held out.
+    """The fit of the best score on held-out samples; the first where there are no scores.
 
-    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
+    Of equally good ones the first is taken, the one of the lowest error in ridge regression.
     """
     first = next(every := iter(fits))
-    if "_cv_accuracy" not in first:
+    if "_cv_score" not in first:
         return first
     found = [first, *every]
-    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
+    return found[first_best(np.array([fit["_cv_score"] for fit in found]))]
 
 
 # --- checks of both stages -----------------------------------------------------------------------
@@ -318,27 +318,33 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
     Raises
     ------
     ValueError
-        If `cv`, `nested` or the penalty was set, and has no part in the fit.
+        If `cv`, `nested`, `scoring` or the penalty was set, and has no part in the fit.
     """
     value, nested = getattr(estimator, penalty), estimator.nested
     chosen, learns = not _is_auto(value), not _is_auto(nested) and bool(nested)
-    folds = estimator.cv is not None
+    folds, scores = estimator.cv is not None, estimator.scoring is not None
+    number = isinstance(value, Real)
     given = estimator.learner is not None and not isinstance(estimator.learner, str)
     if not exact:
         unused = {"cv": folds, "nested": learns, "C": penalty == "C" and chosen}
+        unused["scoring"] = scores and penalty == "alpha" and number
         why = (
             "on Nyström features, whose penalty is chosen in five folds: pass "
             "approximation='exact', or leave {0} at its default"
         )
     elif estimator.predictor is not None:
-        unused = {"cv": folds and given, "nested": learns, penalty: chosen}
+        unused = {"cv": folds and given, "nested": learns, penalty: chosen, "scoring": scores}
         why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
-    elif penalty == "alpha" and isinstance(value, Real):
-        unused = {"cv": folds and given, "nested": learns}
-        why = "where alpha is a number: leave {0} at its default, or pass alpha=[{1!r}]"
-    else:
-        unused = {"nested": learns and n_labels > 1}
+    elif n_labels > 1:
+        unused = {"nested": learns, "scoring": scores}
         why = "where samples have several labels: leave {0} at its default"
+    else:
+        alone = penalty == "alpha" and number
+        unused = {"cv": alone and folds and given, "nested": alone and learns}
+        unused["scoring"] = scores and number and given
+        why = (
+            f"where {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
+        )
     for name in (name for name, is_unused in unused.items() if is_unused):
         raise ValueError(f"{name} has no effect {why.format(name, value)}.")
 

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._blocks import tables
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.passes import current_hooks
-from mercer._blocks.tables import DrawnSample
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
-from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.sample import Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.intervals import interval_rows
-from mercer._model_selection.prediction_sets import HeldOutProbabilities
-from mercer._model_selection.residual_scale import HeldOutResiduals
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
+from mercer._model_selection.scoring import checked_scorer
+from mercer._nystroem.second_stage import NystroemModel
 from mercer._records import KernelTermsMixin
-from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import (
     Fit,
     LearnedGram,
@@ -36,9 +30,6 @@ from mercer._two_stage.first_stage import (
     check_learner,
     check_predictor,
     first_stage,
-    fitted,
-    for_task,
-    learn_gram,
     most_accurate,
     split_by_rows,
 )
@@ -49,129 +40,10 @@ from mercer._two_stage.learner_choice import (
     group_folds,
     isotropic_learners,
 )
+from mercer._two_stage.training_rows import ExactRows, FeatureRows
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, table_advice
 from mercer.kernels._distances import check_squares
-
-_RESIDUAL_ROWS = 5000
-"""Prediction intervals on Nyström features come from the residuals of at most this many rows."""
-
-
-@dataclass(frozen=True)
-class ExactRows:
-    """All samples, to whose Gram matrices second stages are fitted.
-
-    Attributes
-    ----------
-    sample : Sample
-    splits : list of (ndarray, ndarray), or None
-        Training and held-out samples, by which the penalty is chosen.
-    """
-
-    sample: Sample
-    splits: list[Split] | None
-    is_exact: ClassVar[bool] = True
-
-    def fit(self, model: TwoStage, learner: Any, report: Callable[[], None]) -> Fit:
-        """Learn a kernel, and fit the second stage to its Gram matrix.
-
-        Parameters
-        ----------
-        model : TwoStage
-            Holds the settings of both stages.
-        learner : estimator
-        report : callable
-            Called after the first stage.
-        """
-        learned = learn_gram(learner, self.sample, model._task)
-        report()
-        if model.predictor is None:
-            return _learned(learned.learner) | model._fit_predictor(learned, self.splits)
-        predictor = fitted(clone(model.predictor), learned.gram, self.sample)
-        return _learned(learned.learner) | {"predictor_": predictor}
-
-
-@dataclass(frozen=True)
-class FeatureRows:
-    """Rows drawn from a large table; ridge regression on features is fitted to all of its rows.
-
-    Attributes
-    ----------
-    drawn : DrawnSample
-    target : EncodedTarget
-    part : ndarray of int
-        Those of the rows that the kernel is learned from.
-    """
-
-    drawn: DrawnSample
-    target: EncodedTarget
-    part: NDArray[np.intp]
-    splits: ClassVar[None] = None
-    is_exact: ClassVar[bool] = False
-
-    @property
-    def sample(self) -> Sample:
-        """The rows that the kernel is learned from."""
-        return self.drawn.take(self.part)
-
-    def fit(self, model: TwoStage, learner: Any, report: Callable[[], None]) -> Fit:
-        """Learn a kernel from some rows, and fit the second stage to all; see :class:`ExactRows`.
-
-        The penalty is chosen by five-fold cross-validation.
-        """
-        learner = self._rescaled(model, learner)
-        report()
-        n_rows = self.drawn.source.count_rows()
-        current_hooks().on_start(n_rows)
-        predictor = fit_nystroem(
-            learner.kernel_,
-            self.drawn,
-            self.target.encoding,
-            n_components=tables.number_of_components(model.n_components, n_rows),
-            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
-            random_state=model.random_state,
-        )
-        choice = predictor.choice
-        results = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
-        found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
-        return _learned(learner) | found | self._held_out(predictor)
-
-    def _rescaled(self, model: TwoStage, learner: Any) -> Any:
-        """The fitted learner, its widths rescaled to all rows unless the user gave them."""
-        sample, table = self.sample, self.drawn.frame(self.part)
-        learner = fitted(for_task(learner, model._task), table, sample)
-        if model.learner is not None and getattr(learner, "_widths_are_given", True):
-            return learner
-        encoding = self.target.encoding
-        kernel = rescaled_kernel(learner.kernel_, self.drawn, encoding, model.random_state)
-        if kernel == learner.kernel_:
-            return learner
-        if model.learner is None:
-            learner.set_params(kernels=kernel.kernels)
-            used = {"description": kernel.kernels[0].describe(), "learner": clone(learner)}
-            model.candidates_[0] = replace(model.candidates_[0], **used)
-        return learner._refitted(kernel.kernels, table, sample.y, sample.weights.given)
-
-    def _held_out(self, predictor: NystroemModel) -> Fit:
-        """Probabilities, or residuals, of some rows by fits without their folds."""
-        n = len(self.drawn)
-        rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
-        part = self.drawn.take(rows)
-        predicted = predictor.out_of_fold(part.X, part.divided)
-        if predictor.calibration is not None:
-            probabilities = predictor.calibration.probabilities(predicted)
-            codes = self.target.encoding.codes_of(part.y)
-            held_out = HeldOutProbabilities(
-                probabilities, codes, part.weights, part.groups, part.numbers
-            )
-            return {"_held_out": held_out}
-        residuals = part.y - predictor.decode(predicted)
-        apart = HeldOutResiduals.of(part, np.arange(len(part)), residuals)
-        if part.groups is None:
-            # Each as often as the row counts.
-            residuals = np.asarray(part.weights.repeated(residuals))
-        _, masses = interval_rows(part.groups, part.weights)
-        return {"cv_residuals_": residuals, "_residual_masses": masses, "_held_out": apart}
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -188,6 +60,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     learner: Any
     predictor: Any
     cv: Any
+    scoring: Any
     nested: Any
     approximation: str
     n_components: int | str
@@ -279,6 +152,9 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self._check_settings()
         X, y = tables.as_source(X, y)
         rows = self._rows(X, y, sample_weight, groups)
+        if self.scoring is not None:
+            classes = self.classes_ if self._task == "classification" else None
+            checked_scorer(self.scoring, rows.sample.y, rows.sample.weights, classes)
         with reported_steps(self, 2) as report:
             learners, learned = self._learners(rows), report
             if self._chooses_learner():
@@ -342,22 +218,25 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
 
         They are those of nearly the lowest left-out error; with ``learner="auto"``, one that
         predicts clearly better, if any does, and a sum of isotropic kernels. Folds choose where
-        `cv` is given. Where the second stage is ridge regression, the first is the only one.
+        `cv` is given. A scorer compares the second stages of all of them. Without one, where the
+        second stage is ridge regression, and on features, the first is the only one.
         """
         if not self._chooses_learner():
             return [self.learner]
         splits = rows.splits if rows.splits and self.cv is not None else None
         machines = rows.is_exact and self._compares_machines
+        compares = machines or (rows.is_exact and self.scoring is not None)
         data = self._validated(rows.sample)
         if self.learner is None:
             self.candidates_ = isotropic_learners(data, self._task, splits, machines=machines)
-            found = [candidate.learner for candidate in comparable(self.candidates_)]
+            near = comparable(self.candidates_) if self.scoring is None else self.candidates_
+            found = [candidate.learner for candidate in near]
         else:
             sums = ContinuousAlignment(task=self._task)
             splits = splits or group_folds(data)
             form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
             found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
-        return found if machines else found[:1]
+        return found if compares else found[:1]
 
     def _validated(self, sample: Sample) -> TrainingData:
         """The samples as numbers; messages name this estimator, and no learner of its choice."""
@@ -391,9 +270,3 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose the penalty, and fit the predictor to the learned Gram matrix."""
         raise NotImplementedError
-
-
-def _learned(learner: Any) -> Fit:
-    """The fitted learner, and what it learned."""
-    names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
-    return {"learner_": learner, **{name: getattr(learner, name) for name in names}}

@@ -1,7 +1,6 @@
 """A support vector machine on a learned kernel."""
 
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -15,17 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
-from mercer._data.folds import Split, Splits
+from mercer._data.folds import Split
 from mercer._data.weights import with_class_weights
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.calibration import fit_temperature
-from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
-from mercer._solvers.grids import as_grid, warn_at_edge
-from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
+from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._solvers.grids import as_grid
+from mercer._solvers.svm import FIRST_TRIED, fit_svm
 from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use, label_indicators
 from mercer._two_stage.label_machines import fit_label_machines
 from mercer._two_stage.learner_choice import isotropic_learners
-from mercer._two_stage.two_stage import ExactRows, FeatureRows, TwoStage
+from mercer._two_stage.penalty_search import search_c
+from mercer._two_stage.training_rows import ExactRows, FeatureRows
+from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 
 
@@ -55,6 +55,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
         splitter, or pairs of training and held-out samples; what several hold out counts in each.
         None for five, and leave-one-out errors of kernels. Refused where it would choose nothing.
+    scoring : str, callable or None, default=None
+        A name or a scorer of scikit-learn, such as "neg_log_loss" or "roc_auc", which chooses C and
+        the kernel by held-out probabilities in place of the accuracy (see Notes). Refused where it
+        would choose nothing, and with a `predictor` or several labels.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
@@ -98,10 +102,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     C_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
-        Accuracy for each C and fold, where C was searched; NaN from the fold on where a value was
-        given up (see Notes), and in its mean.
+        Accuracy, or value of `scoring`, for each C and fold, where C was searched or there is a
+        scorer; NaN from the fold on where a value was given up (see Notes), and in its mean.
     cv_correct_ : ndarray of bool of shape (n_held_out,)
-        Where C was searched, which samples the machine of the selected C predicts correctly when
+        In the same case, which samples the machine of the selected C predicts correctly when
         they are held out, fold by fold.
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
@@ -146,6 +150,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     more than two standard errors, and its support vector machine at least as accurate in
     cross-validation, it is taken. It takes some seconds for 400 samples.
 
+    With `scoring`, the machines of all candidates are compared: of both isotropic kernels, or for
+    ``learner="auto"`` of the two that are left. C and the kernel have the highest mean of the
+    scorer's values over folds, without those on which it is not defined, such as those of one
+    class; a value of C has the probabilities that a fit with it would have, and none is given up.
+    Widths, and the forms of ``learner="auto"``, still minimize squared errors. On Nyström features,
+    the scorer chooses the penalty by sampled rows out of fold. It is given numbers of rows in place
+    of features, and the weights of samples if its metric takes any.
+
     On Nyström features, the second stage is ridge regression of class indicators, whose penalty
     five folds choose and which a logistic regression turns into probabilities. Decision values are
     logarithms of probabilities, or for two classes of their ratio. O(n m^2) for m centers.
@@ -188,6 +200,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         predictor: Any = None,
         C: Any = "auto",
         cv: Any = None,
+        scoring: Any = None,
         nested: bool | str = "auto",
         class_weight: Any = None,
         approximation: str = "auto",
@@ -201,6 +214,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         self.predictor = predictor
         self.C = C
         self.cv = cv
+        self.scoring = scoring
         self.nested = nested
         self.class_weight = class_weight
         self.approximation = approximation
@@ -259,7 +273,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         splits: list[Split] = []
         if self.predictor is None or self.cv is not None:
-            score = not isinstance(self.C, Real)
+            score = not isinstance(self.C, Real) or self.scoring is not None
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
         return ExactRows(sample, splits)
 
@@ -311,36 +325,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         gram = centerer.transform(gram, copy=False)
         found: Fit = {"C_": float(grid[0])}
         if splits:
-            found = self._search(replace(learned, gram=gram), splits)
+            found = search_c(self, replace(learned, gram=gram), splits, self.classes_)
         machine = fit_svm(found["C_"], gram, sample.y, sample.weights)
         return {**found, "predictor_": Pipeline([("center", centerer), ("svc", machine)])}
-
-    def _search(self, learned: LearnedGram, splits: list[Split]) -> Fit:
-        """Choose C by accuracy in folds, and scale the decision values there to probabilities."""
-        codes = np.unique(learned.sample.y, return_inverse=True)[1]
-
-        def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
-            n_classes = len(self.classes_)
-            path = partial(svm_path, grid=grid, chosen=chosen, n_classes=n_classes)
-            nested, n_jobs = self.nested, self.n_jobs
-            return learned.along_folds(path, batch, codes, nested=nested, n_jobs=n_jobs)
-
-        grid = as_grid("C", self.C, FIRST_TRIED)
-        choice = choose_c(paths_of, splits, grid, auto=isinstance(self.C, str))
-        rows = np.concatenate([test for _, test in splits])
-        temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
-        probabilities, sample = temperature.probabilities(choice.decisions), learned.sample
-        groups = None if sample.groups is None else sample.groups[rows]
-        held_out = HeldOutProbabilities(
-            probabilities, codes[rows], sample.weights.take(rows), groups, sample.numbers[rows]
-        )
-        found: Fit = {"C_": choice.C, "temperature_": temperature, "_held_out": held_out}
-        grid, scores = choice.results["param_C"], choice.results["mean_test_score"]
-        if len(grid) > 1:
-            found |= {"cv_results_": choice.results, "cv_correct_": choice.correct}
-            found["_cv_accuracy"] = choice.accuracy
-            warn_at_edge("C", grid, scores, unbounded=choice.unbounded)
-        return found
 
     @available_if(lambda self: self._second_stage_has("decision_function"))
     def decision_function(self, X: Features) -> Array:

@@ -1,7 +1,6 @@
 """Kernel ridge regression on a learned kernel."""
 
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -12,23 +11,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
 from mercer._data.folds import Split
-from mercer._data.resampling import left_out_together
-from mercer._data.sample import Sample
-from mercer._data.weights import SampleWeights
 from mercer._kernel_estimator import new_samples, with_callbacks
-from mercer._model_selection.intervals import group_masses, residual_intervals
+from mercer._model_selection.intervals import residual_intervals
 from mercer._model_selection.residual_scale import HeldOutResiduals
-from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
-from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
-from mercer._solvers.ridge import fit_ridge, held_out_residuals
-from mercer._targets import response_deviation
+from mercer._solvers.grids import as_grid
+from mercer._solvers.left_out import ALPHA_GRID
+from mercer._solvers.ridge import fit_ridge
 from mercer._two_stage.first_stage import Fit, LearnedGram
-from mercer._two_stage.two_stage import ExactRows, TwoStage
+from mercer._two_stage.penalty_search import search_alpha
+from mercer._two_stage.training_rows import ExactRows
+from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_choice, check_coverage
-
-_EIGENDECOMPOSED = 2000
-"""All values are tried on at most this many samples, and on more only those downhill."""
 
 
 class TwoStageRegressor(RegressorMixin, TwoStage):
@@ -57,6 +51,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         samples; what several folds hold out counts in each. None for exact leave-one-out errors, of
         samples or groups, and for five folds where kernels are learned inside them. Refused where
         it would choose nothing, and on Nyström features.
+    scoring : str, callable or None, default=None
+        A name or a scorer of scikit-learn, such as "neg_mean_absolute_error", which chooses alpha
+        and the kernel by left-out predictions in place of the squared error (see Notes). Refused
+        where it would choose nothing, and with a `predictor`.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
@@ -97,10 +95,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     alpha_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
-        Explained part of the variance for each alpha, where alpha was searched: over all samples
-        left out one at a time, or for each fold.
+        Explained part of the variance, or value of `scoring`, for each alpha, where alpha was
+        searched or there is a scorer: over all samples left out one at a time, or for each fold.
     cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-        Where alpha was searched, residuals of samples that were held out of fits with `alpha_`, for
+        In the same case, residuals of samples that were held out of fits with `alpha_`, for
         `predict_interval`: of all samples, one at a time or fold by fold. On Nyström features,
         those of up to 5,000 samples.
     predictor_ : object
@@ -127,6 +125,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     samples, is lowest. Widths are searched on half of
     the rows (200 to 300), and the two are compared on up to 500. This takes about a twentieth of
     the time of a grid search over ten widths and eleven alphas.
+
+    With `scoring`, ridge regressions on all candidates are compared: on both isotropic kernels, or
+    for ``learner="auto"`` on the two that are left, which takes twice the time. Alpha and the
+    kernel have the highest value of the scorer: over all left-out samples, or on average over
+    folds, without those on which it is not defined. Widths, and the forms of ``learner="auto"``,
+    still minimize squared errors, and so does the ridge regression, which predicts means. Values
+    of alpha beyond the grid are tried where squared errors are lowest there. On Nyström features,
+    the scorer chooses alpha by sampled rows out of fold. It is given numbers of rows in place of
+    features, and the weights of samples if its metric takes any.
 
     An exact fit takes O(n^3) and memory for some n x n matrices. On m Nyström features, it takes
     O(n m^2 + m^3), and memory for some m x m matrices; five folds choose alpha, and `cv`
@@ -168,6 +175,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         predictor: Any = None,
         alpha: Any = "auto",
         cv: Any = None,
+        scoring: Any = None,
         nested: bool | str = "auto",
         approximation: str = "auto",
         n_components: int | str = "auto",
@@ -180,6 +188,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         self.predictor = predictor
         self.alpha = alpha
         self.cv = cv
+        self.scoring = scoring
         self.nested = nested
         self.approximation = approximation
         self.n_components = n_components
@@ -312,75 +321,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         centering, sample = learned.centering, learned.sample
         learned = replace(learned, gram=centering.apply(learned.gram))
         found: Fit = {"alpha_": self.alpha}
-        if not isinstance(self.alpha, Real):
-            found = self._search(learned, splits)
+        if self.scoring is not None or not isinstance(self.alpha, Real):
+            found = search_alpha(self, learned, splits)
         alpha = float(found["alpha_"])
         ridge = fit_ridge(learned.gram, sample.y, alpha, sample.weights, centering.means)
         return {**found, "alpha_": alpha, "predictor_": ridge}
-
-    def _search(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
-        """Choose alpha by the errors of left-out samples, the largest of equal ones."""
-        sample, auto = learned.sample, isinstance(self.alpha, str)
-        targets, nested = sample.y.reshape(len(sample), -1), self.nested
-        deviation = response_deviation(targets, sample.weights)
-        targets = targets / np.where(deviation > 0, deviation, 1.0)
-        grid = as_grid("alpha", self.alpha, ALPHA_GRID)
-        resampling = left_out_together(len(sample), sample.groups)
-        if splits is not None or learned.learns_in_folds(nested):
-            splits = folds_of(None, sample, sample) if splits is None else splits
-            path = partial(_held_out, grid=grid)
-            parts = learned.along_folds(path, splits, targets, nested=nested, n_jobs=self.n_jobs)
-        else:
-            if auto and len(sample) > _EIGENDECOMPOSED:
-                loo = losses_downhill(
-                    learned.gram, targets, grid, sample.weights, resampling=resampling
-                )
-            else:
-                loo = leave_one_out(
-                    learned.gram,
-                    targets,
-                    grid,
-                    extend=auto,
-                    weights=sample.weights,
-                    resampling=resampling,
-                )
-            grid, parts = loo.alphas, [(targets - loo.predictions, sample.weights)]
-        # From the most to the least regularized.
-        grid, parts = grid[::-1], [(residuals[::-1], weights) for residuals, weights in parts]
-        scores = 1.0 - np.array(
-            [weights.mean(np.square(residuals).mean(axis=2).T) for residuals, weights in parts]
-        )
-        best = first_best(scores.mean(axis=0))
-        warn_at_edge("alpha", grid, scores.mean(axis=0))
-        found: Fit = {
-            "alpha_": float(grid[best]),
-            "cv_results_": grid_results("alpha", grid, scores),
-        }
-        left_out = [residuals[best] for residuals, _ in parts]
-        held_out = [test for _, test in splits] if splits else [np.arange(len(sample))]
-        rows, errors = np.concatenate(held_out), np.concatenate(left_out) * deviation
-        table = getattr(learned.learner, "X_fit_", None)
-        known = Sample(table, sample.y, sample.weights, groups=sample.groups)
-        found["_held_out"] = HeldOutResiduals.of(known, rows, errors)
-        if sample.groups is None:
-            pairs = zip(left_out, (weights for _, weights in parts), strict=True)
-            left_out = [weights.repeated(residuals) for residuals, weights in pairs]
-        else:
-            found["_residual_masses"] = group_masses(sample.groups[rows], sample.weights.take(rows))
-        residuals = np.concatenate(left_out) * deviation
-        return {**found, "cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals}
-
-
-def _held_out(
-    gram: Array,
-    targets: Array,
-    rows: Array,
-    held_out: Array,
-    weights: tuple[SampleWeights, SampleWeights],
-    *,
-    grid: Array,
-) -> tuple[Array, SampleWeights]:
-    """Residuals along the grid of a fold's held-out samples, and the weights of these."""
-    train, test = weights
-    found = held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=train)
-    return found, test

@@ -1,0 +1,152 @@
+"""Samples that both stages are fitted to: all exactly, or on features of a large table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer._blocks import tables
+from mercer._blocks.passes import current_hooks
+from mercer._blocks.tables import DrawnSample
+from mercer._data.folds import Split
+from mercer._data.sample import EncodedTarget, Sample
+from mercer._model_selection.intervals import interval_rows
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._model_selection.residual_scale import HeldOutResiduals
+from mercer._model_selection.scoring import prediction_scorer
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
+from mercer._solvers.grids import grid_results
+from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
+
+_RESIDUAL_ROWS = 5000
+"""Prediction intervals on Nyström features come from the residuals of at most this many rows."""
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """All samples, to whose Gram matrices second stages are fitted.
+
+    Attributes
+    ----------
+    sample : Sample
+    splits : list of (ndarray, ndarray), or None
+        Training and held-out samples, by which the penalty is chosen.
+    """
+
+    sample: Sample
+    splits: list[Split] | None
+    is_exact: ClassVar[bool] = True
+
+    def fit(self, model: Any, learner: Any, report: Callable[[], None]) -> Fit:
+        """Learn a kernel, and fit the second stage to its Gram matrix.
+
+        Parameters
+        ----------
+        model : TwoStageClassifier or TwoStageRegressor
+            Holds the settings of both stages.
+        learner : estimator
+        report : callable
+            Called after the first stage.
+        """
+        learned = learn_gram(learner, self.sample, model._task)
+        report()
+        if model.predictor is None:
+            return _learned(learned.learner) | model._fit_predictor(learned, self.splits)
+        predictor = fitted(clone(model.predictor), learned.gram, self.sample)
+        return _learned(learned.learner) | {"predictor_": predictor}
+
+
+@dataclass(frozen=True)
+class FeatureRows:
+    """Rows drawn from a large table; ridge regression on features is fitted to all of its rows.
+
+    Attributes
+    ----------
+    drawn : DrawnSample
+    target : EncodedTarget
+    part : ndarray of int
+        Those of the rows that the kernel is learned from.
+    """
+
+    drawn: DrawnSample
+    target: EncodedTarget
+    part: NDArray[np.intp]
+    splits: ClassVar[None] = None
+    is_exact: ClassVar[bool] = False
+
+    @property
+    def sample(self) -> Sample:
+        """The rows that the kernel is learned from."""
+        return self.drawn.take(self.part)
+
+    def fit(self, model: Any, learner: Any, report: Callable[[], None]) -> Fit:
+        """Learn a kernel from some rows, and fit the second stage to all; see :class:`ExactRows`.
+
+        The penalty is chosen by five-fold cross-validation.
+        """
+        learner = self._rescaled(model, learner)
+        report()
+        n_rows = self.drawn.source.count_rows()
+        current_hooks().on_start(n_rows)
+        predictor = fit_nystroem(
+            learner.kernel_,
+            self.drawn,
+            self.target.encoding,
+            n_components=tables.number_of_components(model.n_components, n_rows),
+            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            random_state=model.random_state,
+            scorer=None if model.scoring is None else prediction_scorer(model.scoring),
+        )
+        choice = predictor.choice
+        scores = 1.0 - choice.losses if choice.scores is None else choice.scores
+        results = grid_results("alpha", choice.alphas, scores[None])
+        found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
+        return _learned(learner) | found | self._held_out(predictor)
+
+    def _rescaled(self, model: Any, learner: Any) -> Any:
+        """The fitted learner, its widths rescaled to all rows unless the user gave them."""
+        sample, table = self.sample, self.drawn.frame(self.part)
+        learner = fitted(for_task(learner, model._task), table, sample)
+        if model.learner is not None and getattr(learner, "_widths_are_given", True):
+            return learner
+        encoding = self.target.encoding
+        kernel = rescaled_kernel(learner.kernel_, self.drawn, encoding, model.random_state)
+        if kernel == learner.kernel_:
+            return learner
+        if model.learner is None:
+            learner.set_params(kernels=kernel.kernels)
+            used = {"description": kernel.kernels[0].describe(), "learner": clone(learner)}
+            model.candidates_[0] = replace(model.candidates_[0], **used)
+        return learner._refitted(kernel.kernels, table, sample.y, sample.weights.given)
+
+    def _held_out(self, predictor: NystroemModel) -> Fit:
+        """Probabilities, or residuals, of some rows by fits without their folds."""
+        n = len(self.drawn)
+        rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
+        part = self.drawn.take(rows)
+        predicted = predictor.out_of_fold(part.X, part.divided)
+        if predictor.calibration is not None:
+            probabilities = predictor.calibration.probabilities(predicted)
+            codes = self.target.encoding.codes_of(part.y)
+            held_out = HeldOutProbabilities(
+                probabilities, codes, part.weights, part.groups, part.numbers
+            )
+            return {"_held_out": held_out}
+        residuals = part.y - predictor.decode(predicted)
+        apart = HeldOutResiduals.of(part, np.arange(len(part)), residuals)
+        if part.groups is None:
+            # Each as often as the row counts.
+            residuals = np.asarray(part.weights.repeated(residuals))
+        _, masses = interval_rows(part.groups, part.weights)
+        return {"cv_residuals_": residuals, "_residual_masses": masses, "_held_out": apart}
+
+
+def _learned(learner: Any) -> Fit:
+    """The fitted learner, and what it learned."""
+    names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
+    return {"learner_": learner, **{name: getattr(learner, name) for name in names}}
