@@ -69,6 +69,6 @@ def values_target(Y: np.ndarray, weights: np.ndarray | None = None) -> EncodedTa
 
 def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Evaluation:
     """A candidate that was evaluated by ridge regression."""
-    candidate = Candidate(["a kernel"], "given", lambda X, y, values: [kernel])
+    candidate = Candidate(["a kernel"], "given", lambda X, y, target: [kernel])
     solver = RidgeSolver(alpha)
     return Evaluation("a kernel", kernel, solver, deviations, 0.5, candidate)

@@ -35,7 +35,7 @@ def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> 
     assert {one.view for one in candidates} == {"scaled", "quantiles"}
     for candidate in candidates:
         assert not candidate.uses_labels
-        [kernel] = candidate.learn(X, y, target.values, target.resampling)
+        [kernel] = candidate.learn(X, y, target)
         assert kernel.theta.size == 1
         chosen = leave_one_out(unit_gram(kernel, X)[0], target.values).loss
         for factor in (0.5, 1.0, 2.0):
@@ -48,7 +48,7 @@ def test_relevance_is_found() -> None:
     X, y = problem(120, 8)
     target = encode_target(y, classification=False)
     for candidate in relevance_candidates("scaled"):
-        kernels = candidate.learn(X, y, target.values, target.resampling)
+        kernels = candidate.learn(X, y, target)
         for description, kernel in zip(candidate.descriptions, kernels, strict=True):
             relevance = kernel.relevance(8)
             assert relevance[:2].min() > 2.0 * relevance[2:].max(), description
@@ -81,11 +81,11 @@ def test_kernels_names_callables_and_learners_are_candidates() -> None:
     found = given_candidates(sources, X)
     assert [one.uses_labels for one in found] == [False, False, False, True]
     assert {one.view for one in found} == {"given"}
-    assert_allclose(found[0].learn(X, y, target.values, target.resampling)[0](X), Gaussian(2.0)(X))
-    assert_allclose(found[1].learn(X, y, target.values, target.resampling)[0](X), X @ X.T)
-    assert_allclose(found[2].learn(X, y, target.values, target.resampling)[0](X), X @ X.T)
+    assert_allclose(found[0].learn(X, y, target)[0](X), Gaussian(2.0)(X))
+    assert_allclose(found[1].learn(X, y, target)[0](X), X @ X.T)
+    assert_allclose(found[2].learn(X, y, target)[0](X), X @ X.T)
     expected = KernelOptimization().fit(X, y).kernel_
-    assert_allclose(found[3].learn(X, y, target.values, target.resampling)[0](X), expected(X))
+    assert_allclose(found[3].learn(X, y, target)[0](X), expected(X))
     assert not hasattr(learner, "kernel_")
 
 

@@ -105,12 +105,12 @@ def test_kernels_that_are_learned_together_are_evaluated_one_by_one() -> None:
     X, y = problem(40)
     target = encode_target(y, classification=False)
     kernels = [Gaussian(2.0), Gaussian(5.0)]
-    both = Candidate(["narrow", "wide"], "given", lambda X, y, values, resampling: kernels)
+    both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
     found = evaluate([both], viewed(X, y, target), random_state=0)
     assert [one.description for one in found] == ["narrow", "wide"]
     assert [one.kernel for one in found] == kernels
     for one in found:
-        alone = evaluated(lambda X, y, values, resampling, one=one: [one.kernel], X, target, y)
+        alone = evaluated(lambda X, y, target, one=one: [one.kernel], X, target, y)
         assert_allclose(one.deviations, alone.deviations)
 
 

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from mercer._data.cross_validation import group_params
-from mercer._data.resampling import Resampling
-from mercer._data.sample import as_frame
+from mercer._data.sample import EncodedTarget, as_frame
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import of_best_width
@@ -24,9 +23,8 @@ from mercer.preprocessing import SoftClippingScaler
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
 """The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
 
-Learn: TypeAlias = Callable[[Features, Any, Array, Resampling], Sequence[Kernel]]
-"""Maps samples, their responses or labels, the values that are regressed, and which samples are
-left out together to kernels."""
+Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
+"""Maps samples, their responses or labels, and what is regressed in place of these to kernels."""
 
 _RELEVANCE_SAMPLES = 500
 """Relevance is learned on this many samples, or on half of them if these are more."""
@@ -126,7 +124,7 @@ class Candidate:
     view : {"given", "scaled", "quantiles"}
         The view of the table that the kernels are evaluated on.
     learn : callable
-        From samples, responses or labels, and the values that are regressed, to the kernels.
+        From samples, responses or labels, and their encoded target, to the kernels.
     uses_labels : bool
         Whether more than a width is learned from the labels, so that leave-one-out predictions are
         unbiased only for samples that the kernels were not learned from.
@@ -211,8 +209,7 @@ def learns_relevance(X: Features) -> bool:
 def learn_widths(
     X: Features,
     y: Any,
-    values: Array,
-    resampling: Resampling | None = None,
+    target: EncodedTarget,
     *,
     deviations: tuple[float, float] = (0.5, 1.0),
     tol: float = 1e-3,
@@ -226,8 +223,7 @@ def learn_widths(
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
-    values : ndarray of shape (n_samples, n_outputs)
-    resampling : ignored
+    target : EncodedTarget
     deviations : tuple of float, default=(0.5, 1.0)
         Standard deviations of the priors on the log-widths of one kernel, and of a sum. A narrower
         prior keeps the search for one kernel from other optima than that for the sum.
@@ -236,7 +232,7 @@ def learn_widths(
         fraction of the number of observations.
     """
     n_rows = _relevance_rows(X)
-    learn = partial(marginal_likelihood_widths, X=X, Y=values, max_samples=n_rows, tol=tol)
+    learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
     single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
@@ -244,7 +240,7 @@ def learn_widths(
 
 
 def learn_projection(
-    X: Features, y: Any, values: Array, resampling: Resampling | None = None, *, n_iter: int = 2
+    X: Features, y: Any, target: EncodedTarget, *, n_iter: int = 2
 ) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
@@ -252,21 +248,19 @@ def learn_projection(
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
-    values : ndarray of shape (n_samples, n_outputs)
-    resampling : Resampling, default=None
-        Which samples are left out together; by default each is left out alone.
+    target : EncodedTarget
     n_iter : int, default=2
         Number of times that features are mapped.
     """
-    rows = spread_rows(X, values, _relevance_rows(X))
-    Y = values[rows]
+    rows = spread_rows(X, target.values, _relevance_rows(X))
+    some = target.take(rows)
     metric = metric_after(
         Gaussian(),
         X[rows],
-        Y - Y.mean(axis=0),
+        some.values - some.values.mean(axis=0),
         n_iter=n_iter,
         diagonal=False,
-        resampling=None if resampling is None else resampling.take(rows),
+        resampling=some.resampling,
     )
     return [kernel_on_features(metric)]
 
@@ -281,8 +275,8 @@ class _WidthChoice:
 
     family: Kernel
 
-    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
-        return [of_best_width(self.family, X, values, resampling)]
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        return [of_best_width(self.family, X, target.values, target.resampling)]
 
 
 @dataclass(frozen=True)
@@ -292,7 +286,7 @@ class _Fixed:
     kernel: Kernel
     table: Any
 
-    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         return [self.kernel.bind(self.table if hasattr(self.table, "columns") else X)]
 
 
@@ -303,8 +297,8 @@ class _Learned:
     learner: Any
     table: Any
 
-    def __call__(self, X: Features, y: Any, values: Array, resampling: Resampling) -> list[Kernel]:
-        groups = group_params(self.learner, resampling.groups)
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        groups = group_params(self.learner, target.resampling.groups)
         return [clone(self.learner).fit(as_frame(X, self.table), y, **groups).kernel_]
 
 

@@ -61,7 +61,7 @@ class ViewedSample(Sample):
         target = self.target.take(np.arange(len(self))[rows])
         some = weights.representative_rows()
         X, y = (weights.representative(table) for table in (X, y))
-        return candidate.learn(X, y, target.values[some], target.resampling.take(some))
+        return candidate.learn(X, y, target.take(some))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
         """Rows that candidates are evaluated on: all, or a sample of many.
