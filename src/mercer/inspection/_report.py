@@ -67,6 +67,9 @@ class ModelReport:
         Number of training rows, where they are known.
     held_out : tuple of PredictorScores
         Of the model and, where training rows are known, of simple predictors; the constant is last.
+        Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and `high`:
+        ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``, ``mae`` and
+        ``r2``.
     left_out : PredictorScores or None
         Scores of the model on training rows, by predictions in which their own targets had no part.
     stated : dict of str to float
@@ -75,12 +78,15 @@ class ModelReport:
         Whether the model is better than the constant beyond what chance explains.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted one of several,
-        by decile of its probability.
+        by decile of its probability: `value`, the mean probability, `share`, an estimate, and
+        `count`.
     coverage : Coverage or None
-        Of intervals, or of sets of classes.
+        Of intervals, or of sets of classes: `asked`, `share`, `width` and `bins`, as above.
     losses : tuple of LossByColumn
-        Columns by whose values the error differs beyond what chance explains.
+        Columns by whose values the error differs beyond what chance explains: `column`, `labels`,
+        `counts`, `losses` and `p_value`.
     checks : tuple of Check
+        `name` and `warnings` of each:
         Leakage, copies, identifiers, groups, time order and shift, as far as they can be checked.
     remarks : tuple of str
         What is absent, and why.
@@ -292,7 +298,7 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     if task == "regression":
         return Truth(task, values.astype(float), np.empty(0), names)
     classes = np.asarray(model.classes_)
-    if unseen := sorted(set(values.tolist()) - set(classes.tolist())):
+    if unseen := sorted(set(values.tolist()) - set(classes.tolist()), key=str):
         raise ValueError(f"y contains previously unseen labels: {unseen}")
     return Truth(task, values, classes, names)
 
