@@ -18,6 +18,7 @@ from mercer._typing import Array
 from mercer._validation import warn
 
 _ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
+"""Message where folds tell nothing of classes."""
 
 
 def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:

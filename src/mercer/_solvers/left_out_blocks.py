@@ -1,6 +1,7 @@
 """Blocks of V diag(d) V' among samples that are left out together, for several d at once."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -44,7 +45,7 @@ def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) 
     """
     most = 2 * len(factors)
     pairs = [
-        batch[:, np.triu_indices(batch.shape[1])].transpose(1, 0, 2).reshape(2, -1)
+        batch[:, _triangle(batch.shape[1])[0]].transpose(1, 0, 2).reshape(2, -1)
         for batch in batches
         if batch.shape[1] < most
     ]
@@ -56,11 +57,18 @@ def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) 
         if size >= most:
             yield np.array([[_outer(vectors[p] * d) for p in batch] for d in np.sqrt(factors)])
             continue
-        above = np.triu_indices(size)
-        position = np.empty((size, size), dtype=np.intp)
-        position[above] = position[above[::-1]] = np.arange(len(above[0]))
-        here, sums = np.split(sums, [n_parts * len(above[0])], axis=1)
+        above, position = _triangle(size)
+        here, sums = np.split(sums, [n_parts * above.shape[1]], axis=1)
         yield here.reshape(len(factors), n_parts, -1)[:, :, position]
+
+
+@lru_cache(maxsize=64)
+def _triangle(size: int) -> tuple[Indices, Indices]:
+    """Rows and columns on and above a diagonal, and where in this order each entry is."""
+    above = np.array(np.triu_indices(size))
+    position = np.empty((size, size), dtype=np.intp)
+    position[*above] = position[*above[::-1]] = np.arange(above.shape[1])
+    return above, position
 
 
 def _outer(rows: Array) -> Array:
