@@ -38,7 +38,7 @@ def fit(given: app.Fit) -> None:
     streaming.check_cluster(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
-            problem = _problem(given)
+            problem = _problem(given, given.group)
             methods.check_fit([given.learner], problem.task, app.LEARNERS)
             if given.group is not None:
                 methods.check_groups(given.learner, problem.task)
@@ -137,10 +137,9 @@ def demo(given: app.Demo) -> None:
         output.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: app.Fit | app.Compare) -> Problem:
+def _problem(given: app.Fit | app.Compare, group: str | None = None) -> Problem:
     cells = table_files.read_cells(given.table)
     choices = read_choices(given.columns, list(cells.frame.columns))
-    group = getattr(given, "group", None)
     return as_problem(cells, given.target, given.task, choices=choices, group=group)
 
 
