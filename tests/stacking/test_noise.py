@@ -10,7 +10,7 @@ from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
-from mercer._stacking.combination import left_out_predictions
+from mercer._stacking.combination import combination_folds, left_out_predictions
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear()]
@@ -69,6 +69,17 @@ def test_scores_of_noise_are_those_of_new_rows(kind: str, size: tuple[int, int])
     assert abs(found.mean()) < 3.0 * found.std(ddof=1) / np.sqrt(len(found))
 
 
+@pytest.mark.parametrize("n", [60, pytest.param(100, marks=pytest.mark.campaign)])
+def test_areas_under_curves_of_noise_are_one_half(n: int) -> None:
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng([seed, n])
+        X, y = rng.normal(size=(n, 3)), rng.permutation(np.arange(n) % 2)
+        found.append(KernelStackingClassifier(KERNELS, scoring="roc_auc").fit(X, y).loo_score_)
+    # Over all samples, among which different combinations are compared, it is lower by .02.
+    assert abs(np.mean(found) - 0.5) < 2.0 * np.std(found, ddof=1) / np.sqrt(len(found))
+
+
 @pytest.mark.parametrize("position", [0, 17])
 def test_a_response_does_not_move_its_own_left_out_prediction(position: int) -> None:
     X, y = problem(60)
@@ -90,7 +101,7 @@ def test_left_out_folds_shrink_with_the_table() -> None:
             folds.append(train)
             return KernelStackingRegressor()._combined([], target.take(train)), []
 
-        left_out_predictions(target, np.zeros((n, 1)), choose, 0)
+        left_out_predictions(target, np.zeros((n, 1)), choose, combination_folds(target, 0))
         assert len(folds) == expected
 
 

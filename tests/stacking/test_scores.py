@@ -20,6 +20,7 @@ from stacking_cases import labels, problem, ridge_evaluation, viewed
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
+from mercer._stacking.combination import combination_folds
 from mercer._stacking.machines import evaluate_machines
 from mercer.kernels import Gaussian, Laplacian, Linear
 
@@ -53,7 +54,7 @@ def test_the_score_is_that_of_left_out_responses(n_outputs: int, cv: Any) -> Non
     assert_allclose(model.loo_score_, expected)
 
 
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "balanced_accuracy", "roc_auc_ovr"])
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "balanced_accuracy"])
 def test_the_score_is_that_of_left_out_probabilities(scoring: str, few_folds: None) -> None:
     X, y = problem(60)
     y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
@@ -65,6 +66,33 @@ def test_the_score_is_that_of_left_out_probabilities(scoring: str, few_folds: No
     found = model.candidates_[: len(KERNELS)]
     assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
     assert "on " + found[0].description in model.candidates_[-2].description
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr", "roc_auc_ovr_weighted"])
+def test_areas_under_curves_are_means_over_folds(scoring: str) -> None:
+    X, y = problem(60)
+    y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    model = KernelStackingClassifier(KERNELS, scoring=scoring).fit(X, y, w)
+    given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
+    target = encode_target(y, classification=True, weights=w / w.mean())
+    expected = [
+        get_scorer(scoring)(given, test, y[test], sample_weight=w[test])
+        for _, test in combination_folds(target, 0)
+    ]
+    assert len(expected) == 5
+    assert_allclose(model.loo_score_, np.mean(expected))
+
+
+def test_folds_of_one_class_have_no_area() -> None:
+    X, y = problem(60)
+    y = np.where(np.arange(60) % 20 < 8, 0, (y > 0.6).astype(int))
+    ends = [np.arange(start, start + 8) for start in (0, 20, 40)]
+    mixed = [np.arange(8, 20), np.arange(28, 40), np.arange(48, 60)]
+    # Each trains on some of the others, so that folds are combined as they are given.
+    folds = [(np.setdiff1d(np.arange(1, 60), test), test) for test in (*ends, *mixed)]
+    model = KernelStackingClassifier(KERNELS, scoring="roc_auc", cv=folds).fit(X, y)
+    areas = [roc_auc_score(y[test], model.loo_predictions_[test, 1]) for test in mixed]
+    assert_allclose(model.loo_score_, np.mean(areas))
 
 
 def test_a_rank_score_of_two_classes_is_that_of_the_left_out_deviations(few_folds: None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import check_scoring, get_scorer, roc_auc_score
 
 from mercer._data.weights import SampleWeights
 from mercer._typing import Array
@@ -198,6 +198,11 @@ class PredictionScorer:
             # Where no sample is predicted to be of a class, its precision counts as zero.
             simplefilter("ignore", UndefinedMetricWarning)
             return float(self.scorer(given, rows, y, **known))
+
+    @property
+    def compares_samples(self) -> bool:
+        """Whether the score is a mean over pairs of samples: the area under the ROC curve."""
+        return getattr(self.scorer, "_score_func", None) is roc_auc_score
 
     @property
     def _takes_weights(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
-from mercer._data.folds import N_FOLDS
+from mercer._data.folds import N_FOLDS, Split, Splits
 from mercer._data.sample import EncodedTarget
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._typing import Array, RandomState
@@ -289,13 +289,25 @@ CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array
 """From some rows to a combination that depends on them alone, and deviations of all samples."""
 
 
+def combination_folds(
+    target: EncodedTarget, random_state: RandomState, *, folded: int = 1000
+) -> list[Split]:
+    """Folds that are combined without their labels.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+    random_state : int, RandomState instance or None
+        Divides the samples into folds.
+    folded : int, default=1000
+        Number of folds, two to five, times number of samples: more folds of
+        larger tables would take too long.
+    """
+    return target.folds(int(np.clip(folded // len(target), 2, N_FOLDS)), random_state)
+
+
 def left_out_predictions(
-    target: EncodedTarget,
-    means: Array,
-    choose: CombinedWithout,
-    random_state: RandomState,
-    *,
-    folded: int = 1000,
+    target: EncodedTarget, means: Array, choose: CombinedWithout, folds: Splits
 ) -> Array:
     """Combined predictions for all samples, in which their own labels had no part.
 
@@ -307,11 +319,8 @@ def left_out_predictions(
     choose : callable
         From some rows to a combination that depends on these alone, and the deviations that its
         members predict for all samples, each from other samples.
-    random_state : int, RandomState instance or None
-        Divides the samples into folds.
-    folded : int, default=1000
-        Number of folds, two to five, times number of samples: more folds of
-        larger tables would take too long.
+    folds : list of (ndarray, ndarray)
+        See :func:`combination_folds`.
 
     Returns
     -------
@@ -325,8 +334,7 @@ def left_out_predictions(
     from i is nearly the same as whether they predict i from j.
     """
     found, counts = np.zeros_like(means), np.zeros((len(means), 1))
-    n_folds = int(np.clip(folded // len(means), 2, N_FOLDS))
-    for train, test in target.folds(n_folds, random_state):
+    for train, test in folds:
         counts[test] += 1.0
         if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
             combination, deviations = choose(train)

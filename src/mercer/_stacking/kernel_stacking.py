@@ -17,7 +17,7 @@ from mercer._data.sample import EncodedTarget, Sample
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
-from mercer._model_selection.scoring import checked_scorer, prediction_scorer
+from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
@@ -28,11 +28,11 @@ from mercer._stacking.candidates import (
     learns_relevance,
     relevance_candidates,
 )
-from mercer._stacking.combination import Combination, left_out_predictions
+from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
-from mercer._stacking.scores import StackScore
+from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING, check_bool, check_number
 from mercer.kernels import Kernel
@@ -172,13 +172,9 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_samples, n_outputs)
             Combined predictions in which the sample's own label had no part.
         """
-        if self.scoring is not None:
-            rows = target.resampling.covered
-            weights = target.weights.take(rows)
-            checked_scorer(self.scoring, data.y[rows], weights, target.classes)
+        check_scoring_of(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
-        drawn = self.max_samples, self.random_state
-        rows = table.evaluated_rows(*drawn)
+        rows = table.evaluated_rows(self.max_samples, self.random_state)
         with reported_steps(self) as report:
             settings = {"others": table.others(rows), "on_step": report}
             chosen = self._select(candidates, table.take(rows), **settings)
@@ -192,11 +188,15 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
 
         def select(inside: ViewedSample) -> Selection:
-            inside = inside.take(inside.evaluated_rows(*drawn))
+            inside = inside.take(inside.evaluated_rows(self.max_samples, self.random_state))
             return self._select(candidates, inside, on_failure=lambda message: None)
 
         choose = table.without(found, select, self._combined)
-        return left_out_predictions(target, means, choose, self.random_state)
+        folds = combination_folds(target, self.random_state)
+        values = left_out_predictions(target, means, choose, folds)
+        if self.scoring is not None:
+            self.loo_score_ = final_score(self.scoring, data.y, target, values, folds)
+        return values
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""

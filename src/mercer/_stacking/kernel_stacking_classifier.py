@@ -10,13 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
-from mercer._model_selection.scoring import prediction_scorer
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LogisticCombination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.machines import evaluate_machines
-from mercer._stacking.scores import final_score
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
@@ -115,7 +113,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     class and, for more than two classes, a matrix that mixes them.
 
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
-    the best are kept; `loo_score_` is its value on `loo_predictions_`. A candidate's probabilities
+    the best are kept; `loo_score_` is its value on `loo_predictions_`, for the area under the ROC
+    curve the mean over the folds below: probabilities by different combinations do not compare. A
+    candidate's probabilities
     are those of a stack of it alone. Widths and penalties still minimize squared errors, and the
     combination the log-loss. The scorer is given numbers of rows in place of features, and the
     weights of samples and classes if its metric takes any. A candidate whose score is not finite
@@ -221,11 +221,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         covered = target.resampling.covered
         assert target.codes is not None
         codes, weights = target.codes[covered], target.weights.take(covered)
-        right = self.loo_predictions_[covered].argmax(axis=1) == codes
-        self.loo_score_ = float(weights.mean(right))
-        if self.scoring is not None:
-            scorer = prediction_scorer(self.scoring)
-            self.loo_score_ = final_score(scorer, data.y, target, self.loo_predictions_)
+        if self.scoring is None:
+            right = self.loo_predictions_[covered].argmax(axis=1) == codes
+            self.loo_score_ = float(weights.mean(right))
         groups = target.resampling.groups
         groups = groups if groups is None else groups[covered]
         self._held_out = HeldOutProbabilities(

@@ -14,12 +14,11 @@ from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows, jackknife_plus
 from mercer._model_selection.residual_scale import ResidualScale, learn_scale
-from mercer._model_selection.scoring import prediction_scorer
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
-from mercer._stacking.scores import final_score, left_out_r2
+from mercer._stacking.scores import left_out_r2
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
 
@@ -196,9 +195,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self.loo_predictions_ = self._decoded(self._loo_values)
         if self.scoring is None:
             self.loo_score_ = left_out_r2(target, self._loo_values)
-        else:
-            scorer = prediction_scorer(self.scoring)
-            self.loo_score_ = final_score(scorer, data.y, target, self._loo_values)
         return self
 
     def predict(self, X: Features) -> Array:

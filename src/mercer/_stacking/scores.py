@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import r2_score
 
+from mercer._data.folds import Splits
 from mercer._data.sample import EncodedTarget
-from mercer._model_selection.scoring import PredictionScorer
+from mercer._model_selection.scoring import PredictionScorer, checked_scorer, prediction_scorer
 from mercer._stacking.combination import Combination, LinearCombination
 from mercer._stacking.evaluation import Combine, Evaluation, ViewedSample
 from mercer._typing import Array
@@ -17,9 +19,13 @@ from mercer._validation import ROUNDING, warn
 
 
 def left_out_score(
-    scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array
+    scorer: PredictionScorer,
+    y: Array,
+    target: EncodedTarget,
+    values: Array,
+    rows: Array | None = None,
 ) -> float:
-    """Score of left-out predictions of the samples that are left out at all.
+    """Score of left-out predictions.
 
     Parameters
     ----------
@@ -29,35 +35,81 @@ def left_out_score(
     target : EncodedTarget
     values : ndarray of shape (n_samples, n_outputs)
         Predictions in the target's encoding: probabilities of classes, or standardized responses.
+    rows : ndarray of int, default=None
+        The samples that are scored; None for all that are left out.
 
     Raises
     ------
     ValueError, TypeError, AttributeError
         If the scorer cannot judge such predictions.
     """
-    rows = target.resampling.covered
+    rows = target.resampling.covered if rows is None else rows
     known, found = np.asarray(y)[rows], values[rows]
     if target.classes is None:
         found = target.decode(found).reshape(known.shape)
     return scorer(known, found, target.weights.take(rows), target.classes)
 
 
-def final_score(scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array) -> float:
+def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
+    """Refuse a scorer that cannot judge the true values of the samples that are left out.
+
+    Parameters
+    ----------
+    scoring : str, callable or None
+    y, target : object
+        See :func:`left_out_score`.
+
+    Raises
+    ------
+    ValueError
+        If there is one, and it does not suit the target.
+    """
+    if scoring is not None:
+        rows = target.resampling.covered
+        checked_scorer(scoring, np.asarray(y)[rows], target.weights.take(rows), target.classes)
+
+
+def final_score(
+    scoring: Any, y: Array, target: EncodedTarget, values: Array, folds: Splits
+) -> float:
     """The score of a stack; NaN with a warning where the scorer cannot judge its predictions.
 
     Parameters
     ----------
-    scorer, y, target, values : object
+    scoring : str or callable
+    y, target, values : object
         See :func:`left_out_score`.
+    folds : list of (ndarray, ndarray)
+        Samples that were combined without the labels of the held-out ones.
+
+    Notes
+    -----
+    Predictions of different folds are combined in different ways, so that a score of pairs of
+    samples compares within folds alone, and is the mean over those that hold out all classes.
     """
+    scorer = prediction_scorer(scoring)
     try:
-        found = left_out_score(scorer, y, target, values)
+        if scorer.compares_samples:
+            found = _mean_over_folds(scorer, y, target, values, folds)
+        else:
+            found = left_out_score(scorer, y, target, values)
     except (AttributeError, TypeError, ValueError) as error:
         warn(f"loo_score_ is NaN, because the scorer fails on left-out predictions: {error}")
         return float(np.nan)
     if not np.isfinite(found):
         warn(f"loo_score_ is {found}: this is what the scorer returns for left-out predictions.")
     return found
+
+
+def _mean_over_folds(
+    scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array, folds: Splits
+) -> float:
+    """Mean score of the held-out samples of folds, NaN where no fold holds out all classes."""
+    assert target.codes is not None
+    n_classes = np.unique(target.codes[target.resampling.covered]).size
+    whole = [test for _, test in folds if np.unique(target.codes[test]).size == n_classes]
+    found = [left_out_score(scorer, y, target, values, test) for test in whole]
+    return float(np.mean(found)) if found else float(np.nan)
 
 
 @dataclass(frozen=True)
