@@ -46,7 +46,7 @@ from mercer.kernels import Gaussian, Laplacian
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "trusted_scores.md"
 COVERAGE = 0.9
-LEARNERS = ["two kernels", "default", "Nyström"]
+LEARNERS = ["two kernels", "default", "Nyström", "two-stage"]
 DRAWS = {"honesty": 50, "copies": 50, "coverage": 200, "sets": 200}
 ROWS = {"honesty": (400,), "copies": (120,), "coverage": (50, 500), "sets": (50, 500)}
 OTHER_ROWS = {
@@ -61,6 +61,8 @@ Measures = dict[str, dict[str, float]]
 
 def stack(table: Table, learner: str, cv: Any = None) -> Any:
     """The estimator whose score is judged."""
+    if learner == "two-stage":
+        return (TwoStageClassifier if table.classes else TwoStageRegressor)(cv=cv)
     kind = KernelStackingClassifier if table.classes else KernelStackingRegressor
     two = [Gaussian("median"), Laplacian("median")] if learner == "two kernels" else None
     return kind(two, cv=cv, approximation="nystroem" if learner == "Nyström" else "auto")
@@ -130,12 +132,14 @@ def covered(problem: str, n: int, seed: int, learner: str) -> Measures:
     """The share of new responses in their intervals, over all and by decile of the width."""
     table = NOISES[problem](np.random.default_rng([seed, n, list(NOISES).index(problem)]), n)
     model = stack(table, learner).fit(table.X, table.y, groups=table.groups)
+    named = "two-stage, " if learner == "two-stage" else ""
     ends = {
-        f"`scale={s!r}`": model.predict_interval(table.new, COVERAGE, s) for s in (None, "auto")
+        f"{named}`scale={s!r}`": model.predict_interval(table.new, COVERAGE, s)
+        for s in (None, "auto")
     }
     plain, scaled = ends.values()
     learned = float(not np.allclose(plain, scaled))
-    if find_spec("mapie"):
+    if find_spec("mapie") and not named:
         from mapie.regression import CrossConformalRegressor
 
         cv = KFold(5, shuffle=True, random_state=0) if table.groups is None else GroupKFold(5)

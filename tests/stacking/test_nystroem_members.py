@@ -144,6 +144,12 @@ def test_samples_of_evaluated_groups_are_not_learned_from() -> None:
     assert rest is not None
     assert len(rest) == 20
     assert not np.isin(groups[rest.drawn.positions], groups[rows]).any()
+    assert len(table._seen_parts(rows)) == 2
+    pairs = encode_target(
+        y, classification=False, resampling=left_out_together(120, np.arange(120) // 2)
+    )
+    many = drawn_views({"given": X}, X, y, pairs, table.views)
+    assert not many._seen_parts(many.evaluated_rows(40, 0))
     alone = drawn_views({"given": X}, X, y, encode_target(y, classification=False), table.views)
     rest = alone.others(rows)
     assert not np.isin(rest.drawn.positions, rows).any()
