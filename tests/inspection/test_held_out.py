@@ -132,6 +132,27 @@ def test_chance_is_not_better() -> None:
     assert not is_better(losses, rng.permutation(losses), units)
 
 
+def test_a_few_groups_of_large_losses_do_not_hide_that_a_model_is_better() -> None:
+    """Its losses are a hundredth of the others in each of 12 groups, one of which is odd."""
+    rng, units = np.random.default_rng(0), np.repeat(np.arange(12), 5)
+    others = rng.random(60) * np.where(units == 3, 500.0, 1.0)
+    assert is_better(others / 100.0, others, units)
+    differences = 0.99 * others
+    mean = differences.mean()
+    assert estimate(mean, differences - mean, units).low < 0.0
+
+
+@pytest.mark.parametrize("n_groups", [12, 60])
+def test_equal_models_are_seldom_better(n_groups: int) -> None:
+    """Losses with heavy tails, of five rows in each group."""
+    units, found = np.repeat(np.arange(n_groups), 5), 0
+    for seed in range(400):
+        noise = np.random.default_rng(seed).standard_t(5, size=(3, 5 * n_groups))
+        found += is_better((noise[0] + noise[1]) ** 2, (noise[0] + noise[2]) ** 2, units)
+    # 2.5% of 400 draws, and three standard errors.
+    assert found <= 10 + 3 * np.sqrt(400 * 0.025 * 0.975)
+
+
 def test_a_mean_difference_is_better_beyond_its_interval() -> None:
     """Of nine rows, Student's quantile of 97.5% is 2.306, and that of 95% is 1.860."""
     wave = np.tile([-1.0, 0.0, 1.0], 3)

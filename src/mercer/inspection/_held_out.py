@@ -297,11 +297,14 @@ def is_better(losses: Array, others: Array, units: Array) -> bool:
 
     Notes
     -----
-    The lower end of Student's 95% confidence interval of the mean difference is positive.
+    The lower end of Student's 95% confidence interval of the logarithm of the ratio of the means is
+    positive, by the delta method, or that of the mean difference where a mean is not positive. Few
+    large losses of both, as of some groups, matter less to the ratio than to the difference.
     """
-    differences = others - losses
-    mean = float(differences.mean())
-    return estimate(mean, differences - mean, units).low > 0.0
+    mean, other = float(losses.mean()), float(others.mean())
+    if min(mean, other) <= 0.0:
+        return estimate(other - mean, others - losses - (other - mean), units).low > 0.0
+    return estimate(float(np.log(other / mean)), others / other - losses / mean, units).low > 0.0
 
 
 def beats(truth: Truth, model: Predictions, constant: Predictions) -> bool:

@@ -217,9 +217,8 @@ def report(
     there are groups, they are from the variance over groups, with Student's quantile for their
     number [1]_.
 
-    A model is better than a constant if Student's interval of the mean difference of squared errors
-    is positive, of probabilities where there are any, or if it ranks two classes better than
-    chance.
+    A model is better than a constant if Student's interval of the ratio of mean squared errors is
+    above one, of probabilities where there are any, or if it ranks two classes better than chance.
 
     Errors are compared by the Kruskal-Wallis test between deciles or categories of each column, and
     columns are listed at a false discovery rate of 5% [2]_. Each check warns of clean data with a
