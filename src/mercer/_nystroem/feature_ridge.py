@@ -193,7 +193,7 @@ def ridge_on_features(
     mean_weight : float, default=1.0
         Mean weight of the rows.
     scores_of : callable, default=None
-        From the fits without each fold to a score of each penalty, the best of which is taken.
+        From the fits without each fold to a score of each penalty; that of the best score is taken.
 
     Returns
     -------

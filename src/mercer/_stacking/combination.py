@@ -153,6 +153,11 @@ def linear_combination(
     LinearCombination
         Minimizes the sum of squares of the targets less the weighted sum of deviations.
 
+    Notes
+    -----
+    Weights that minimize the absolute error or a pinball loss, which are linear programs, predict
+    new samples no better in these losses, but for a constant (benchmarks/stack_weights.py).
+
     References
     ----------
     Breiman (1996), Stacked regressions, Machine Learning 24.
