@@ -155,7 +155,8 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
         Number of steps taken.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities.
+        From values of the machines to probabilities, fitted to those of held-out samples. Groups
+        that `fit` is given are held out as wholes, and sets hold for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
