@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer._typing import Array, Features
+from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
     Predictions,
     PredictorScores,
@@ -22,6 +26,32 @@ from mercer.inspection._held_out import (
     predict,
     scores,
 )
+from mercer.preprocessing import table_encoder
+
+
+def prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
+    """Encode training rows and new rows for simple predictors.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        The first steps of a pipeline that learn no kernel are fitted anew: training rows may be
+        encoded by means of the target out of fold, unlike new rows. Of other models, the columns
+        are encoded by `table_encoder`.
+    X : data frame or array-like of shape (n_train, n_features)
+    y : ndarray of shape (n_train,)
+    new : data frame or array-like of shape (n_rows, n_features)
+
+    Returns
+    -------
+    encoded, encoded_new : ndarray
+    """
+    best, encoder = best_of(model), table_encoder()
+    if isinstance(best, Pipeline):
+        learns = [hasattr(step, "kernel_terms") for _, step in best.steps[:-1]]
+        n_steps = [*learns, True].index(True)
+        encoder = clone(best[:n_steps]) if n_steps else encoder
+    return encoder.fit_transform(X, y), encoder.transform(new)
 
 
 def baselines(

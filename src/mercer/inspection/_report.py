@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -17,7 +16,7 @@ from mercer._data.resampling import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
 from mercer.inspection import _checks
-from mercer.inspection._baselines import baselines
+from mercer.inspection._baselines import baselines, prepared
 from mercer.inspection._columns import Column, LossByColumn, columns_of, losses_by_column
 from mercer.inspection._coverage import (
     Bin,
@@ -27,7 +26,6 @@ from mercer.inspection._coverage import (
     last_step,
     regions,
 )
-from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
     Predictions,
     PredictorScores,
@@ -39,7 +37,6 @@ from mercer.inspection._held_out import (
 )
 from mercer.inspection._report_text import ReportSection, html, markdown, report_sections
 from mercer.inspection._time_order import orders, time_order
-from mercer.preprocessing import table_encoder
 
 _NO_TRAIN = (
     "Simple predictors, leakage, copies and shift need the rows of the fit: pass train=(X, y)"
@@ -302,20 +299,6 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     return Truth(task, values, classes, names)
 
 
-def _prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
-    """Encode training rows and new rows for simple predictors.
-
-    By the steps of the model that learn no kernel, fitted anew: training rows may be encoded by
-    means of the target out of fold, unlike new rows.
-    """
-    best, encoder = best_of(model), table_encoder()
-    if isinstance(best, Pipeline):
-        learns = [hasattr(step, "kernel_terms") for _, step in best.steps[:-1]]
-        n_steps = [*learns, True].index(True)
-        encoder = clone(best[:n_steps]) if n_steps else encoder
-    return encoder.fit_transform(X, y), encoder.transform(new)
-
-
 def _compared(
     model: Any,
     rows: tuple[Features, Truth, Predictions],
@@ -327,8 +310,8 @@ def _compared(
     if train is None or past is None:
         return [], None
     X, truth, own = rows
-    prepared, prepared_X = _prepared(model, train[0], past.y, X)
-    found, constant = baselines((prepared, past.y), prepared_X, truth, seed=seed)
+    encoded, encoded_X = prepared(model, train[0], past.y, X)
+    found, constant = baselines((encoded, past.y), encoded_X, truth, seed=seed)
     return found, beats(truth, own, constant)
 
 
