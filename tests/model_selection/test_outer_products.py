@@ -52,7 +52,7 @@ def test_a_loop_over_samples(kernel: Kernel) -> None:
 def test_samples_in_several_blocks(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     X, dual = problem()
     whole = gradient_outer_product(kernel, X, dual, diagonal=False)
-    monkeypatch.setattr(feature_metric, "_BLOCK_VALUES", 3 * len(X))
+    monkeypatch.setattr(feature_metric, "CACHED_VALUES", 3 * len(X))
     parts = gradient_outer_product(kernel, X, dual, diagonal=False)
     assert_allclose(parts, whole, rtol=1e-10)
 

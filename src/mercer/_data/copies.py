@@ -1,5 +1,6 @@
 """Rows that are copies of one another, as in a table that was joined or oversampled."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
@@ -8,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from mercer._data.resampling import numbered
 from mercer._data.sample import Sample
 from mercer._typing import Array, Features
 
@@ -52,8 +54,7 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     Rows of a few categories are equal by chance, and new rows equal them as well: they are data.
     A column tells copies from these if, copies set aside, most of its values occur once. Where a
     column of X does, rows with equal features are copies, whatever their targets; where only the
-    target does, rows with equal features and targets. Of sparse tables, only targets tell copies.
-    O(n d log n) time.
+    target does, rows with equal features and targets. O(n d log n) time.
 
     Examples
     --------
@@ -64,24 +65,44 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
     >>> copies(np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 1, 0, 0])) is None
     True
     """
-    columns = y.reshape(len(y), -1)
-    if not sp.issparse(X):
-        unit = rounding * np.abs(X).max(axis=0, initial=0.0)
-        X = np.round(X / np.where(unit > 0.0, unit, 1.0))
+    targets, X = y.reshape(len(y), -1), _rounded(X, rounding)
     numbers = _numbers(X, np.zeros(len(y)))
     if numbers.max() + 1 == len(y):
         return None
     both = _numbers(X, y)
     first = np.unique(both, return_index=True)[1]
-    if not sp.issparse(X) and any(_mostly_single(column) for column in X[first].T):
+    if any(map(_mostly_single, _columns(X[first]))):
         return numbers
-    copied = len(first) < len(y) and any(_mostly_single(column) for column in columns[first].T)
+    copied = len(first) < len(y) and any(map(_mostly_single, targets[first].T))
     return both if copied else None
+
+
+def _rounded(X: Features, rounding: float) -> Features:
+    """Multiples of a fraction of each column's largest value."""
+    largest = np.abs(X).max(axis=0, initial=0.0) if not sp.issparse(X) else abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+    unit = np.where(largest > 0.0, rounding * largest, 1.0)
+    if not sp.issparse(X):
+        return np.round(X / unit)
+    X = sp.csr_array(X, copy=True)
+    X.sum_duplicates()
+    X.data = np.round(X.data / unit[X.indices])
+    return X
+
+
+def _columns(X: Features) -> Iterable[Array]:
+    """The columns of a table: of a sparse one, those with few zeros, which others have."""
+    if not sp.issparse(X):
+        return X.T
+    table = sp.csc_array(X)
+    table.eliminate_zeros()
+    n_zeros = X.shape[0] - np.diff(table.indptr)
+    return (table[:, [j]].toarray()[:, 0] for j in np.flatnonzero(2 * n_zeros <= X.shape[0] + 1))
 
 
 def _numbers(X: Features, y: Array) -> Array:
     """The same number for equal rows with equal targets."""
-    return np.asarray(np.unique(row_keys(X, y), return_inverse=True)[1])
+    return numbered(row_keys(X, y))
 
 
 def _mostly_single(values: Array) -> bool:

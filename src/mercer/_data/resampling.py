@@ -285,7 +285,7 @@ class InSplits(Resampling):
 
 
 def group_codes(groups: Any, n_samples: int) -> Array | None:
-    """Numbers of groups.
+    """Numbers of groups, in the order in which they first occur, whatever their names.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
     Examples
     --------
     >>> group_codes(["b", "a", "b"], 3)
-    array([1, 0, 1])
+    array([0, 1, 0])
     """
     if groups is None:
         return None
@@ -311,13 +311,28 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
         raise ValueError(f"groups must have one dimension; got an array of {groups.ndim}.")
     if groups.dtype == object and any(name is None for name in groups):
         raise ValueError("Input groups contains None.")
-    found, codes = np.unique(groups, return_inverse=True)
-    if len(found) < 2:
+    codes = numbered(groups)
+    if not codes.any():
         raise ValueError(
-            f"groups holds one group, {found.tolist()[0]!r}, while at least 2 are required: a "
+            f"groups holds one group, {groups.tolist()[0]!r}, while at least 2 are required: a "
             "group is predicted from the others."
         )
-    return np.asarray(codes)
+    return codes
+
+
+def numbered(names: Array) -> Array:
+    """Numbers of names, the same for equal ones, in the order in which they first occur.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,)
+    """
+    _, first, codes = np.unique(names, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[codes]
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:

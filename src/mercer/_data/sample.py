@@ -126,7 +126,7 @@ class Sample:
         Examples
         --------
         >>> Sample.of(np.zeros((3, 1)), None, [1.0, 0.0, 1.0]).grouped(["b", "a", "b"]).groups
-        array([1, 1])
+        array([0, 0])
         """
         codes = group_codes(groups, self.n_given)
         if codes is None:
