@@ -120,7 +120,7 @@ class TestRidge:
         np.testing.assert_allclose(found.losses, expected, rtol=1e-6)
         assert found.alpha == ALPHAS[expected.argmin()]
         fits = [(found.fit, folds >= 0, 1e-8)]
-        fits += [(fit, folds != fold, 1e-5) for fold, fit in enumerate(found.fold_fits)]
+        fits += [(fit, folds != fold, 1e-8) for fold, fit in enumerate(found.fold_fits)]
         for fit, inside, tolerance in fits:
             own = inside * (1.0 if weights is None else weights)
             expected = Ridge(found.alpha).fit(Z, Y, sample_weight=own).predict(Z)
@@ -145,6 +145,24 @@ class TestRidge:
         assert len(decomposed) == 1
         ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
         assert len(decomposed) == 7
+
+    @pytest.mark.parametrize("n_outputs", [1, 2])
+    def test_directions_that_only_a_fold_has(self, n_outputs: int) -> None:
+        """Where all rows are centers, rows of other folds leave out as many as a fold has."""
+        features, encoding = nystroem_features(Gaussian(1.0), X), ENCODING
+        values = np.sin(X[:, :n_outputs])
+        encoding = TargetEncoding(np.zeros(n_outputs), np.ones(n_outputs), None)
+        statistic = NormalEquations(features, encoding)
+        found = ridge_on_features(statistic.add(statistic.start(), Block(X, values)), features)
+        Z, folds = features.transform(X), row_folds(0, np.arange(80), 5)
+        expected = naive_losses(Z, values, folds, found.alphas.tolist(), None)
+        np.testing.assert_allclose(found.losses, expected, rtol=1e-4)
+        for fold, fit in enumerate(found.fold_fits):
+            own = Ridge(found.alpha, solver="svd").fit(Z[folds != fold], values[folds != fold])
+            assert fit is not None
+            out = folds == fold
+            predicted = own.predict(Z[out]).reshape(-1, n_outputs)
+            np.testing.assert_allclose(fit.predict(features.columns(X[out])), predicted, atol=1e-6)
 
     def test_the_scale_of_weights_does_not_matter(self) -> None:
         mean = float(WEIGHTS.mean())

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+import scipy.linalg
 
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.features import Moments, NystroemFeatures
@@ -103,7 +104,7 @@ class _Path:
 
     def __init__(self, rows: Moments, features: NystroemFeatures) -> None:
         self.count, self.means, self.features = rows.count, rows.means(), features
-        whitening = None if features.whitens_rows else features.whitening
+        whitening = _remaining(features)
         centered = rows.centered(*self.means)
         whitened = centered if whitening is None else centered.mapped(whitening)
         values, vectors = np.linalg.eigh(whitened.gram)
@@ -118,26 +119,41 @@ class _Path:
 
 
 class _PartPath:
-    """The same without the rows of a fold, by conjugate gradients.
+    """The same without the rows of a fold.
 
-    They are preconditioned by the eigendecomposition for all rows, so that a few steps are enough.
-    Where they take longer than an eigendecomposition, there is one.
+    Conjugate gradients are preconditioned by the eigendecomposition for all rows, so that a few
+    steps are enough. Where they take longer than an eigendecomposition, there is one.
     """
 
     def __init__(self, rows: Moments, held_out: Moments, whole: _Path) -> None:
         self._rows, self._whole, self.means = rows, whole, rows.means()
         self._held_out, self._centered = (p.centered(*self.means) for p in (held_out, rows))
 
-    def errors(self, alphas: Array) -> Array:
+    def errors(self, coefficients: Array) -> Array:
         """Sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
 
-        The last row is the error of the mean.
+        The last row is the error of the mean. The coefficients are those of `solve`.
         """
-        errors = self._held_out.squared_errors(self.solve(alphas))
+        errors = self._held_out.squared_errors(coefficients)
         return np.vstack([errors, self._held_out.squares])
 
     def solve(self, alphas: Array) -> Array:
         """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        if alphas.size > 1:
+            return self._decomposed.solve(alphas)
+        whitening = _remaining(self._whole.features)
+        rows = self._centered if whitening is None else self._centered.mapped(whitening)
+        gram = rows.gram + alphas[0] * np.eye(len(rows.gram))
+        solved = scipy.linalg.solve(gram, rows.cross, assume_a="pos")
+        return np.asarray(solved if whitening is None else whitening @ solved)[None]
+
+    def solve_iteratively(self, alphas: Array) -> Array:
+        """The same by conjugate gradients.
+
+        They are exact to the gradient's tolerance, which says little of predictions where rows of
+        other folds do not determine a direction that the fold's own rows have, and the penalty is
+        small.
+        """
         gram, cross, basis = self._centered.gram, self._centered.cross, self._whole.basis
         shifts = np.repeat(alphas, cross.shape[1])
         inverse = 1.0 / (
@@ -169,6 +185,15 @@ class _PartPath:
     @cached_property
     def _decomposed(self) -> _Path:
         return _Path(self._rows, self._whole.features)
+
+
+Solve: TypeAlias = Callable[[_PartPath, Array], Array]
+"""How the fits without a fold are found at some penalties."""
+
+
+def _remaining(features: NystroemFeatures) -> Array | None:
+    """What turns summands into features; None if they are."""
+    return None if features.whitens_rows else features.whitening
 
 
 def ridge_on_features(
@@ -208,8 +233,10 @@ def ridge_on_features(
     -----
     The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
     the fold's sums: no row is needed. One eigendecomposition for all rows, O(r^3) for features of
-    rank r, serves every penalty, and preconditions conjugate gradients for the folds. Folds without
-    rows, or with all of them, are left out; where none remains, the largest penalty is taken.
+    rank r, serves every penalty, and preconditions conjugate gradients for the folds. The fits
+    without folds are exact at the penalty that is chosen; where their error is not that by
+    conjugate gradients, all penalties are compared again by exact fits. Folds without rows, or with
+    all of them, are left out; where none remains, the largest penalty is taken.
     """
     grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
@@ -226,39 +253,68 @@ def ridge_on_features(
         for fold, part in enumerate(parts)
         if 0.0 < part.count < total.count
     }
-    losses = _losses(list(paths.values()), grid)
-    alpha = _best(grid, losses)
-    if alphas is None and paths:
-        finer = alpha * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
-        grid, losses = np.append(grid, finer), np.append(losses, _losses([*paths.values()], finer))
-        grid, losses = grid[order := np.argsort(grid)], losses[order]
-        alpha = _best(grid, losses)
-
-    def without_folds(alphas: Array) -> list[LinearFit | None]:
-        folds = range(len(parts))
-        return [_fit(paths[f], alphas, features) if f in paths else None for f in folds]
-
+    folds = list(paths.values())
+    compared = _compared(_PartPath.solve_iteratively, folds, grid, finer=alphas is None)
+    alpha = _best(*compared)
+    solved = _solved(_PartPath.solve, folds, np.array([alpha]))
+    exact, stated = _losses(folds, solved)[0], compared[1][compared[0] == alpha][0]
+    if abs(stated - exact) > np.sqrt(_TOLERANCE) * exact:
+        compared = _compared(_PartPath.solve, folds, grid, finer=alphas is None)
+    grid, losses = compared
     scores = None
-    if scores_of is not None and paths:
-        scores = scores_of(without_folds(grid), grid)
-        alpha = _best(grid, -scores)
-    at = np.array([alpha])
-    return RidgeChoice(grid, losses, alpha, _fit(whole, at, features), without_folds(at), scores)
+    if scores_of is not None and folds:
+        found = _solved(_PartPath.solve, folds, grid)
+        scores = scores_of(_fold_fits(parts, paths, found, features), grid)
+    best = _best(grid, losses if scores is None else -scores)
+    if best != alpha:
+        solved = _solved(_PartPath.solve, folds, np.array([best]))
+    fit = _fit(whole, whole.solve(np.array([best])), features)
+    return RidgeChoice(grid, losses, best, fit, _fold_fits(parts, paths, solved, features), scores)
 
 
-def _fit(path: _Path | _PartPath, alphas: Array, features: NystroemFeatures) -> LinearFit:
+def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> LinearFit:
     """The fits at some penalties, side by side, as a function of kernel values."""
-    solved = np.concatenate(list(path.solve(alphas)), axis=1)
     means, values = path.means
-    coefficients = features.whitening @ solved if features.whitens_rows else solved
-    return LinearFit(coefficients, np.tile(values, alphas.size) - means @ solved)
+    side_by_side = np.concatenate(list(solved), axis=1)
+    coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
+    return LinearFit(coefficients, np.tile(values, len(solved)) - means @ side_by_side)
 
 
-def _losses(paths: list[_PartPath], alphas: Array) -> Array:
+def _fold_fits(
+    parts: list[Moments],
+    paths: dict[int, _PartPath],
+    solved: list[Array],
+    features: NystroemFeatures,
+) -> list[LinearFit | None]:
+    """The fits without each fold; None for folds that have no rows, or all."""
+    found = {f: _fit(p, s, features) for (f, p), s in zip(paths.items(), solved, strict=True)}
+    return [found.get(fold) for fold in range(len(parts))]
+
+
+def _solved(solve: Solve, paths: list[_PartPath], alphas: Array) -> list[Array]:
+    """Coefficients without each fold."""
+    return list(map_tiles(lambda path: solve(path, alphas), paths))
+
+
+def _compared(
+    solve: Solve, paths: list[_PartPath], grid: Array, *, finer: bool
+) -> tuple[Array, Array]:
+    """Penalties, with finer ones around the best where these are asked for, and their losses."""
+    if not paths:
+        return grid, np.ones(grid.size)
+    losses = _losses(paths, _solved(solve, paths, grid))
+    if not finer:
+        return grid, losses
+    more = _best(grid, losses) * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
+    order = np.argsort(alphas := np.append(grid, more))
+    return alphas[order], np.append(losses, _losses(paths, _solved(solve, paths, more)))[order]
+
+
+def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
     """Squared errors out of fold, relative to those of the means; the mean over outputs."""
     if not paths:
-        return np.ones(alphas.size)
-    total = np.sum(list(map_tiles(lambda path: path.errors(alphas), paths)), axis=0)
+        return np.ones(1)
+    total = np.sum([path.errors(own) for path, own in zip(paths, solved, strict=True)], axis=0)
     own, baseline = total[:-1], total[-1]
     ratios = np.divide(own, baseline, out=np.ones_like(own), where=baseline > 0.0)
     return np.asarray(ratios.mean(axis=1))
