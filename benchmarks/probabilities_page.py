@@ -69,7 +69,8 @@ RATIOS = """
 
 Measures of an estimator's own probabilities, as ratios to those of calibrated ones: below one, its
 own are better. Geometric means over sets, after means over splits, with {level:.0%} intervals by
-the bootstrap over sets. A star stands beside an interval above one.
+the bootstrap over sets. A star stands beside an interval above one. A set on which one of the two
+is zero, to five decimals, has no ratio.
 
 {verdict}
 
@@ -134,13 +135,13 @@ class Scores:
         return float(np.mean([scores[measure] for scores in self.found[way][name].values()]))
 
     def ratio(self, one: Way, other: Way, measure: str) -> Ratio | None:
-        """The ratio of the first to the second; None where no set has both."""
+        """The ratio of the first to the second; None where no set has both, above zero."""
         pairs = []
         for name in self.found[one].keys() & self.found.get(other, {}).keys():
             first, second = self.found[one][name], self.found[other][name]
             splits = first.keys() & second.keys()
             sums = [sum(side[split][measure] for split in splits) for side in (first, second)]
-            if splits:
+            if splits and min(sums) > 0.0:
                 pairs.append((name, sums))
         if not pairs:
             return None
