@@ -106,6 +106,17 @@ def test_extremes() -> None:
     assert "r2" not in responses(np.array([2.0]), np.array([0.0]))
 
 
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(10), 2)])
+def test_classes_without_errors_have_an_interval(groups: Any) -> None:
+    """The balanced accuracy is as uncertain as the recalls of classes of ten or five units."""
+    y = np.repeat([0, 1], 10)
+    found = scores(Truth("classification", y, np.arange(2), groups), Predictions(y))
+    size, quantile = (10, stats.norm.ppf(0.975)) if groups is None else (5, stats.t.ppf(0.975, 4))
+    expected = size / (size + quantile**2)
+    assert_allclose(found["balanced_accuracy"].low, expected, rtol=1e-12)
+    assert found["balanced_accuracy"].value == found["balanced_accuracy"].high == 1.0
+
+
 def test_intervals_have_the_unit_of_the_response() -> None:
     rng = np.random.default_rng(0)
     y, predicted = rng.normal(size=(2, 30))

@@ -254,6 +254,11 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
     recalls = 1.0 - np.bincount(codes, errors) / counts
     influence = (1.0 - errors - recalls[codes]) * len(y) / (counts[codes] * len(present))
     balanced = estimate(float(recalls.mean()), influence, units)
+    if not errors.any():
+        # No variance is seen: the lower end is the mean of those of the classes' recalls.
+        inside = [np.unique(units[codes == k], return_inverse=True)[1] for k in range(len(present))]
+        low = float(np.mean([share(np.ones(len(rows)), rows).low for rows in inside]))
+        balanced = Estimate(1.0, low, 1.0)
     found["balanced_accuracy"] = _within(balanced, 0.0, 1.0)
     if predictions.probabilities is not None:
         own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
