@@ -132,6 +132,28 @@ def test_kernels_are_learned_without_the_groups_that_they_predict(
     assert_array_equal(np.sort(np.concatenate([unseen, *parts])), np.arange(n_groups))
 
 
+def test_learners_that_fail_without_some_groups_predict_these_by_the_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learn, calls = DrawnViews.learned, []
+
+    def learned(self: Any, candidate: Candidate, rows: Any = slice(None)) -> Any:
+        calls.append(candidate)
+        if len(calls) > 1:
+            raise ValueError("too few")
+        return learn(self, candidate, rows)
+
+    monkeypatch.setattr(DrawnViews, "learned", learned)
+    X, y = problem(300)
+    groups = np.random.default_rng(0).integers(30, size=300)
+    candidates = [KernelOptimization(Gaussian(2.0))]
+    found = stack(KernelStackingRegressor, candidates=candidates).fit(X, y, groups=groups)
+    assert len(calls) == 3
+    # The groups that the first kernel was learned from, two thirds, have the mean alone.
+    assert np.mean(np.abs(found.loo_predictions_ - y.mean()) < 0.1 * y.std()) > 0.6
+    assert np.std(found.predict(X)) > 0.5 * y.std()
+
+
 def test_samples_of_evaluated_groups_are_not_learned_from() -> None:
     X, y = problem(120)
     groups = np.arange(120) % 12

@@ -79,14 +79,13 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
 
 def _rounded(X: Features, rounding: float) -> Features:
     """Multiples of a fraction of each column's largest value."""
-    largest = np.abs(X).max(axis=0, initial=0.0) if not sp.issparse(X) else abs(X).max(axis=0)
-    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-    unit = np.where(largest > 0.0, rounding * largest, 1.0)
     if not sp.issparse(X):
-        return np.round(X / unit)
+        largest = np.abs(X).max(axis=0, initial=0.0)
+        return np.round(X / np.where(largest > 0.0, rounding * largest, 1.0))
     X = sp.csr_array(X, copy=True)
     X.sum_duplicates()
-    X.data = np.round(X.data / unit[X.indices])
+    largest = abs(X).max(axis=0).toarray().ravel()[X.indices]
+    X.data = np.round(X.data / np.where(largest > 0.0, rounding * largest, 1.0))
     return X
 
 

@@ -193,7 +193,7 @@ class Together(Resampling):
         Up to 200 groups are balanced over folds in size, which takes a loop over them; more are so
         by chance.
         """
-        rows = np.flatnonzero(self._codes >= 0)
+        rows = self.covered
         _, first, numbers = np.unique(self._codes[rows], return_index=True, return_inverse=True)
         n_folds = min(n_folds, len(first))
         if len(first) == 1:

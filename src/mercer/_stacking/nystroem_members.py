@@ -214,17 +214,18 @@ class DrawnViews(ViewedSample):
         part: NDArray[np.intp],
         n_evaluated: int,
     ) -> None:
-        """Predict some samples, in place, on kernels that were learned without their groups."""
+        """Predict some samples, in place, on kernels that were learned without their groups.
+
+        They are predicted by the mean where nothing can be learned without them.
+        """
         inside = self._drawn_from(self._apart_from(part), n_evaluated)
-        varies = inside.target.codes is None or np.ptp(inside.target.codes) > 0
-        learned: dict[int, Sequence[Kernel]] = {}
+        uses_labels = {id(e.candidate): e.candidate for e in kept if e.candidate.uses_labels}
+        learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
         for e, values in zip(kept, deviations, strict=True):
-            if not e.candidate.uses_labels:
+            if id(e.candidate) not in learned:
                 continue
             values[part] = 0.0
-            if varies:
-                key = id(e.candidate)
-                kernels = learned[key] = learned.get(key) or inside.learned(e.candidate)
+            if kernels := learned[id(e.candidate)]:
                 kernel = kernels[e.candidate.descriptions.index(e.description)]
                 member = self.member(kernel, e.candidate)
                 divided = self.drawn.divided[part]
@@ -242,3 +243,14 @@ class DrawnViews(ViewedSample):
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
         """Views of the rows that were evaluated: enough to know which new ones are far."""
         return {name: view[rows] for name, view in self.X.items()}, rows
+
+
+def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[Kernel]:
+    """The kernels that a candidate learns; none from a single class, or where its learner fails."""
+    codes = table.target.codes
+    if codes is not None and not np.ptp(codes):
+        return []
+    try:
+        return table.learned(candidate)
+    except Exception:
+        return []
