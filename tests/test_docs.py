@@ -16,7 +16,7 @@ from reference import center, gaussian, left_out_kernel_ridge
 from test_package import PUBLIC_NAMES, documented
 
 import mercer
-from mercer._blocks.tables import EXACT_ROWS, number_of_components
+from mercer._blocks.approximation import EXACT_ROWS, number_of_components
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))

@@ -18,7 +18,7 @@ pytest.importorskip("distributed")
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command beside a folder of Parquet files; more than 40 rows are approximated."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mercer._blocks.tables.EXACT_ROWS", 40)
+    monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", 40)
     write_folder(response_table(), Path("t"))
     return call
 

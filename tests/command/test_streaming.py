@@ -20,7 +20,7 @@ pytest.importorskip("pyarrow")
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command in an empty folder; more than 40 rows are approximated."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mercer._blocks.tables.EXACT_ROWS", 40)
+    monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", 40)
     return call
 
 

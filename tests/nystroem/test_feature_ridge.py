@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nystroem_reference import naive_losses
+from nystroem_reference import naive_losses, naive_split_losses
 from sklearn import config_context
 from sklearn.linear_model import Ridge
 
 from mercer._blocks.blocks import Block
+from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
 from mercer._data.sample import TargetEncoding
-from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, nystroem_features
@@ -125,6 +126,41 @@ class TestRidge:
             own = inside * (1.0 if weights is None else weights)
             expected = Ridge(found.alpha).fit(Z, Y, sample_weight=own).predict(Z)
             np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), expected, atol=tolerance)
+
+    @settings(max_examples=20)
+    @given(
+        st.lists(st.lists(st.integers(0, 2), min_size=8, max_size=8), min_size=1, max_size=4),
+        st.booleans(),
+    )
+    def test_listed_folds_are_those_of_ridge_regression(
+        self, roles: list[list[int]], weighted: bool
+    ) -> None:
+        """On tenths of the rows that a fold trains on, holds out, or neither."""
+        tenths, weights = np.arange(80) % 10, WEIGHTS if weighted else None
+        splits = [
+            (np.flatnonzero(own[tenths] == 1), np.flatnonzero(own[tenths] == 2))
+            for own in (np.array([1, *given, 2]) for given in roles)
+        ]
+        listed = ListedFolds.of(splits, 80)
+        statistic = NormalEquations(
+            FEATURES, ENCODING, as_weights(weights, 80), listed=listed, tile_rows=16
+        )
+        state = statistic.start()
+        for first, last in ((0, 37), (37, 80)):
+            state = statistic.add(state, Block(X[first:last], Y[first:last], first))
+        found = ridge_on_features(state, FEATURES, ALPHAS, listed=listed)
+        Z = FEATURES.transform(X)
+        expected = naive_split_losses(Z, Y, splits, ALPHAS.tolist(), weights)
+        np.testing.assert_allclose(found.losses, expected, rtol=1e-6)
+        everything = [(np.arange(80), np.arange(0))]
+        fits = zip([found.fit, *found.fold_fits], everything + splits, strict=True)
+        for fit, (train, _) in fits:
+            own = None if weights is None else weights[train]
+            model = Ridge(found.alpha).fit(Z[train], Y[train], sample_weight=own)
+            assert fit is not None
+            np.testing.assert_allclose(
+                fit.predict(FEATURES.columns(X)), model.predict(Z), atol=1e-8 * np.abs(Y).max()
+            )
 
     def test_folds_are_solved_by_conjugate_gradients_or_decomposed(
         self, monkeypatch: pytest.MonkeyPatch

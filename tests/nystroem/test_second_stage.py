@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse as sp
 from campaign import rotating
 from numpy.testing import assert_allclose
+from sklearn.model_selection import KFold, PredefinedSplit, RepeatedKFold, TimeSeriesSplit
 
+from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import encode_target
@@ -46,13 +48,22 @@ def fitted(
     weights: Array | None = None,
     kernel: Kernel = Gaussian(1.5),  # noqa: B008
     n_components: int = 80,
+    listed: ListedFolds | None = None,
     **settings: Any,
 ) -> NystroemModel:
     encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
     source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
     given = as_weights(weights, len(y))
-    data = DrawnSample(table, y, given, source=source, positions=everywhere, all_weights=given)
+    data = DrawnSample(
+        table, y, given, source=source, positions=everywhere, all_weights=given, listed=listed
+    )
     return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
+
+
+def some(rows: Array, listed: ListedFolds | None = None) -> DrawnSample:
+    """Rows of the table, as they were drawn from it."""
+    source, weights = block_source(X, Y), UnitWeights(len(rows))
+    return DrawnSample(X[rows], Y[rows], weights, source=source, positions=rows, listed=listed)
 
 
 def test_several_responses() -> None:
@@ -115,11 +126,41 @@ class TestProblem:
         alphas = np.array([0.03])
         model = fitted(Y, kernel=Gaussian(0.7), n_components=60, alphas=alphas)
         folds = row_folds(0, np.arange(400), 5)
-        found = model.decode(model.out_of_fold(X[150:], np.arange(150, 400)))
+        found = model.decode(model.out_of_fold(X[150:], some(np.arange(150, 400))))
         for fold in range(5):
             inside = (folds != fold).astype(float)
             expected = exact(model, 0.03, inside, Y, X[150:])[folds[150:] == fold]
             np.testing.assert_allclose(found[folds[150:] == fold], expected, atol=1e-5 * Y.std())
+
+    @pytest.mark.parametrize(
+        "cv",
+        [
+            KFold(3),
+            TimeSeriesSplit(3, gap=5),
+            RepeatedKFold(n_splits=2, n_repeats=2, random_state=0),
+            PredefinedSplit(np.where(np.arange(400) < 100, -1, np.arange(400) % 3)),
+        ],
+    )
+    def test_rows_that_a_splitter_holds_out_are_predicted_from_its_training_rows(
+        self, cv: Any
+    ) -> None:
+        """Rows of several folds by the mean; rows of none have no prediction."""
+        splits = list(cv.split(X))
+        listed = ListedFolds.of(splits, 400)
+        model = fitted(
+            Y, 90, kernel=Gaussian(0.7), n_components=60, alphas=np.array([0.03]), listed=listed
+        )
+        rows = np.arange(50, 400, 3)
+        found = model.decode(model.out_of_fold(X[rows], some(rows, listed)))
+        predictions = np.full((len(splits), 400), np.nan)
+        for own, (train, test) in zip(predictions, splits, strict=True):
+            inside = np.isin(np.arange(400), train).astype(float)
+            own[test] = exact(model, 0.03, inside, Y, X)[test]
+        counts = np.isfinite(predictions).sum(axis=0)
+        expected = np.nansum(predictions, axis=0) / np.where(counts > 0, counts, np.nan)
+        covered = np.unique(np.concatenate([test for _, test in splits]))
+        assert np.isfinite(expected).sum() == len(covered)
+        np.testing.assert_allclose(found.ravel(), expected[rows], atol=1e-5 * Y.std())
 
 
 class TestClasses:

@@ -85,7 +85,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     given = Candidate(["one"], "scaled", lambda *_: [kernel], learns_widths=False)
     member = table.member(kernel, given)
     rows = np.array([3, 20, 77, 149])
-    found = member.deviations_in_folds(scaled[rows], rows)
+    found = table._out_of_fold(member, rows)
     folds = row_folds(0, rows, len(member.model.choice.fold_fits))
     for row, fold, prediction in zip(rows, folds, found, strict=True):
         fit = member.model.choice.fold_fits[fold]
@@ -102,7 +102,7 @@ def test_kernels_are_learned_without_the_groups_that_they_predict(
     seen: dict[int, np.ndarray] = {}
     kernels_seen: list[Any] = []
     predicted: list[tuple[np.ndarray, np.ndarray]] = []
-    learn, predict = DrawnViews.learned, NystroemMember.deviations_in_folds
+    learn, predict = DrawnViews.learned, DrawnViews._out_of_fold
 
     def learned(self: Any, candidate: Candidate, rows: Any = slice(None)) -> Any:
         kernels = learn(self, candidate, rows)
@@ -110,14 +110,14 @@ def test_kernels_are_learned_without_the_groups_that_they_predict(
         seen.update({id(kernel): self.drawn.groups[rows] for kernel in kernels})
         return kernels
 
-    def in_folds(self: Any, X: Any, divided: np.ndarray) -> np.ndarray:
-        predicted.append((seen[id(self.kernel)], divided))
-        return predict(self, X, divided)
+    def in_folds(self: Any, member: NystroemMember, rows: np.ndarray) -> np.ndarray:
+        predicted.append((seen[id(member.kernel)], self.drawn.groups[rows]))
+        return predict(self, member, rows)
 
     name = "mercer._stacking.nystroem_members.rescaled_kernel"
     monkeypatch.setattr(name, lambda kernel, *_: kernel)
     monkeypatch.setattr(DrawnViews, "learned", learned)
-    monkeypatch.setattr(NystroemMember, "deviations_in_folds", in_folds)
+    monkeypatch.setattr(DrawnViews, "_out_of_fold", in_folds)
     X, y = problem(300)
     groups = np.random.default_rng(0).integers(n_groups, size=300)
     candidates = [KernelOptimization(Gaussian(2.0))]
@@ -166,12 +166,12 @@ def test_samples_of_evaluated_groups_are_not_learned_from() -> None:
     assert rest is not None
     assert len(rest) == 20
     assert not np.isin(groups[rest.drawn.positions], groups[rows]).any()
-    assert len(table._seen_parts(rows)) == 2
+    assert len(table._unseen(rows)) == 2
     pairs = encode_target(
         y, classification=False, resampling=left_out_together(120, np.arange(120) // 2)
     )
     many = drawn_views({"given": X}, X, y, pairs, table.views)
-    assert not many._seen_parts(many.evaluated_rows(40, 0))
+    assert not many._unseen(many.evaluated_rows(40, 0))
     alone = drawn_views({"given": X}, X, y, encode_target(y, classification=False), table.views)
     rest = alone.others(rows)
     assert not np.isin(rest.drawn.positions, rows).any()

@@ -66,7 +66,7 @@ def test_all_rows_may_be_centers() -> None:
 def test_auto_is_exact_for_few_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = problem(TwoStageRegressor)
     assert not TwoStageRegressor().fit(X, y)._is_approximate()
-    monkeypatch.setattr("mercer._blocks.tables.EXACT_ROWS", 300)
+    monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", 300)
     found = TwoStageRegressor().fit(X, y)
     assert found._is_approximate()
     assert found.predictor_.columns.n_centers == 400
@@ -249,7 +249,7 @@ def test_balanced_classes_find_more_of_a_rare_one() -> None:
 
 
 def test_only_rows_of_positive_weight_make_a_table_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer._blocks.tables.EXACT_ROWS", 50)
+    monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", 50)
     X, y = problem(TwoStageRegressor, 60)
     model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]))
     assert not clone(model).fit(X, y, sample_weight=np.arange(60) >= 10)._is_approximate()

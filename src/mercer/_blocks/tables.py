@@ -1,4 +1,4 @@
-"""Tables that estimators are fitted to: in memory or in blocks, exactly or approximately."""
+"""Tables that estimators are fitted to, in memory or in blocks, and rows drawn from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,109 +8,25 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_X_y
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import validate_data
 
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.dask_source import DaskSource
+from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.memory_source import memory_source
-from mercer._blocks.row_sample import RowWeights, class_row_weights, sample_positions
+from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.copies import with_copies
+from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame
 from mercer._data.weights import UnitWeights, with_class_weights
-from mercer._gram.tiles import check_gram_memory
 from mercer._typing import Array, Features
 from mercer._validation import (
-    check_choice,
-    check_has_rows,
-    check_number,
     check_target_values,
     table_advice,
 )
 
-EXACT_ROWS = 3000
-"""With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
-few seconds (benchmarks/large_tables.py)."""
-
-_COMPONENTS = ((50_000, 1500), (np.inf, 1000))
-"""Numbers of rows, and default numbers of centers up to them; the time of a fit is quadratic in it
-(benchmarks/large.py, estimators)."""
-
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
-
-
-# --- whether a fit is exact ----------------------------------------------------------------------
-
-
-def check_approximation(approximation: Any, n_components: Any) -> None:
-    """Refuse settings that are no choice, before any work.
-
-    Parameters
-    ----------
-    approximation : {"auto", "exact", "nystroem"}
-    n_components : int or "auto"
-
-    Raises
-    ------
-    ValueError
-        If one is neither.
-    """
-    check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
-    if not (isinstance(n_components, str) and n_components == "auto"):
-        check_number("n_components", n_components, whole=True, low=1.0)
-
-
-def fits_exactly(
-    estimator: Any, X: Any, sample_weight: Any, approximation: str, n_matrices: int = 4
-) -> bool:
-    """Whether all rows of positive weight are fitted exactly.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Named by messages. Where it is verbose, how much memory an exact fit needs is printed.
-    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
-    sample_weight : array-like of shape (n_rows,), or None
-    approximation : {"auto", "exact", "nystroem"}
-    n_matrices : int, default=4
-        Number of Gram matrices that an exact fit has in memory at a time.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows.
-    MemoryError
-        If an exact fit is asked for that needs more memory than there is.
-    """
-    name = type(estimator).__name__
-    n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
-    check_has_rows(n_rows, name)
-    weights = np.asarray(sample_weight)
-    # Weights of another shape are refused with the rows.
-    if weights.shape == (n_rows,):
-        n_rows = int(np.count_nonzero(weights))
-    exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
-    if exact:
-        announcer = name if estimator.verbose else ""
-        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'", announcer=announcer)
-    return exact
-
-
-def number_of_components(n_components: int | str, n_rows: int) -> int:
-    """Number of centers of a table.
-
-    Parameters
-    ----------
-    n_components : int or "auto"
-        At most `n_rows` are used.
-    n_rows : int
-    """
-    if isinstance(n_components, str):
-        n_components = next(number for most, number in _COMPONENTS if n_rows <= most)
-    return min(int(n_components), n_rows)
-
-
-# --- the samples that a kernel is learned from ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -149,21 +65,42 @@ class DrawnSample(TableSample):
         Those of all rows.
     all_groups : ndarray of int of shape (n_rows,), or None
         Groups of all rows: those that were given, or copies of rows.
+    all_resampling : Resampling or None
+        How all rows are left out, where this is given.
+    listed : ListedFolds or None
+        The folds of all rows by which they are.
     """
 
     source: BlockSource = field(kw_only=True)
     positions: Array = field(kw_only=True)
     all_weights: RowWeights = UnitWeights(0)  # noqa: RUF009
     all_groups: Array | None = None
+    all_resampling: Resampling | None = None
+    listed: ListedFolds | None = None
 
     def take(self, rows: Array) -> Self:
         """Some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), positions=self.positions[rows])
 
     @property
-    def divided(self) -> Array:
-        """What is divided into folds: positions of rows, or numbers of their groups."""
-        return self.positions if self.groups is None else self.groups
+    def covered(self) -> Array:
+        """Indices of the samples that a fold holds out."""
+        if self.listed is None:
+            return np.arange(len(self))
+        return np.flatnonzero(self.listed.held_out(self.positions).any(axis=0))
+
+    def held_out(self, n_folds: int) -> Array:
+        """Which samples each fold holds out, shape (n_folds, n_samples).
+
+        Parameters
+        ----------
+        n_folds : int
+            The number of the random folds, which divide no group, where none are given.
+        """
+        if self.listed is not None:
+            return self.listed.held_out(self.positions)
+        names = self.positions if self.groups is None else self.groups
+        return np.asarray(row_folds(0, names, n_folds) == np.arange(n_folds)[:, None])
 
 
 def validated_rows(
@@ -229,6 +166,7 @@ def drawn_rows(
     sample_weight: Any,
     groups: Any = None,
     *,
+    divide: Callable[[TableSample], Resampling] | None = None,
     max_rows: int = 20_000,
     random_state: Any,
     **checks: Any,
@@ -246,6 +184,8 @@ def drawn_rows(
     sample_weight : array-like of shape (n_rows,), or None
         Rows whose weight is zero are left out.
     groups : array-like of shape (n_rows,), default=None
+    divide : callable, default=None
+        From the table to how its rows are left out; it makes the folds, in place of random ones.
     max_rows : int, default=20_000
         Number of rows to draw.
     random_state : int, RandomState instance or None
@@ -256,17 +196,21 @@ def drawn_rows(
     ------
     ValueError
         If the table or the target is refused by scikit-learn's validation, a weight is negative, or
-        a source comes with weights of samples.
+        a source comes with weights of samples, groups or folds.
     """
+    resampling = None
     if isinstance(X, BlockSource):
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
-        weights, all_groups = _weights_of_source(estimator, source, sample_weight, groups), None
+        needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
+        weights, all_groups = _weights_of_source(estimator, source, needs_rows), None
         kept = None
     else:
         data = with_copies(validated_rows(estimator, X, y, sample_weight, groups, **checks))
         source, names = block_source(data.X, data.y), data.names
         weights, all_groups, kept = data.weights, data.groups, data.kept
+        resampling = None if divide is None else divide(data)
+    listed = None if resampling is None else ListedFolds.of_resampling(resampling)
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
@@ -282,14 +226,15 @@ def drawn_rows(
         positions=positions,
         all_weights=weights,
         all_groups=all_groups,
+        all_resampling=resampling,
+        listed=listed,
     )
 
 
 def _weights_of_source(
-    estimator: Any, source: BlockSource, sample_weight: Any, groups: Any
+    estimator: Any, source: BlockSource, needs_rows: dict[str, Any]
 ) -> RowWeights:
-    if sample_weight is not None or groups is not None:
-        name = "groups" if sample_weight is None else "sample_weight"
+    for name in (name for name, value in needs_rows.items() if value is not None):
         raise ValueError(
             f"{name} needs a table in memory, or an exact fit: pass arrays or a data frame, "
             "or set approximation='exact'."

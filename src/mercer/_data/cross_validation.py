@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
+from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, Split, splits_within
 from mercer._data.resampling import Resampling, Together, left_out_together, resampled
 from mercer._data.sample import Sample
@@ -89,6 +90,30 @@ def resampling_of(
     if codes is not None and given.groups is not None and isinstance(found, Together):
         _check_classes(found, codes)
     return found
+
+
+def resampling_of_rows(
+    cv: Any,
+    sample: Sample,
+    given_rows: tuple[Any, Any, Any],
+    codes: NDArray[np.intp] | None = None,
+) -> Resampling:
+    """Which rows of a table are left out together, copies among them; see :func:`resampling_of`.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+    sample : Sample
+        The rows of positive weight.
+    given_rows : tuple of (table, target, groups)
+        As they were given, with the rows of weight zero, to which listed folds refer.
+    codes : ndarray of int of shape (n_samples,), default=None
+    """
+    X, y, groups = given_rows
+    given = sample if groups is not None else replace(sample, groups=None)
+    if sample.kept is not None:
+        given = Sample.of(X, y).grouped(groups)
+    return resampling_of(cv, with_copies(sample), given, codes)
 
 
 def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:

@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.utils import check_array, check_consistent_length
 
 from mercer._data.folds import Split, Splits, shuffled_folds, splits_within
 from mercer._data.weights import SampleWeights
@@ -40,6 +39,14 @@ class Resampling(ABC):
 
     def __len__(self) -> int:
         return self.n_samples
+
+    @property
+    def together(self) -> Array | None:
+        """Numbers of what samples are left out with, -1 for those that never are; groups, or folds.
+
+        None where there are none, and where samples are predicted from some of the others.
+        """
+        return self.groups
 
     @abstractmethod
     def take(self, rows: Array) -> "Resampling":
@@ -169,16 +176,17 @@ class Together(Resampling):
 
     codes: Array | None = None
 
+    @property
+    def together(self) -> Array:
+        """Groups, or folds; see :class:`Resampling`."""
+        found = self.groups if self.codes is None else self.codes
+        assert found is not None
+        return found
+
     def take(self, rows: Array) -> Resampling:
         """How some of the samples are left out; see :class:`Resampling`."""
         groups, codes = (None if all is None else all[rows] for all in (self.groups, self.codes))
         return left_out_together(len(rows), groups, codes)
-
-    @cached_property
-    def _codes(self) -> Array:
-        found = self.groups if self.codes is None else self.codes
-        assert found is not None
-        return found
 
     def folds(
         self,
@@ -194,7 +202,7 @@ class Together(Resampling):
         by chance.
         """
         rows = self.covered
-        _, first, numbers = np.unique(self._codes[rows], return_index=True, return_inverse=True)
+        _, first, numbers = np.unique(self.together[rows], return_index=True, return_inverse=True)
         n_folds = min(n_folds, len(first))
         if len(first) == 1:
             found = [rows]
@@ -219,7 +227,7 @@ class Together(Resampling):
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over the samples of other groups; see :class:`Resampling`."""
         own = np.column_stack([weights.values, weights.values[:, None] * values])
-        groups = self._codes + 1
+        groups = self.together + 1
         removed = np.column_stack([np.bincount(groups, column) for column in own.T])
         rest = own.sum(axis=0) - removed[groups]
         means = rest[:, 1:] / rest[:, :1]
@@ -228,13 +236,13 @@ class Together(Resampling):
     @cached_property
     def covered(self) -> Indices:
         """The samples of groups."""
-        return np.flatnonzero(self._codes >= 0)
+        return np.flatnonzero(self.together >= 0)
 
     @cached_property
     def batches(self) -> Sequence[Part]:
         """The groups of each size; see :class:`Resampling`."""
-        rows = self.covered[np.argsort(self._codes[self.covered], kind="stable")]
-        _, starts, sizes = np.unique(self._codes[rows], return_index=True, return_counts=True)
+        rows = self.covered[np.argsort(self.together[self.covered], kind="stable")]
+        _, starts, sizes = np.unique(self.together[rows], return_index=True, return_counts=True)
         every = [(np.arange(size), starts[sizes == size]) for size in np.unique(sizes)]
         return [(rows[first[:, None] + at], at) for at, first in every]
 
@@ -251,16 +259,20 @@ class InSplits(Resampling):
 
     splits: tuple[Split, ...] = ()
 
+    @property
+    def together(self) -> None:
+        """Nothing, as samples are predicted from some of the others; see :class:`Resampling`."""
+
     def take(self, rows: Array) -> Resampling:
         """How some of the samples are left out; see :class:`Resampling`.
 
-        One at a time where the splits neither train on any of them nor hold any out.
+        One at a time, or one group, where the splits neither train on any nor hold any out.
         """
         groups = None if self.groups is None else self.groups[rows]
         inside = splits_within(self.splits, rows, self.n_samples)
-        return (
-            InSplits(len(rows), groups, tuple(inside)) if inside else OneAtATime(len(rows), groups)
-        )
+        if not inside:
+            return left_out_together(len(rows), groups)
+        return InSplits(len(rows), groups, tuple(inside))
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """The splits; see :class:`Resampling`."""
@@ -282,57 +294,6 @@ class InSplits(Resampling):
                 yield np.broadcast_to(mean, (*batch.shape, mean.size))
 
         return self.assembled(means)
-
-
-def group_codes(groups: Any, n_samples: int) -> Array | None:
-    """Numbers of groups, in the order in which they first occur, whatever their names.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,), or None
-        What names the groups: numbers or strings.
-    n_samples : int
-
-    Raises
-    ------
-    ValueError
-        If there are not as many as samples, if a name is missing, or if there is one group.
-
-    Examples
-    --------
-    >>> group_codes(["b", "a", "b"], 3)
-    array([0, 1, 0])
-    """
-    if groups is None:
-        return None
-    groups = check_array(groups, dtype=None, ensure_2d=False, input_name="groups")
-    check_consistent_length(np.empty((n_samples, 0)), groups)
-    if groups.ndim != 1:
-        raise ValueError(f"groups must have one dimension; got an array of {groups.ndim}.")
-    if groups.dtype == object and any(name is None for name in groups):
-        raise ValueError("Input groups contains None.")
-    codes = numbered(groups)
-    if not codes.any():
-        raise ValueError(
-            f"groups holds one group, {groups.tolist()[0]!r}, while at least 2 are required: a "
-            "group is predicted from the others."
-        )
-    return codes
-
-
-def numbered(names: Array) -> Array:
-    """Numbers of names, the same for equal ones, in the order in which they first occur.
-
-    Parameters
-    ----------
-    names : ndarray of shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-    """
-    _, first, codes = np.unique(names, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[codes]
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
@@ -363,7 +324,7 @@ def left_out_together(
     OneAtATime(n_samples=2, groups=None)
     """
     numbers = groups if codes is None else codes
-    if numbers is None:
+    if numbers is None or not n_samples:
         return OneAtATime(n_samples)
     present = np.unique(numbers)
     if present.size == n_samples and present[0] >= 0:

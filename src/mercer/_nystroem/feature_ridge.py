@@ -1,14 +1,15 @@
 """Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
 
+from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.features import Moments, NystroemFeatures
 from mercer._typing import Array
@@ -203,13 +204,14 @@ def ridge_on_features(
     *,
     mean_weight: float = 1.0,
     scores_of: ScoresOf | None = None,
+    listed: ListedFolds | None = None,
 ) -> RidgeChoice:
     """Fit ridge regression with an intercept, at the penalty of least error out of fold.
 
     Parameters
     ----------
     parts : list of Moments
-        Of each fold.
+        Of each fold, or of each part of listed folds.
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None
@@ -219,6 +221,8 @@ def ridge_on_features(
         Mean weight of the rows.
     scores_of : callable, default=None
         From the fits without each fold to a score of each penalty; that of the best score is taken.
+    listed : ListedFolds, default=None
+        How folds are made of parts; by default each part is held out in turn.
 
     Returns
     -------
@@ -241,19 +245,14 @@ def ridge_on_features(
     grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.plus(part)
+    made_of = parts_in_turn(len(parts)) if listed is None else listed.folds
+    total = _all_rows(parts, made_of)
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     with serial_algebra() if len(total.gram) <= _SERIAL_RANK else nullcontext():
         whole = _Path(total, features)
-    paths = {
-        fold: _PartPath(total.plus(part, -1.0), part, whole)
-        for fold, part in enumerate(parts)
-        if 0.0 < part.count < total.count
-    }
-    folds = list(paths.values())
+    paths = _paths(parts, made_of, total, whole)
+    folds = [path for path in paths if path is not None]
     compared = _compared(_PartPath.solve_iteratively, folds, grid, finer=alphas is None)
     alpha = _best(*compared)
     solved = _solved(_PartPath.solve, folds, np.array([alpha]))
@@ -264,12 +263,12 @@ def ridge_on_features(
     scores = None
     if scores_of is not None and folds:
         found = _solved(_PartPath.solve, folds, grid)
-        scores = scores_of(_fold_fits(parts, paths, found, features), grid)
+        scores = scores_of(_fold_fits(paths, found, features), grid)
     best = _best(grid, losses if scores is None else -scores)
     if best != alpha:
         solved = _solved(_PartPath.solve, folds, np.array([best]))
     fit = _fit(whole, whole.solve(np.array([best])), features)
-    return RidgeChoice(grid, losses, best, fit, _fold_fits(parts, paths, solved, features), scores)
+    return RidgeChoice(grid, losses, best, fit, _fold_fits(paths, solved, features), scores)
 
 
 def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> LinearFit:
@@ -280,15 +279,39 @@ def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> 
     return LinearFit(coefficients, np.tile(values, len(solved)) - means @ side_by_side)
 
 
+def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
+    """Sums over all rows, which are those that a fold trains on, and those that it does not."""
+    numbers = np.union1d(folds[0].trained, folds[0].left_out)
+    return reduce(Moments.plus, (parts[number] for number in numbers))
+
+
+def _paths(
+    parts: list[Moments], folds: Sequence[FoldParts], total: Moments, whole: _Path
+) -> list[_PartPath | None]:
+    """Ridge regression without the rows of each fold; None where these are none, or all."""
+    found: list[_PartPath | None] = []
+    for fold in folds:
+        trained, left_out, held_out = (
+            [parts[number] for number in numbers]
+            for numbers in (fold.trained, fold.left_out, fold.held_out)
+        )
+        if not all(any(part.count for part in some) for some in (trained, held_out)):
+            found.append(None)
+            continue
+        if len(left_out) <= len(trained):
+            rows = total.plus(reduce(Moments.plus, left_out), -1.0)
+        else:
+            rows = reduce(Moments.plus, trained)
+        found.append(_PartPath(rows, reduce(Moments.plus, held_out), whole))
+    return found
+
+
 def _fold_fits(
-    parts: list[Moments],
-    paths: dict[int, _PartPath],
-    solved: list[Array],
-    features: NystroemFeatures,
+    paths: list[_PartPath | None], solved: list[Array], features: NystroemFeatures
 ) -> list[LinearFit | None]:
     """The fits without each fold; None for folds that have no rows, or all."""
-    found = {f: _fit(p, s, features) for (f, p), s in zip(paths.items(), solved, strict=True)}
-    return [found.get(fold) for fold in range(len(parts))]
+    found = iter(solved)
+    return [None if path is None else _fit(path, next(found), features) for path in paths]
 
 
 def _solved(solve: Solve, paths: list[_PartPath], alphas: Array) -> list[Array]:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from mercer._blocks.blocks import Block
+from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import RowWeights, row_folds
 from mercer._data.sample import TargetEncoding
 from mercer._data.weights import UnitWeights
@@ -323,10 +324,13 @@ class NormalEquations:
         Rows of one fold whose summands are held at a time.
     groups : ndarray of int of shape (n_rows,), default=None
         Numbers of the groups that all rows of the source belong to; none is divided by folds.
+    listed : ListedFolds, default=None
+        Folds of all rows of the source, in place of random ones; a state has sums of parts.
 
     Notes
     -----
-    O(m^2) operations for each row and m centers. A state holds an m x m matrix for each fold.
+    O(m^2) operations for each row, in each layer, and m centers. A state holds an m x m matrix for
+    each fold, or part.
 
     If the kernel's Gram matrix at the centers is well conditioned, its values are accumulated and
     their sums whitened in the end, which takes half the time; see
@@ -339,6 +343,7 @@ class NormalEquations:
     seed: int = 0
     tile_rows: int = 2048
     groups: Array | None = None
+    listed: ListedFolds | None = None
 
     @property
     def n_folds(self) -> int:
@@ -346,18 +351,18 @@ class NormalEquations:
         return int(np.clip(working_memory() // (16 * self.features.n_summands**2 or 1), 2, 5))
 
     def start(self) -> list[Moments]:
-        """Sums over no rows, for each fold."""
+        """Sums over no rows, for each fold or part."""
         m, k = self.features.n_summands, self.encoding.n_outputs
-        return [Moments.zero(m, k) for _ in range(self.n_folds)]
+        n_parts = self.n_folds if self.listed is None else self.listed.n_parts
+        return [Moments.zero(m, k) for _ in range(n_parts)]
 
     def add(self, state: list[Moments], block: Block) -> list[Moments]:
-        """Add the rows of a block to a state, which is changed.
+        """Add the rows of a block, with targets, to a state, which is changed.
 
         Parameters
         ----------
         state : list of Moments
         block : Block
-            With targets.
 
         Raises
         ------
@@ -367,17 +372,23 @@ class NormalEquations:
         assert block.y is not None
         Y = self.encoding.encode(block.y)
         roots = self.weights.of(block.y, block.positions).roots
-        divided = block.positions if self.groups is None else self.groups[block.positions]
-        folds = row_folds(self.seed, divided, self.n_folds)
-        for fold, part in enumerate(state):
-            inside = np.flatnonzero(folds == fold)
-            for start in range(0, inside.size, self.tile_rows):
-                rows = inside[start : start + self.tile_rows]
-                part.add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
+        for numbers in self._numbers(block.positions):
+            for number in np.unique(numbers):
+                inside = np.flatnonzero(numbers == number)
+                for start in range(0, inside.size, self.tile_rows):
+                    rows = inside[start : start + self.tile_rows]
+                    state[number].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
         if not all(np.isfinite(part.features).all() for part in state):
             kernel = self.features.columns.kernel
             raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
         return state
+
+    def _numbers(self, positions: Array) -> Array:
+        """Folds, or parts in each layer, that rows belong to."""
+        if self.listed is not None:
+            return self.listed.numbers[:, positions]
+        names = positions if self.groups is None else self.groups[positions]
+        return row_folds(self.seed, names, self.n_folds)[None]
 
     def merge(self, first: list[Moments], second: list[Moments]) -> list[Moments]:
         """Sums over the rows of two states.

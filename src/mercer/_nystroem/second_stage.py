@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 
 from mercer._blocks.passes import current_hooks
-from mercer._blocks.row_sample import row_folds
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
@@ -112,21 +111,22 @@ class NystroemModel:
         assert self.calibration is not None
         return self.calibration.probabilities(self.values(X))
 
-    def out_of_fold(self, X: Features, divided: Array) -> Array:
+    def out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
         """Predict training rows by the fits without their folds, in the target's encoding.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
-        divided : ndarray of int of shape (n_rows,)
-            Positions of these rows in the training table, or numbers of their groups.
+        rows : DrawnSample
+            The same rows, which says where they are in the training table.
 
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
+            The mean over folds, NaN for rows that none holds out.
         """
         fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
-        return _out_of_fold(self.columns, fits, X, divided)
+        return _out_of_fold(self.columns, fits, X, rows)
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
@@ -137,17 +137,16 @@ def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
 
 
 def _out_of_fold(
-    columns: KernelColumns, fits: Sequence[LinearFit | None], X: Features, divided: Array
+    columns: KernelColumns, fits: Sequence[LinearFit | None], X: Features, rows: DrawnSample
 ) -> Array:
-    """Predictions of rows by the fits without their folds, NaN where there is none."""
-    folds = row_folds(NormalEquations.seed, divided, len(fits))
+    """Mean predictions of rows by the fits without their folds, NaN where there is none."""
     n_values = max(len(fit.intercept) for fit in fits if fit is not None)
-    predictions = np.full((X.shape[0], n_values), np.nan)
-    for fold, fit in enumerate(fits):
-        rows = folds == fold
+    total, counts = np.zeros((X.shape[0], n_values)), np.zeros((X.shape[0], 1))
+    for inside, fit in zip(rows.held_out(len(fits)), fits, strict=True):
         if fit is not None:
-            predictions[rows] = _values(columns, fit, X[rows])
-    return predictions
+            total[inside] += _values(columns, fit, X[inside])
+            counts[inside] += 1.0
+    return total / np.where(counts > 0.0, counts, np.nan)
 
 
 def fit_nystroem(
@@ -199,18 +198,22 @@ def fit_nystroem(
     two where five exceed scikit-learn's `working_memory`.
     """
     features = nystroem_features(kernel, choose_centers(data.X, n_components, random_state))
-    statistic = NormalEquations(features, encoding, data.all_weights, groups=data.all_groups)
+    statistic = NormalEquations(
+        features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
+    )
     hooks = current_hooks()
     sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
     if codes is not None or scorer is not None:
-        part = data.take(sample_rows(len(data), _CALIBRATED_ROWS, codes, random_state))
+        part = data.take(rows := data.covered)
+        codes = None if codes is None else codes[rows]
+        part = part.take(sample_rows(len(part), _CALIBRATED_ROWS, codes, random_state))
     totals = np.sum([fold.values for fold in sums], axis=0)
 
     def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:
         assert scorer is not None
-        values = _out_of_fold(features.columns, fits, part.X, part.divided)
+        values = _out_of_fold(features.columns, fits, part.X, part)
         known = np.isfinite(values).all(axis=1)
         inside, paths = part.take(np.flatnonzero(known)), np.split(values[known], len(alphas), 1)
         found = np.array([_score(scorer, inside, encoding, path, totals) for path in paths])
@@ -224,11 +227,12 @@ def fit_nystroem(
         alphas,
         mean_weight=data.all_weights.average,
         scores_of=None if scorer is None else scores_of,
+        listed=data.listed,
     )
     model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
     if encoding.classes is None:
         return model
-    indicators = model.out_of_fold(part.X, part.divided)
+    indicators = model.out_of_fold(part.X, part)
     return replace(model, calibration=_calibrated(part, encoding, indicators, totals))
 
 
@@ -332,14 +336,17 @@ def rescaled_kernel(
     rows = sample_rows(len(data.y), max_rows, codes, random_state)
     part = data.take(rows)
     source = block_source(part.X, part.y)
+    listed = None if part.listed is None else part.listed.take(part.positions)
     centers = choose_centers(part.X, n_components, random_state)
 
     @cache
     def loss(step: int) -> float:
         features = nystroem_features(widened(step), centers)
-        statistic = NormalEquations(features, encoding, part.weights, groups=part.groups)
-        sums = source.reduce(statistic)
-        found = ridge_on_features(sums, features, mean_weight=part.weights.average)
+        statistic = NormalEquations(
+            features, encoding, part.weights, groups=part.groups, listed=listed
+        )
+        sums, weight = source.reduce(statistic), part.weights.average
+        found = ridge_on_features(sums, features, mean_weight=weight, listed=listed)
         return float(found.losses.min())
 
     best = descended(loss, 0, (-6, 6))

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._blocks import tables
+from mercer._blocks.approximation import check_approximation, fits_exactly, number_of_components
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.copies import with_copies
-from mercer._data.cross_validation import check_folds, resampling_of
-from mercer._data.sample import EncodedTarget, Sample
+from mercer._data.cross_validation import check_folds, resampling_of, resampling_of_rows
+from mercer._data.resampling import Resampling
+from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
-from mercer._gram.tiles import working_memory
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
@@ -30,11 +32,12 @@ from mercer._stacking.candidates import (
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
+from mercer._stacking.gaps import fitting_rows, largest_gap
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._typing import Array, Features
-from mercer._validation import ROUNDING, check_bool, check_number
+from mercer._validation import check_bool, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -104,7 +107,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
-        tables.check_approximation(self.approximation, self.n_components)
+        check_approximation(self.approximation, self.n_components)
         check_folds(self.cv)
         check_bool("verbose", self.verbose)
 
@@ -126,15 +129,12 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         """
         X, y = tables.as_source(X, y)
         data: TableSample
-        if tables.fits_exactly(self, X, sample_weight, self.approximation):
+        if fits_exactly(self, X, sample_weight, self.approximation):
             data = tables.validated_rows(self, X, y, sample_weight, groups, **checks)
         else:
-            if self.cv is not None:
-                raise ValueError(
-                    "cv has no effect on Nyström features: pass approximation='exact', or groups "
-                    "to fit."
-                )
             checks["random_state"] = self.random_state
+            if self.cv is not None:
+                checks["divide"] = partial(self._divided, X=X, y=y, groups=groups)
             data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
         return replace(data, weights=data.weights.relative())
 
@@ -150,12 +150,24 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         X, y, groups : object
             As they were given, with the samples of weight zero, to which listed folds refer.
         """
-        given: Sample = data if groups is not None else replace(data, groups=None)
         if not isinstance(data, DrawnSample):
-            if data.kept is not None:
-                given = Sample.of(X, y).grouped(groups)
-            data = with_copies(data)
-        return replace(target, resampling=resampling_of(self.cv, data, given, target.codes))
+            found = resampling_of_rows(self.cv, data, (X, y, groups), target.codes)
+        elif data.all_resampling is None:
+            given = data if groups is not None else replace(data, groups=None)
+            found = resampling_of(None, data, given, target.codes)
+        else:
+            if data.listed is not None:
+                data.listed.check_memory(self._n_centers(data))
+            found = data.all_resampling.take(data.positions)
+        return replace(target, resampling=found)
+
+    def _divided(self, data: TableSample, X: Any, y: Any, groups: Any) -> Resampling:
+        """How the rows of a table in memory are left out on Nyström features."""
+        codes = None
+        if is_classifier(self):
+            check_classification_targets(data.y)
+            codes = np.unique(data.y, return_inverse=True)[1]
+        return resampling_of_rows(self.cv, data, (X, y, groups), codes)
 
     def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
         """Choose, fit and combine the members, and set what all stacks report of them.
@@ -218,9 +230,13 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             target=target,
             drawn=data,
             views=self._views,
-            n_components=tables.number_of_components(self.n_components, data.source.count_rows()),
+            n_components=self._n_centers(data),
             random_state=self.random_state,
         )
+
+    def _n_centers(self, data: DrawnSample) -> int:
+        """Number of centers of the features of a table."""
+        return number_of_components(self.n_components, data.source.count_rows())
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         """The evaluated candidates that are kept, and their combination."""
@@ -324,7 +340,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         """Blocks of new rows whose kernel values, or as many others for each row, fit in memory."""
         name = next(iter(self._training))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
-        size = _fitting_rows(max(n_samples, n_values))
+        size = fitting_rows(max(n_samples, n_values))
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
@@ -371,30 +387,3 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             return np.asarray(sum(w * K for w, K in zip(self.weights_, grams, strict=True)))
 
         return np.asarray(self._for_rows(X, combined))
-
-
-def _fitting_rows(n_values: int) -> int:
-    """Number of rows of `n_values` each that take an eighth of the working memory; at least one."""
-    return max(int(working_memory()) // (64 * n_values), 1)
-
-
-def largest_gap(X: Features, groups: Array | None = None) -> float:
-    """Largest distance of a sample to the nearest one that differs; one if all samples are equal.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    groups : ndarray of int of shape (n_samples,), default=None
-        Samples of a group are not counted as near to each other.
-    """
-    size = _fitting_rows(X.shape[0])
-    largest = 0.0
-    for start in range(0, X.shape[0], size):
-        part = X[start : start + size]
-        squared = squared_distances(part, X, start)
-        squared[squared <= ROUNDING * squared.max()] = np.inf
-        if groups is not None:
-            squared[groups[start : start + size, None] == groups] = np.inf
-        nearest = squared.min(axis=1)
-        largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
-    return float(np.sqrt(largest)) if largest > 0.0 else 1.0

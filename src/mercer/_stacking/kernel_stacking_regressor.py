@@ -52,7 +52,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
         samples, may predict each from some of the others, such as those before it. Only samples
         that are held out count; what several folds hold out, as repeated ones do, by the mean of
-        its predictions. Refused on Nyström features.
+        its predictions. See Notes for Nyström features.
     scoring : str, callable or None, default=None
         A name or a scorer of scikit-learn, such as "neg_mean_absolute_error", which ranks the
         candidates. None for the squared error. See Notes.
@@ -123,6 +123,15 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     compared on; of groups, from other groups, and learned anew without each half of these, so that
     all are predicted on kernels that have not seen them. That takes two more fits for each such
     kernel.
+
+    With `cv` on Nyström features, fits of folds are found from sums over parts of the rows; every
+    further repetition sums all rows again. Where folds train on all rows that they do not hold out,
+    kernels are learned anew as for groups. Where they train on fewer, as on the past, kernels are
+    learned anew from these alone, which takes one more fit for each such kernel and fold, and those
+    of the model from the samples that candidates are compared on. Penalties, and factors by which
+    widths are rescaled to all rows, are chosen once, by the errors of all folds. `LeaveOneOut`
+    stands for five random folds. Refused are folds whose sums exceed scikit-learn's
+    `working_memory`, and tables that are not in memory.
 
     Predictions fall back to the mean response for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.

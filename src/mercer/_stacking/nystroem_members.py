@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import sample_rows
-from mercer._data.resampling import Resampling
+from mercer._data.folds import Split, sample_rows
+from mercer._data.resampling import Resampling, as_resampling
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
+from mercer._stacking.ridges import evaluate
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -23,7 +24,7 @@ _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
 
 _FEWEST_GROUPS = 6
-"""Of fewer groups, kernels are learned from the groups that they are evaluated on, in folds."""
+"""Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
 
 _SEEN_PARTS = 2
 """Of a third of the groups candidates are evaluated, on kernels that were learned from the others.
@@ -58,22 +59,6 @@ class NystroemMember:
     ) -> Callable[[Features], Array]:
         """Predictions of one output, which hardly depend on any one of many samples."""
         return lambda X: self.deviations(X, Z)[:, [output]]
-
-    def deviations_in_folds(self, X: Features, divided: Array) -> Array:
-        """Predictions for rows by the fits without their folds, less the mean.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
-            The member's view of rows of the training table.
-        divided : ndarray of int of shape (n_rows,)
-            Their positions in the training table, or numbers of their groups.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs)
-        """
-        return np.asarray(self.model.out_of_fold(X, divided) - self.mean)
 
 
 @dataclass(frozen=True)
@@ -128,8 +113,8 @@ class DrawnViews(ViewedSample):
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
         """A sample of the rows; of a third of the groups, so that others have other groups."""
-        groups = self.target.resampling.groups
-        if groups is None or len(names := np.unique(groups)) < _FEWEST_GROUPS:
+        groups = self.target.resampling.together
+        if groups is None or len(names := np.unique(groups[groups >= 0])) < _FEWEST_GROUPS:
             return super().evaluated_rows(max_samples, random_state)
         drawn = names[sample_rows(len(names), len(names) // 3, None, random_state)]
         rows = np.flatnonzero(np.isin(groups, drawn))
@@ -137,13 +122,18 @@ class DrawnViews(ViewedSample):
         return rows[sample_rows(len(rows), max_samples, codes, random_state)]
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`."""
+        """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`.
+
+        Where samples are predicted from some of the others, kernels are learned from these alone.
+        """
+        if self._own_splits is not None:
+            return None
         rest = self._apart_from(rows)
         return None if len(rest) < len(rows) else self._drawn_from(rest, len(rows))
 
     def _apart_from(self, rows: Array) -> NDArray[np.intp]:
         """Samples that are none of some, and of none of their groups."""
-        groups = self.target.resampling.groups
+        groups = self.target.resampling.together
         names, given = (np.arange(len(self)), rows) if groups is None else (groups, groups[rows])
         return np.flatnonzero(~np.isin(names, given))
 
@@ -154,7 +144,7 @@ class DrawnViews(ViewedSample):
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        n_anew = len(self._seen_parts(rows)) * sum(e.candidate.uses_labels for e in kept)
+        n_anew = len(self._unseen(rows)) * sum(e.candidate.uses_labels for e in kept)
         current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
         return [self.member(found.kernel, found.candidate) for found in kept]
 
@@ -185,40 +175,63 @@ class DrawnViews(ViewedSample):
     ) -> Selection:
         """The selection, combined by predictions out of fold for all samples that were drawn.
 
-        Samples of groups that a kernel was learned from are predicted on a kernel that was learned
-        without their groups.
+        Samples that a kernel was learned from, or samples of their groups, are predicted on a
+        kernel that was learned without them.
         """
-        deviations = [m.deviations_in_folds(self.X[m.view], self.drawn.divided) for m in members]
-        for part in self._seen_parts(rows):
-            self._predict_anew(found.kept, deviations, part, len(rows))
+        deviations = [self._out_of_fold(m, np.arange(len(self))) for m in members]
+        for train, part in self._unseen(rows):
+            self._predict_anew(found.kept, deviations, (train, part), len(rows))
         kept = [replace(e, deviations=d) for e, d in zip(found.kept, deviations, strict=True)]
         return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
 
-    def _seen_parts(self, rows: Array) -> list[NDArray[np.intp]]:
-        """Halves of the groups that kernels were learned from; none where these are many.
+    def _out_of_fold(self, member: NystroemMember, rows: Array) -> Array:
+        """Deviations of the predictions for some samples by the fits without their folds.
 
-        Of as many groups as samples are evaluated, kernels hardly know one, as they hardly know one
-        of as many samples where there are no groups.
+        They are those from the mean, which random folds hardly change, or with folds that are given
+        from that of the samples that a fold trains on.
         """
-        groups, rest = self.target.resampling.groups, self._apart_from(rows)
+        drawn = self.drawn.take(rows)
+        means = self.target.mean if drawn.listed is None else self.target.left_out_means[rows]
+        return np.asarray(member.model.out_of_fold(self.X[member.view][rows], drawn) - means)
+
+    @property
+    def _own_splits(self) -> Sequence[Split] | None:
+        """The folds, where samples are predicted from some of the others; None elsewhere."""
+        resampling = self.target.resampling
+        if resampling.one_at_a_time or resampling.together is not None:
+            return None
+        return self.target.folds(_SEEN_PARTS, self.random_state)
+
+    def _unseen(self, rows: Array) -> list[Split]:
+        """Samples to learn kernels from, and samples that are predicted on these kernels.
+
+        These are halves of the groups that kernels were learned from; none where groups are many.
+        Of as many groups as samples are evaluated, kernels hardly know one, as they hardly know one
+        of as many samples where there are no groups. Folds that train on some of the samples have a
+        kernel each; what several hold out is predicted on that of the first.
+        """
+        if (splits := self._own_splits) is not None:
+            return _first_held_out(splits, len(self))
+        groups, rest = self.target.resampling.together, self._apart_from(rows)
         seen = np.arange(len(self)) if len(rest) < len(rows) else rest
         if groups is None or len(np.unique(groups[seen])) >= len(rows):
             return []
         folds = self.target.take(seen).folds(_SEEN_PARTS, self.random_state)
-        return [seen[part] for _, part in folds]
+        return [(self._apart_from(seen[part]), seen[part]) for _, part in folds]
 
     def _predict_anew(
         self,
         kept: Sequence[Evaluation],
         deviations: Sequence[Array],
-        part: NDArray[np.intp],
+        split: Split,
         n_evaluated: int,
     ) -> None:
-        """Predict some samples, in place, on kernels that were learned without their groups.
+        """Predict some samples, in place, on kernels that were learned from others.
 
-        They are predicted by the mean where nothing can be learned without them.
+        They are predicted by the mean where nothing can be learned from these.
         """
-        inside = self._drawn_from(self._apart_from(part), n_evaluated)
+        train, part = split
+        inside = self._drawn_from(train, n_evaluated)
         uses_labels = {id(e.candidate): e.candidate for e in kept if e.candidate.uses_labels}
         learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
         for e, values in zip(kept, deviations, strict=True):
@@ -227,18 +240,50 @@ class DrawnViews(ViewedSample):
             values[part] = 0.0
             if kernels := learned[id(e.candidate)]:
                 kernel = kernels[e.candidate.descriptions.index(e.description)]
-                member = self.member(kernel, e.candidate)
-                divided = self.drawn.divided[part]
-                values[part] = member.deviations_in_folds(self.X[member.view][part], divided)
+                values[part] = self._out_of_fold(self.member(kernel, e.candidate), part)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
-        """Combinations of the same members, learned on some rows; see :class:`ViewedSample`."""
+        """Combinations of the same members, learned on some rows; see :class:`ViewedSample`.
+
+        Where none of these rows is held out, as before the first fold of `TimeSeriesSplit`, members
+        are combined by the exact left-out predictions of their candidates on a sample of the rows.
+        """
         deviations = [e.deviations for e in found.kept]
+        n_evaluated = len(found.evaluations[0].deviations)
+        if not deviations:
+            return lambda train: (combine([], self.target.take(train)), [])
+        # All members predict the same samples.
+        predicted = np.asarray(np.isfinite(deviations[0]).all(axis=1))
 
         def combined(train: Array) -> tuple[Combination, Sequence[Array]]:
-            return combine([d[train] for d in deviations], self.target.take(train)), deviations
+            known = train[predicted[train]]
+            target = self.target.take(known)
+            if not len(known) or (target.codes is not None and not np.ptp(target.codes)):
+                inside = self.take(train)
+                inside = inside.take(inside.evaluated_rows(n_evaluated, self.random_state))
+                return inside.combined_alone(found.kept, combine), deviations
+            target = replace(target, resampling=as_resampling(None, len(known)))
+            return combine([d[known] for d in deviations], target), deviations
 
         return combined
+
+    def combined_alone(self, kept: Sequence[Evaluation], combine: Combine) -> Combination:
+        """The combination of candidates by their exact left-out predictions of these samples.
+
+        Parameters
+        ----------
+        kept : sequence of Evaluation
+            On other samples; one that fails on these has no part.
+        combine : callable
+        """
+        candidates = list({id(e.candidate): e.candidate for e in kept}.values())
+        found = evaluate(
+            candidates, self, random_state=self.random_state, on_failure=lambda message: None
+        )
+        none = np.zeros_like(self.target.values)
+        own = {(id(e.candidate), e.description): e.deviations for e in found}
+        deviations = [own.get((id(e.candidate), e.description), none) for e in kept]
+        return combine(deviations, self.target)
 
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
         """Views of the rows that were evaluated: enough to know which new ones are far."""
@@ -254,3 +299,14 @@ def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[
         return table.learned(candidate)
     except Exception:
         return []
+
+
+def _first_held_out(splits: Sequence[Split], n_samples: int) -> list[Split]:
+    """Splits with the samples that are held out by none before them."""
+    taken = np.zeros(n_samples, dtype=bool)
+    found = []
+    for train, test in splits:
+        if len(new := test[~taken[test]]):
+            found.append((train, new))
+        taken[test] = True
+    return found

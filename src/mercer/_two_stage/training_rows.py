@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._blocks import tables
+from mercer._blocks.approximation import number_of_components
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split
@@ -97,7 +97,7 @@ class FeatureRows:
             learner.kernel_,
             self.drawn,
             self.target.encoding,
-            n_components=tables.number_of_components(model.n_components, n_rows),
+            n_components=number_of_components(model.n_components, n_rows),
             alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
             random_state=model.random_state,
             scorer=None if model.scoring is None else prediction_scorer(model.scoring),
@@ -129,7 +129,7 @@ class FeatureRows:
         n = len(self.drawn)
         rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
         part = self.drawn.take(rows)
-        predicted = predictor.out_of_fold(part.X, part.divided)
+        predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:
             probabilities = predictor.calibration.probabilities(predicted)
             codes = self.target.encoding.codes_of(part.y)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._blocks import tables
+from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.blocks import BlockSource
 from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
@@ -141,7 +142,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         check_folds(self.cv)
-        tables.check_approximation(self.approximation, self.n_components)
+        check_approximation(self.approximation, self.n_components)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_bool("verbose", self.verbose)
         if self.predictor is not None:
@@ -184,7 +185,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
                 "precomputed kernels."
             )
         approximation = "exact" if exact_only else self.approximation
-        exact = tables.fits_exactly(self, X, sample_weight, approximation)
+        exact = fits_exactly(self, X, sample_weight, approximation)
         check_in_use(self, self._penalty, exact=exact)
         if exact:
             return self._exact_rows(*tables.in_memory(X, y), sample_weight, groups)

@@ -54,7 +54,8 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Folds, in which C is searched and probabilities are calibrated, and which choose the kernel
         unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
         splitter, or pairs of training and held-out samples; what several hold out counts in each.
-        None for five, and leave-one-out errors of kernels. Refused where it would choose nothing.
+        None for five, and leave-one-out errors of kernels. Refused where it would choose nothing,
+        and on Nyström features.
     scoring : str, callable or None, default=None
         A name or a scorer of scikit-learn, such as "neg_log_loss" or "roc_auc", which chooses C and
         the kernel by held-out probabilities in place of the accuracy (see Notes). Refused where it

@@ -1,0 +1,86 @@
+"""Whether tables are fitted exactly, and if not, on how many centers of Nyström features."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from mercer._blocks.blocks import BlockSource
+from mercer._gram.tiles import check_gram_memory
+from mercer._validation import check_choice, check_has_rows, check_number
+
+EXACT_ROWS = 3000
+"""With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
+few seconds (benchmarks/large_tables.py)."""
+
+_COMPONENTS = ((50_000, 1500), (np.inf, 1000))
+"""Numbers of rows, and default numbers of centers up to them; the time of a fit is quadratic in it
+(benchmarks/large.py, estimators)."""
+
+
+def check_approximation(approximation: Any, n_components: Any) -> None:
+    """Refuse settings that are no choice, before any work.
+
+    Parameters
+    ----------
+    approximation : {"auto", "exact", "nystroem"}
+    n_components : int or "auto"
+
+    Raises
+    ------
+    ValueError
+        If one is neither.
+    """
+    check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
+    if not (isinstance(n_components, str) and n_components == "auto"):
+        check_number("n_components", n_components, whole=True, low=1.0)
+
+
+def fits_exactly(
+    estimator: Any, X: Any, sample_weight: Any, approximation: str, n_matrices: int = 4
+) -> bool:
+    """Whether all rows of positive weight are fitted exactly.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named by messages. Where it is verbose, how much memory an exact fit needs is printed.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    sample_weight : array-like of shape (n_rows,), or None
+    approximation : {"auto", "exact", "nystroem"}
+    n_matrices : int, default=4
+        Number of Gram matrices that an exact fit has in memory at a time.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    MemoryError
+        If an exact fit is asked for that needs more memory than there is.
+    """
+    name = type(estimator).__name__
+    n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
+    check_has_rows(n_rows, name)
+    weights = np.asarray(sample_weight)
+    # Weights of another shape are refused with the rows.
+    if weights.shape == (n_rows,):
+        n_rows = int(np.count_nonzero(weights))
+    exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
+    if exact:
+        announcer = name if estimator.verbose else ""
+        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'", announcer=announcer)
+    return exact
+
+
+def number_of_components(n_components: int | str, n_rows: int) -> int:
+    """Number of centers of a table.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        At most `n_rows` are used.
+    n_rows : int
+    """
+    if isinstance(n_components, str):
+        n_components = next(number for most, number in _COMPONENTS if n_rows <= most)
+    return min(int(n_components), n_rows)

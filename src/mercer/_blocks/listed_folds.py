@@ -1,0 +1,168 @@
+"""Folds that a splitter lists, as parts of a table's rows whose sums make up those of the folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer._data.folds import Split, Splits
+from mercer._data.resampling import Resampling
+from mercer._gram.tiles import working_memory
+from mercer._typing import Array
+
+
+@dataclass(frozen=True)
+class FoldParts:
+    """A fold in parts of rows, which are all trained on, all held out, or all neither.
+
+    Attributes
+    ----------
+    trained, left_out, held_out : ndarray of int
+        Numbers of the parts that the fold trains on, of all others, and of those that it holds out.
+    """
+
+    trained: Array
+    left_out: Array
+    held_out: Array
+
+
+def parts_in_turn(n_parts: int) -> list[FoldParts]:
+    """Folds each of which holds out one part, and trains on all others.
+
+    Parameters
+    ----------
+    n_parts : int
+    """
+    every = np.arange(n_parts)
+    return [FoldParts(np.delete(every, k), every[k : k + 1], every[k : k + 1]) for k in every]
+
+
+@dataclass(frozen=True)
+class ListedFolds:
+    """Listed folds of rows, and the parts that they divide these into.
+
+    Attributes
+    ----------
+    numbers : ndarray of int of shape (n_layers, n_rows)
+        The part of each row in each layer. The parts of a layer are all rows, and each fold is made
+        of parts of one layer.
+    folds : tuple of FoldParts
+    n_parts : int
+        Of all layers.
+
+    Examples
+    --------
+    >>> splits = [(np.array([0, 1]), np.array([2])), (np.array([0, 1, 2]), np.array([3]))]
+    >>> ListedFolds.of(splits, 4).numbers
+    array([[2, 2, 1, 0]])
+    """
+
+    numbers: Array
+    folds: tuple[FoldParts, ...]
+    n_parts: int
+
+    @classmethod
+    def of(cls, splits: Splits, n_rows: int) -> ListedFolds:
+        """Divide rows into parts.
+
+        Parameters
+        ----------
+        splits : list of (ndarray, ndarray)
+            Training and held-out rows.
+        n_rows : int
+
+        Notes
+        -----
+        Folds share a layer as long as they hold out different rows, so that the folds of
+        `TimeSeriesSplit` need each row once, and repeated ones once for each repetition.
+        """
+        layers: list[Array] = []
+        folds: list[FoldParts] = []
+        n_parts = 0
+        for some in _disjoint(splits, n_rows):
+            codes = np.zeros(n_rows, dtype=int)
+            for train, test in some:
+                roles = 3 * codes
+                roles[train] += 1
+                roles[test] += 2
+                codes = np.unique(roles, return_inverse=True)[1]
+            own = n_parts + np.arange(codes.max() + 1)
+            codes += n_parts
+            for train, test in some:
+                trained = np.unique(codes[train])
+                folds.append(FoldParts(trained, np.setdiff1d(own, trained), np.unique(codes[test])))
+            layers.append(codes)
+            n_parts += len(own)
+        return cls(np.array(layers), tuple(folds), n_parts)
+
+    @classmethod
+    def of_resampling(cls, resampling: Resampling) -> ListedFolds | None:
+        """The folds by which rows are left out; None for one at a time, which are too many.
+
+        Parameters
+        ----------
+        resampling : Resampling
+        """
+        if resampling.one_at_a_time:
+            return None
+        every = np.arange(len(resampling))
+        splits = [(np.setdiff1d(every, out), out[at]) for out, at in resampling.parts]
+        return cls.of(splits, len(resampling))
+
+    def check_memory(self, n_centers: int) -> None:
+        """Refuse folds whose sums do not fit scikit-learn's `working_memory`.
+
+        Parameters
+        ----------
+        n_centers : int
+            Of the features whose products are summed.
+
+        Raises
+        ------
+        ValueError
+            If two times the sums of all parts take more.
+        """
+        if (needed := 16 * n_centers**2 * self.n_parts) > working_memory():
+            raise ValueError(
+                f"cv divides the rows into {self.n_parts} parts, whose sums take "
+                f"{needed / 2**20:.0f} MB for {n_centers} Nyström features: pass fewer folds, "
+                "groups to fit in place of cv, a smaller n_components, or more working_memory "
+                "to sklearn.set_config."
+            )
+
+    def take(self, rows: Array) -> ListedFolds:
+        """The folds of some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        return replace(self, numbers=self.numbers[:, rows])
+
+    def held_out(self, rows: Array) -> Array:
+        """Which rows each fold holds out.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_chosen,)
+
+        Returns
+        -------
+        ndarray of bool of shape (n_folds, n_chosen)
+        """
+        numbers = self.numbers[:, rows]
+        return np.array([np.isin(numbers, fold.held_out).any(axis=0) for fold in self.folds])
+
+
+def _disjoint(splits: Splits, n_rows: int) -> list[list[Split]]:
+    """Consecutive splits that hold out different rows."""
+    found: list[list[Split]] = []
+    taken = np.zeros(n_rows, dtype=bool)
+    for train, test in splits:
+        if not found or taken[test].any():
+            found.append([])
+            taken[:] = False
+        taken[test] = True
+        found[-1].append((train, test))
+    return found
