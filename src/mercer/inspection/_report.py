@@ -35,6 +35,7 @@ from mercer.inspection._held_out import (
     predict,
     scores,
 )
+from mercer.inspection._left_out import left_out_scores
 from mercer.inspection._report_text import ReportSection, html, markdown, report_sections
 from mercer.inspection._time_order import orders, time_order
 
@@ -69,6 +70,8 @@ class ModelReport:
         ``r2``.
     left_out : PredictorScores or None
         Scores of the model on training rows, by predictions in which their own targets had no part.
+        Of two-stage and one-stage classifiers, a penalty or the kernel was chosen on these rows,
+        which makes the scores too good; `note` says so.
     stated : dict of str to float
         Scores that the model states of itself, by the name of the attribute.
     beats_constant : bool or None
@@ -255,7 +258,7 @@ def report(
     encoded = transform(X)
     own = predict(step, encoded, truth.classes)
     compared, better = _compared(model, (X, truth, own), train, past, random_state)
-    left_out, inner = _left_out(step, past)
+    left_out, inner = left_out_scores(step, past)
     columns = columns_of(X, None if train is None else train[0])
     covered, remarks = _coverage(step, encoded, truth, coverage)
     if train is None:
@@ -329,26 +332,6 @@ def _coverage(
         return coverage_of(truth, regions(step, X, coverage), coverage), remarks
     except ValueError as error:
         return None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
-
-
-def _left_out(step: Any, truth: Truth | None) -> tuple[PredictorScores | None, Predictions | None]:
-    """Return scores and predictions of training rows that were left out, where they are known."""
-    residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
-    values = np.asarray(getattr(step, "loo_predictions_", residuals))
-    if truth is None or len(values) != len(truth.y):
-        return None, None
-    if not hasattr(step, "loo_predictions_"):
-        values = truth.y - values
-    found = Predictions(values)
-    if truth.task == "classification":
-        decisions = values[:, 1] if values.shape[1] == 2 else None
-        labels = truth.classes[np.nan_to_num(values).argmax(axis=1)]
-        found = Predictions(labels, values, decisions)
-    # Rows that no fold holds out have no predictions.
-    rows = np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
-    return PredictorScores(
-        "model, left-out rows", scores(truth.take(rows), found.take(rows))
-    ), found
 
 
 def _stated(*models: Any) -> dict[str, float]:

@@ -141,17 +141,19 @@ def _own_scores(report: Any) -> ReportSection:
     rows = [
         (NAMES[name], *(cell for one in both for cell in _cells(one, name))) for name in own.scores
     ]
-    sentences = (
+    told = (
         "Left-out scores are of training rows, by predictions in which their own targets had no "
-        "part.",
+        "part"
     )
+    if left_out is not None and left_out.note:
+        told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
     stated = tuple(f"the model states a {name} of {v:.3f}" for name, v in report.stated.items())
     return ReportSection(
         f"Scores of the model, {report.model}",
         tuple(header[: 1 + 2 * len(both)]),
         tuple(rows),
         stated,
-        sentences if left_out is not None else (),
+        (f"{told}.",) if left_out is not None else (),
     )
 
 
