@@ -46,7 +46,10 @@ def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     result = run("fit", "t.csv", "--target", "pain", "--out", "m.skops")
     assert result.exit_code == 0, result.output
     assert load_model(Path("m.skops"))[-1].loo_score_ > stated + 0.2
-    assert "rows of equal 'patient' have similar targets" in " ".join(result.stderr.split())
+    told = " ".join(result.stderr.split())
+    assert "rows of equal 'patient' have similar targets" in told
+    assert "the scores are too good; pass --group COLUMN with its name" in told
+    assert "as groups" not in told
 
 
 def test_bad_groups_are_refused(run: Run) -> None:

@@ -109,8 +109,9 @@ class TestIdentifiers:
             assert text.startswith("rows of equal 'subject' have similar targets")
             correlation = float(text.split("correlation ")[1].split(")")[0])
             assert 0.3 < correlation < 0.7
-        [text] = _checks.identifiers(table, y > 0, "classification").warnings
-        assert "pass it as groups" in text
+        found = _checks.identifiers(table, y > 0, "classification")
+        assert len(found.warnings) == 1
+        assert "pass it as groups" in found.advice
 
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:

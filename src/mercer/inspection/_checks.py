@@ -33,10 +33,13 @@ class Check:
     name : {"leakage", "copies", "shift", "groups", "identifiers", "time order"}
     warnings : tuple of str
         One sentence for each thing found; none if the data are clean in this respect.
+    advice : str
+        What to do about each, with the estimators of this library; empty where a warning says it.
     """
 
     name: str
     warnings: tuple[str, ...]
+    advice: str = ""
 
 
 def leakage(
@@ -190,12 +193,12 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
             found.append((column.name, *_between_values(ranks[known], codes, smooth)))
     warnings = [
         f"rows of equal '{name}' have similar targets (intraclass correlation {correlation:.2f}): "
-        "if new rows will have other values of it, the scores are too good; pass it as groups, "
-        "and leave it out of the features"
+        "if new rows will have other values of it, the scores are too good"
         for name, correlation, p_value in found
         if p_value * len(found) <= LEVEL and correlation > 0.1
     ]
-    return Check("identifiers", tuple(warnings))
+    advice = "pass it as groups, and leave it out of the features"
+    return Check("identifiers", tuple(warnings), advice)
 
 
 def _between_values(

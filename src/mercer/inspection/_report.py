@@ -86,7 +86,7 @@ class ModelReport:
         Columns by whose values the error differs beyond what chance explains: `column`, `labels`,
         `counts`, `losses` and `p_value`.
     checks : tuple of Check
-        `name` and `warnings` of each:
+        `name`, `warnings` and `advice` of each:
         Leakage, copies, identifiers, groups, time order and shift, as far as they can be checked.
     remarks : tuple of str
         What is absent, and why.
@@ -128,7 +128,11 @@ class ModelReport:
             "on the held-out rows, the model is not better than a constant prediction, beyond what "
             "chance explains",
         )
-        found = [text for check in self.checks for text in check.warnings]
+        found = [
+            f"{text}; {check.advice}" if check.advice else text
+            for check in self.checks
+            for text in check.warnings
+        ]
         return (*(constant if self.beats_constant is False else ()), *found)
 
     def sections(self) -> tuple[ReportSection, ...]:

@@ -37,9 +37,9 @@ def time_order(orders: dict[str, Array]) -> Check:
             warnings.append(
                 f"residuals of neighbors {name} are alike (rank correlation {correlation:.2f}): "
                 "rows may depend on time or on what they were sorted by, and later rows may be "
-                "predicted worse than the scores say; try cv=TimeSeriesSplit()"
+                "predicted worse than the scores say"
             )
-    return Check("time order", tuple(warnings))
+    return Check("time order", tuple(warnings), "try cv=TimeSeriesSplit()")
 
 
 def lag_one(residuals: Array) -> tuple[float, float]:
