@@ -1,6 +1,7 @@
 """One instance of every kernel, on tables of three features, for the tests that hold for all."""
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -8,6 +9,7 @@ from mercer.kernels import (
     CallableKernel,
     Dirichlet,
     ExponentialPower,
+    Forest,
     Gaussian,
     Kernel,
     Laplacian,
@@ -77,6 +79,16 @@ NATIVE: dict[str, Kernel] = {
     ),
 }
 
+_ROWS = np.random.default_rng(3).normal(size=(60, N_FEATURES))
+_RESPONSE = np.sin(_ROWS).sum(axis=1)
+
+FOREST: dict[str, Kernel] = {
+    "forest": Forest(ExtraTreesRegressor(7, max_leaf_nodes=6).fit(_ROWS, _RESPONSE)),
+    "forest-boosted": Forest(
+        HistGradientBoostingRegressor(max_iter=9, min_samples_leaf=5).fit(_ROWS, _RESPONSE)
+    ).with_leaves_of(_ROWS),
+}
+
 FOREIGN: dict[str, Kernel] = {
     "callable": CallableKernel(cosine_similarity),
     "gp": SklearnKernel(
@@ -86,4 +98,4 @@ FOREIGN: dict[str, Kernel] = {
     "gp-in-product": Product([SklearnKernel(gp.RBF(1.4)), Laplacian(2.0)]),
 }
 
-KERNELS: dict[str, Kernel] = {**NATIVE, **FOREIGN}
+KERNELS: dict[str, Kernel] = {**NATIVE, **FOREST, **FOREIGN}

@@ -11,7 +11,7 @@ from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from kernel_cases import FOREIGN, KERNELS, N_FEATURES, NATIVE, WIDTHS
+from kernel_cases import FOREIGN, FOREST, KERNELS, N_FEATURES, NATIVE, WIDTHS
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference
 from sklearn.base import clone
@@ -211,7 +211,7 @@ def test_parameters_outside_their_range_raise_an_error(kernel: Kernel, X: np.nda
         kernel(X)
 
 
-@every_kernel
+@pytest.mark.parametrize("kernel", [k for name, k in KERNELS.items() if name not in FOREST])
 def test_invalid_tables_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
     for table, message in (
         (np.full((2, N_FEATURES), np.nan), "NaN"),

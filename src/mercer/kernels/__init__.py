@@ -10,6 +10,7 @@ from mercer.kernels._conversion import (
 )
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
+from mercer.kernels._forest import Forest
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._on_columns import OnColumns, OnProjection
 from mercer.kernels._radial import Gaussian
@@ -19,6 +20,7 @@ __all__ = [
     "CallableKernel",
     "Dirichlet",
     "ExponentialPower",
+    "Forest",
     "Gaussian",
     "Kernel",
     "Laplacian",

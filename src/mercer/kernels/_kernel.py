@@ -313,10 +313,15 @@ class Kernel(BaseEstimator):
         return multiplied(other, self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kernel) and _content(self) == _content(other)
+        return isinstance(other, Kernel) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(_content(self))
+        return hash(self._identity())
+
+    def _identity(self) -> Any:
+        """Type and exact parameters, by which kernels are compared."""
+        parameters = self.get_params(deep=False)
+        return (type(self), *((name, _content(parameters[name])) for name in sorted(parameters)))
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
         X = check_array(
@@ -380,7 +385,9 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
 
 
 def _content(value: Any) -> Any:
-    """Types and exact parameters, by which kernels are compared."""
+    """Types and exact values of what kernels hold."""
+    if isinstance(value, Kernel):
+        return value._identity()
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False)
         return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))

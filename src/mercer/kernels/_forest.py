@@ -1,0 +1,443 @@
+"""Kernels of trees: the share of trees in which two samples fall into the same leaf."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Self
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import check_array, gen_batches, get_tags
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
+
+from mercer._typing import Array, Features
+from mercer.kernels._kernel import _BLOCK_ROWS, Kernel
+
+_EXCHANGED_ROWS = 256
+"""Relevance is a mean of squares over at most this many rows, whose relative standard error is
+sqrt(2 / 256), or nine percent, if what is squared is normally distributed."""
+
+_LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
+"""Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
+
+
+@dataclass(eq=False, repr=False)
+class Forest(Kernel):
+    """The share of trees in which two samples fall into the same leaf.
+
+    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)] for T trees. It is positive semi-definite, has a
+    diagonal of ones, and is the inner product of sparse features: the indicators of leaves, T ones
+    in each row, divided by sqrt(T). It has no parameters; the trees stay as they are.
+
+    Parameters
+    ----------
+    ensemble : estimator
+        Fitted trees of scikit-learn, or of a library with the same interface: any estimator with a
+        method `apply` (random forests, extremely randomized trees, single trees, XGBoost), or whose
+        `predict` takes ``pred_leaf=True`` (LightGBM), `HistGradientBoostingClassifier` or
+        `HistGradientBoostingRegressor`, or a `MultiOutputRegressor` of these.
+    cuts : list of ndarray, default=None
+        For each tree, ascending numbers between those by which its leaves are told apart; see
+        `with_leaves_of`. None if leaves are told apart among the rows of each evaluation.
+    rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
+        Rows that `relevance` exchanges values between.
+
+    Raises
+    ------
+    TypeError
+        If the leaves of the ensemble cannot be read.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Notes
+    -----
+    `HistGradientBoosting*` has no `apply`. The differences of its staged predictions, of its staged
+    decision function for classes, are the values of the leaves. Two leaves of one tree whose values
+    are the same, up to the rounding of the sums, are one leaf: the tree does not tell them apart
+    either. With K > 2 classes there are K trees an iteration.
+
+    Evaluation takes O(n T log(leaves)) and the predictions of the ensemble for the features, and
+    O(n_x n_z T) for a Gram matrix, by comparisons of small whole numbers. Boosted trees are
+    evaluated in one thread.
+
+    Missing values are refused unless the ensemble takes them, and so are sparse tables.
+
+    References
+    ----------
+    Breiman (2000), Some infinity theory for predictor ensembles, section 3. Davies & Ghahramani
+    (2014), The random forest kernel and other kernels for big data from random partitions.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from mercer.kernels import Forest
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0]], [0.0, 0.0, 1.0, 1.0]
+    >>> trees = ExtraTreesRegressor(10, max_leaf_nodes=2, random_state=0).fit(X, y)
+    >>> Forest(trees)(X)[0]
+    array([1. , 0.8, 0. , 0. ])
+    """
+
+    ensemble: Any
+    cuts: list[Array] | None = None
+    rows: Features | None = None
+
+    def with_leaves_of(self, X: Features) -> Self:
+        """The same kernel with the leaves that some rows reach, which `features` needs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows that the ensemble was fitted on, so that no leaf is left out. Other rows then
+            belong to the leaf of the nearest number.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> from mercer.kernels import Forest
+        >>> X, y = [[0.0], [1.0], [5.0], [6.0]], [0.0, 0.0, 1.0, 1.0]
+        >>> trees = RandomForestRegressor(5, max_leaf_nodes=2, random_state=0).fit(X, y)
+        >>> Forest(trees).with_leaves_of(X).features(X).shape[0]
+        4
+        """
+        return self.read(X)[0]
+
+    def read(self, X: Features) -> tuple[Self, Array]:
+        """The kernel with the leaves of some rows, and these leaves; see `with_leaves_of`.
+
+        The trees are evaluated once.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        kernel : Forest
+        leaves : ndarray of int of shape (n_samples, n_trees)
+            Of each tree, from zero on.
+        """
+        X, _ = self._checked(X)
+        cuts, leaves = [], []
+        with _one_thread():
+            for values, rounding in leaf_numbers(self.ensemble, X):
+                found = _cuts(values, rounding)
+                cuts.append(found)
+                leaves.append(_leaves(values, found))
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _EXCHANGED_ROWS)).astype(int)
+        return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
+
+    def apply(self, X: Features) -> Array:
+        """The leaf of each tree that each row falls into.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, n_trees)
+            Numbers from zero on in each tree.
+
+        Raises
+        ------
+        ValueError
+            If no leaves have been read.
+        """
+        if self.cuts is None:
+            raise ValueError(
+                "The leaves are not known: call with_leaves_of(X) with the rows that the ensemble "
+                "was fitted on."
+            )
+        return self._applied(self._checked(X)[0])
+
+    def features(self, X: Features) -> sp.csr_matrix:
+        """Indicators of leaves, whose inner products are the kernel.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_leaves)
+            Entries 1/sqrt(n_trees), as many in each row as there are trees.
+
+        Raises
+        ------
+        ValueError
+            If no leaves have been read.
+        """
+        return self.as_features(self.apply(X))
+
+    def as_features(self, leaves: Array) -> sp.csr_matrix:
+        """Indicators of leaves that have been found; see `features`.
+
+        Parameters
+        ----------
+        leaves : ndarray of int of shape (n_samples, n_trees)
+            As `apply` or `read` returns them.
+        """
+        assert self.cuts is not None
+        n, n_trees = leaves.shape
+        ends = np.cumsum([len(cuts) + 1 for cuts in self.cuts])
+        columns = leaves + np.append(0, ends[:-1]).astype(np.int32)
+        values = np.full(n * n_trees, n_trees**-0.5)
+        starts = np.arange(0, n * n_trees + 1, n_trees)
+        return sp.csr_matrix((values, columns.ravel(), starts), shape=(n, int(ends[-1])))
+
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the ensemble can be evaluated on sparse features."""
+        return bool(self._input_tags.sparse)
+
+    def relevance(self, n_features: int) -> Array:
+        """Total effect of each feature on the ensemble's predictions, relative to their variance.
+
+        Values of one feature are exchanged between rows; the effect is half the mean square of what
+        this changes. It is defined for every ensemble that predicts, whereas boosted trees of
+        scikit-learn do not state the gains of their splits, and gains of deep trees are large for
+        features that say nothing, too.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Zeros if no leaves have been read, or if the ensemble does not predict.
+
+        References
+        ----------
+        Jansen (1999), Analysis of variance designs for model output.
+        """
+        predict = _predictor(self.ensemble)
+        effects = np.zeros(n_features)
+        if self.rows is None or predict is None:
+            return effects
+        rows = sp.csr_matrix(self.rows).toarray() if sp.issparse(self.rows) else self.rows
+        with _one_thread():
+            before = predict(rows)
+            variance = before.var(axis=0).sum()
+            order = np.random.default_rng(0).permutation(len(rows))
+            for j in range(n_features if variance else 0):
+                changed = rows.copy()
+                changed[:, j] = rows[order, j]
+                difference = predict(changed) - before
+                effects[j] = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
+        return effects
+
+    def describe(self) -> str:
+        """The number of trees, where leaves have been read."""
+        return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
+
+    def __sklearn_clone__(self) -> Self:
+        # A copy by parameters would have trees that are not fitted.
+        return replace(self)
+
+    def _identity(self) -> Any:
+        return type(self), self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        """Of what tells leaves apart, and of the leaves of `rows`: the same for saved trees."""
+        if self.cuts is None or self.rows is None:
+            return str(joblib.hash(self.ensemble))
+        found = hashlib.sha256(type(self.ensemble).__name__.encode())
+        for part in (*self.cuts, sp.csr_matrix(self.rows).data, self._applied(self.rows)):
+            found.update(np.ascontiguousarray(part).tobytes())
+        return found.hexdigest()
+
+    @property
+    def _input_tags(self) -> Any:
+        check_leaves_are_read(self.ensemble)
+        return get_tags(self.ensemble).input_tags
+
+    def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
+        tags = self._input_tags
+        X = check_array(
+            X,
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+        )
+        return X.astype(np.float64, copy=False), X.dtype
+
+    def _applied(self, X: Features) -> Array:
+        """The leaves of validated rows."""
+        assert self.cuts is not None
+        with _one_thread():
+            pairs = zip(leaf_numbers(self.ensemble, X), self.cuts, strict=True)
+            return np.stack([_leaves(values, cuts) for (values, _), cuts in pairs], axis=1)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        if self.cuts is not None:
+            left = self._applied(X)
+            return _shares(left, left if Z is None else self._applied(Z))
+        if Z is None:
+            left = self.read(X)[1]
+            return _shares(left, left)
+        both = sp.vstack([X, Z], format="csr") if sp.issparse(X) else np.vstack([X, Z])
+        leaves = self.read(both)[1]
+        return _shares(leaves[: X.shape[0]], leaves[X.shape[0] :])
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return np.ones(X.shape[0])
+
+
+def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+    """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
+
+    Parameters
+    ----------
+    ensemble : estimator
+        See :class:`Forest`.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Yields
+    ------
+    values : ndarray of shape (n_samples,)
+    rounding : float
+        Numbers of one leaf differ by this much at most.
+
+    Raises
+    ------
+    TypeError
+        If the leaves of the ensemble cannot be read.
+    """
+    check_is_fitted(ensemble)
+    if hasattr(ensemble, "apply"):
+        yield from _positions(ensemble.apply(X))
+    elif _predicts_leaves(ensemble):
+        yield from _positions(ensemble.predict(X, pred_leaf=True))
+    elif _is_boosted(ensemble):
+        yield from _staged_differences(ensemble, X)
+    else:
+        for part in ensemble.estimators_:
+            yield from leaf_numbers(part, X)
+
+
+def check_leaves_are_read(ensemble: Any) -> None:
+    """Refuse an ensemble whose leaves cannot be read, fitted or not.
+
+    Parameters
+    ----------
+    ensemble : object
+
+    Raises
+    ------
+    TypeError
+        If it is none of those that :class:`Forest` takes.
+    ValueError
+        If it is boosted with a loss whose predictions are no sums of leaf values.
+    """
+    if isinstance(ensemble, MultiOutputRegressor):
+        check_leaves_are_read(ensemble.estimator)
+        return
+    boosted = _is_boosted(ensemble)
+    if isinstance(ensemble, type) or not (
+        boosted or hasattr(ensemble, "apply") or _predicts_leaves(ensemble)
+    ):
+        raise TypeError(
+            "ensemble must be an estimator with a method `apply`, such as ExtraTreesRegressor(), "
+            "one whose `predict` takes pred_leaf=True, HistGradientBoostingClassifier() or "
+            f"HistGradientBoostingRegressor(); got {ensemble!r}."
+        )
+    sums = hasattr(ensemble, "decision_function")
+    if boosted and not sums and ensemble.loss not in _LOSSES_OF_SUMS:
+        raise ValueError(
+            "Leaves are read off sums of their values, which loss must predict: one of "
+            f"{', '.join(_LOSSES_OF_SUMS)}; got {ensemble.loss!r}."
+        )
+
+
+def _is_boosted(ensemble: Any) -> bool:
+    return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
+
+
+def _predicts_leaves(ensemble: Any) -> bool:
+    """Whether `predict` has the parameter of LightGBM that asks for leaves."""
+    predict = getattr(ensemble, "predict", None)
+    return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
+
+
+def _positions(leaves: Any) -> Iterator[tuple[Array, float]]:
+    """Positions of leaves among the nodes of each tree, which are exact."""
+    table = np.asarray(leaves)
+    yield from ((column, 0.0) for column in table.reshape(len(table), -1).T)
+
+
+def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+    """Values of the leaves of boosted trees, and of the first with what all trees begin from.
+
+    A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
+    d from S_t - S_(t-1) by eps |d| / 2, where |d| is at most twice the largest of the sums, m. Two
+    differences of the same leaf value v thus differ by 3 eps m at most.
+    """
+    stages = getattr(ensemble, "staged_decision_function", ensemble.staged_predict)
+    before: Array | None = None
+    largest = 0.0
+    for stage in stages(X):
+        sums = np.asarray(stage).reshape(len(stage), -1)
+        largest = max(largest, float(np.abs(sums).max(initial=0.0)))
+        for column in (sums if before is None else sums - before).T:
+            yield column, 3.0 * np.finfo(np.float64).eps * largest
+        before = sums
+
+
+def _cuts(values: Array, rounding: float) -> Array:
+    """Numbers between those of different leaves, ascending."""
+    ordered = np.sort(values)
+    ends = np.flatnonzero(np.diff(ordered) > rounding)
+    return np.asarray(0.5 * (ordered[ends].astype(float) + ordered[ends + 1]))
+
+
+def _leaves(values: Array, cuts: Array) -> Array:
+    return np.searchsorted(cuts, values).astype(np.int32)
+
+
+def _shares(left: Array, right: Array) -> Array:
+    """Share of trees in which rows have the same leaf, shape (n_left, n_right)."""
+    n_trees = left.shape[1]
+    narrow = np.min_scalar_type(int(max(left.max(initial=0), right.max(initial=0))))
+    ours, theirs = (np.ascontiguousarray(part.T.astype(narrow)) for part in (left, right))
+    shares = np.empty((len(left), len(right)))
+    for rows in gen_batches(len(left), _BLOCK_ROWS):
+        counts = np.zeros(shares[rows].shape, dtype=np.min_scalar_type(n_trees))
+        for here, there in zip(ours[:, rows], theirs, strict=True):
+            counts += here[:, None] == there
+        np.divide(counts, n_trees, out=shares[rows])
+    return shares
+
+
+def _predictor(ensemble: Any) -> Any:
+    """A function from rows to numbers of shape (n_samples, n_outputs), None if there is none."""
+    for name in ("decision_function", "predict_proba", "predict"):
+        if hasattr(ensemble, name):
+            method = getattr(ensemble, name)
+            return lambda X: _columns(method(X))
+    return None
+
+
+def _columns(predictions: Any) -> Array:
+    """Predictions as a table; classifiers of several outputs return a list of tables."""
+    parts = predictions if isinstance(predictions, list) else [predictions]
+    return np.hstack([np.reshape(part, (len(part), -1)) for part in parts])
+
+
+@cache
+def _threads() -> Any:
+    return ThreadpoolController().select(user_api="openmp")
+
+
+def _one_thread() -> Any:
+    """Limit OpenMP to one thread: several wait longer for each other than one tree takes."""
+    return _threads().limit(limits=1)

@@ -1,0 +1,252 @@
+"""Kernels of trees."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from forest_cases import BOOSTED, fitted, node_leaves, response, shares, table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import gen_batches
+
+from mercer import UniformCombination
+from mercer.kernels import Forest, Gaussian, OnColumns
+
+ENSEMBLES = fitted()
+every_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES.values(), ids=ENSEMBLES)
+X = table()
+
+
+def known(ensemble: Any) -> Forest:
+    return Forest(ensemble).with_leaves_of(X)
+
+
+@every_ensemble
+@given(seed=st.integers(0, 2**32 - 2), n=st.integers(1, 30), other=st.integers(1, 30))
+@settings(max_examples=10)
+def test_values_are_shares_of_leaves_found_by_walking_down(
+    ensemble: Any, seed: int, n: int, other: int
+) -> None:
+    left, right = table(n, seed=seed), table(other, seed=seed + 1)
+    right[0] = left[0]
+    expected = shares(node_leaves(ensemble, left), node_leaves(ensemble, right))
+    kernel = known(ensemble)
+    assert_array_equal(kernel(left, right), expected)
+    assert_array_equal(Forest(ensemble)(left, right), expected)
+    assert_array_equal(kernel(left), shares(*[node_leaves(ensemble, left)] * 2))
+    assert_array_equal(kernel.diag(left), np.ones(n))
+
+
+@every_ensemble
+def test_inner_products_of_features_are_the_kernel(ensemble: Any) -> None:
+    kernel, Z = known(ensemble), table(50, seed=3)
+    features = kernel.features(X)
+    assert sp.issparse(features)
+    n_trees = node_leaves(ensemble, X[:1]).shape[1]
+    assert_array_equal(features.getnnz(axis=1), n_trees)
+    assert features.has_canonical_format
+    assert_allclose((features @ kernel.features(Z).T).toarray(), kernel(X, Z), atol=1e-15)
+    assert features.shape[1] == sum(np.unique(a).size for a in node_leaves(ensemble, X).T)
+
+
+@every_ensemble
+def test_no_column_of_features_is_empty(ensemble: Any) -> None:
+    assert known(ensemble).features(X).getnnz(axis=0).min() >= 1
+
+
+def test_predictions_of_boosted_trees_are_sums_of_the_values_of_leaves() -> None:
+    model, Z = ENSEMBLES["boosting"], table(80, seed=5)
+    stages = np.array(list(model.staged_predict(X)))
+    kernel, leaves = Forest(model).read(X)
+    features = kernel.features(X) * np.sqrt(leaves.shape[1])
+    steps = np.diff(stages, axis=0, prepend=0.0).T
+    values = features.T @ steps / features.sum(axis=0).reshape(-1, 1)
+    first = np.cumsum([0, *(len(cuts) + 1 for cuts in kernel.cuts or [])])
+    of_leaves = np.concatenate(
+        [np.asarray(values)[first[t] : first[t + 1], t] for t in range(leaves.shape[1])]
+    )
+    found = kernel.features(Z) @ of_leaves * np.sqrt(leaves.shape[1])
+    assert_allclose(found, model.predict(Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("outlier", [0.0, 1e5])
+def test_leaves_are_told_apart_whatever_the_size_of_the_response(
+    offset: float, outlier: float
+) -> None:
+    y = response(X) + offset
+    y[7] += outlier
+    model = HistGradientBoostingRegressor(**BOOSTED).fit(X, y)
+    assert_array_equal(known(model)(X), shares(*[node_leaves(model, X)] * 2))
+
+
+def test_leaves_of_equal_values_are_one() -> None:
+    rows = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
+    model = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=1, early_stopping=False)
+    model.fit(rows, rows.ravel() == 1.0)
+    assert [tree.get_n_leaf_nodes() for (tree,) in model._predictors] == [3]
+    same = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    assert_array_equal(known_on(model, rows)(rows[::20]), same)
+
+
+def known_on(ensemble: Any, rows: np.ndarray) -> Forest:
+    return Forest(ensemble).with_leaves_of(rows)
+
+
+def test_missing_values_fall_where_boosted_trees_send_them() -> None:
+    rows = X.copy()
+    rows[::3, 0] = np.nan
+    model = HistGradientBoostingRegressor(**BOOSTED).fit(rows, response(X))
+    expected = shares(*[node_leaves(model, rows)] * 2)
+    assert_array_equal(Forest(model).with_leaves_of(rows)(rows), expected)
+    with pytest.raises(ValueError, match="contains infinity"):
+        Forest(model)([[np.inf, 0.0, 0.0]])
+
+
+def test_categories_fall_where_boosted_trees_send_them() -> None:
+    rows = X.copy()
+    rows[:, 2] = np.arange(120) % 5
+    y = np.array([3.0, -1.0, 0.5, 2.0, 9.0])[rows[:, 2].astype(int)] + rows[:, 0]
+    model = HistGradientBoostingRegressor(categorical_features=[2], **BOOSTED).fit(rows, y)
+    kernel = Forest(model).with_leaves_of(rows)
+    values = np.stack([np.ravel(v) for v in model.staged_predict(rows)])
+    steps = np.round(np.diff(values, axis=0, prepend=0.0), 10).T
+    assert_array_equal(kernel(rows), shares(steps, steps))
+
+
+def test_blocks_of_rows_have_the_values_of_the_whole() -> None:
+    kernel, many = known(ENSEMBLES["boosting"]), table(600, seed=2)
+    parts = [kernel(many[rows], many) for rows in gen_batches(600, 250)]
+    assert_array_equal(np.vstack(parts), kernel(many))
+
+
+@pytest.mark.parametrize("name", ["extra-trees", "forest", "tree", "embedding"])
+def test_sparse_tables_have_the_values_of_dense_ones(name: str) -> None:
+    kernel = known(ENSEMBLES[name])
+    sparse = sp.csr_matrix(X)
+    assert kernel.accepts_sparse
+    assert_array_equal(kernel(sparse), kernel(X))
+    read = Forest(ENSEMBLES[name]).with_leaves_of(sparse)
+    assert_array_equal(read(sparse, sparse[:4]), kernel(X, X[:4]))
+    assert_array_equal(read.relevance(3), kernel.relevance(3))
+    assert read == kernel
+
+
+def test_boosted_trees_refuse_sparse_tables() -> None:
+    kernel = Forest(ENSEMBLES["boosting"])
+    assert not kernel.accepts_sparse
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        kernel(sp.csr_matrix(X))
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        UniformCombination([kernel]).fit(sp.csr_matrix(X), response(X))
+
+
+def test_an_ensemble_keeps_its_trees_in_clones_and_sums() -> None:
+    kernel = known(ENSEMBLES["boosting"])
+    total = 0.5 * kernel + Gaussian(2.0)
+    for copied in (clone(kernel), clone(total).kernels[0], clone([kernel])[0]):
+        assert copied == kernel
+        assert_array_equal(copied(X), kernel(X))
+    assert_allclose(total(X), 0.5 * kernel(X) + Gaussian(2.0)(X), rtol=1e-12)
+    part = OnColumns(Forest(ExtraTreesRegressor(3).fit(X[:, :2], response(X))), [2, 0])
+    assert_array_equal(part(X).diagonal(), np.ones(120))
+
+
+def test_kernels_of_other_trees_differ() -> None:
+    y = response(X)
+    made = [RandomForestRegressor(5, max_depth=1, random_state=seed).fit(X, y) for seed in (0, 1)]
+    one, other = (known(ensemble) for ensemble in made)
+    assert [c.tolist() for c in one.cuts or []] == [c.tolist() for c in other.cuts or []]
+    assert one != other
+    assert one == known(clone(made[0]).fit(X, y))
+    assert Forest(made[0]) == Forest(made[0])
+    assert Forest(made[0]) != Forest(made[1])
+
+
+@pytest.mark.parametrize("name", ["boosting", "extra-trees", "boosting-3", "forest-several"])
+def test_features_that_say_nothing_have_about_no_relevance(name: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(800, 5))
+    signal = 2.0 * np.sin(2.0 * rows[:, 0]) * (rows[:, 1] > 0.0) + 0.3 * rng.normal(size=800)
+    targets = {
+        "boosting-3": np.digitize(signal, [-0.5, 0.5]),
+        "forest-several": np.column_stack([signal, -signal]),
+    }
+    model = clone(ENSEMBLES[name]).fit(rows, targets.get(name, signal))
+    relevance = known_on(model, rows).relevance(5)
+    assert relevance[:2].min() > 0.2
+    assert relevance[2:].max() < 0.1 * relevance[:2].min()
+    assert Forest(model).relevance(5).tolist() == [0.0] * 5
+
+
+def test_trees_that_predict_nothing_have_no_relevance() -> None:
+    assert_array_equal(known(ENSEMBLES["embedding"]).relevance(3), np.zeros(3))
+    constant = HistGradientBoostingRegressor().fit(X, response(X) * 0.0)
+    assert_array_equal(known(constant).relevance(3), np.zeros(3))
+
+
+def test_trees_of_one_leaf_are_a_kernel_of_ones() -> None:
+    kernel = known(HistGradientBoostingRegressor(min_samples_leaf=61).fit(X, response(X)))
+    assert_array_equal(kernel(X), np.ones((120, 120)))
+    assert kernel.features(X).shape == (120, 100)
+    assert kernel.describe() == "Forest of 100 trees"
+    assert Forest(ENSEMBLES["forest"]).describe() == "Forest"
+
+
+class LeafPredictor(ExtraTreesRegressor):
+    """An ensemble with the interface of LightGBM."""
+
+    apply = property()  # type: ignore[assignment]
+
+    def predict(self, X: Any, pred_leaf: bool = False) -> Any:
+        return ExtraTreesRegressor.apply(self, X) if pred_leaf else super().predict(X)
+
+
+def test_leaves_are_asked_for_as_lightgbm_returns_them() -> None:
+    model = LeafPredictor(5, max_leaf_nodes=6, random_state=0).fit(X, response(X))
+    same = ExtraTreesRegressor(5, max_leaf_nodes=6, random_state=0).fit(X, response(X))
+    assert not hasattr(model, "apply")
+    assert_array_equal(known(model)(X), known(same)(X))
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "message"),
+    [
+        (AdaBoostRegressor(), "ensemble must be an estimator with a method `apply`"),
+        (BaggingRegressor(), "ensemble must be an estimator with a method `apply`"),
+        (ExtraTreesRegressor, "ensemble must be an estimator with a method `apply`"),
+        ("forest", "ensemble must be an estimator with a method `apply`"),
+    ],
+)
+def test_ensembles_whose_leaves_cannot_be_read_are_refused(ensemble: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Forest(ensemble)(X)
+
+
+def test_losses_whose_predictions_are_no_sums_are_refused() -> None:
+    model = HistGradientBoostingRegressor(loss="poisson").fit(X, np.abs(response(X)))
+    with pytest.raises(ValueError, match="got 'poisson'"):
+        Forest(model)(X)
+
+
+def test_trees_must_be_fitted_to_as_many_features() -> None:
+    with pytest.raises(NotFittedError):
+        Forest(ExtraTreesRegressor())(X)
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+        Forest(ENSEMBLES["forest"])(X[:, :2])
+    with pytest.raises(ValueError, match="contains NaN"):
+        Forest(ENSEMBLES["boosting-several"])([[np.inf, 0.0, np.nan]])
+    with pytest.raises(ValueError, match="with_leaves_of"):
+        Forest(ENSEMBLES["forest"]).features(X)
