@@ -14,10 +14,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score, root_mean_squared_error
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 from mercer import (
     KernelStackingClassifier,
@@ -107,31 +107,6 @@ def test_residuals_of_two_stages_are_left_out_predictions(responses: Any) -> Non
     expected = np.sqrt(np.mean(model.cv_residuals_**2))
     assert found.left_out is not None
     assert found.left_out.scores["rmse"].value == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("model", [TwoStageClassifier(), TwoStageClassifier(cv=TimeSeriesSplit(3))])
-def test_classifiers_of_two_stages_have_left_out_scores(classes: Any, model: Any) -> None:
-    found = reported(model, classes)
-    held_out, y = model.held_out_classifier(), classes[1][:N_TRAIN]
-    rows = held_out.samples_[:, 0]
-    assert found.left_out is not None
-    expected = log_loss(y[rows], held_out.predict_proba(held_out.samples_))
-    assert found.left_out.scores["log_loss"].value == pytest.approx(expected)
-    assert found.left_out.scores["error"].value == pytest.approx(
-        np.mean(held_out.predict(held_out.samples_) != y[rows])
-    )
-    assert "which makes their scores too good" in found.to_markdown()
-
-
-def test_other_rows_than_those_of_the_fit_have_no_left_out_scores(classes: Any) -> None:
-    X, y = classes
-    model = TwoStageClassifier().fit(X[:N_TRAIN], y[:N_TRAIN])
-    for rows in (np.arange(N_TRAIN)[::-1], np.arange(N_TRAIN - 10)):
-        found = report(model, X[N_TRAIN:], y[N_TRAIN:], train=(X[rows], y[rows]))
-        assert found.left_out is None
-    given = TwoStageClassifier(predictor=SVC(kernel="precomputed")).fit(X[:N_TRAIN], y[:N_TRAIN])
-    train = X[:N_TRAIN], y[:N_TRAIN]
-    assert report(given, X[N_TRAIN:], y[N_TRAIN:], train=train).left_out is None
 
 
 def test_parts_that_are_absent_are_named(responses: Any, classes: Any) -> None:

@@ -28,7 +28,7 @@ class FoldParts:
 
 
 def parts_in_turn(n_parts: int) -> list[FoldParts]:
-    """Folds each of which holds out one part, and trains on all others.
+    """Folds that hold out one part each, and train on all others.
 
     Parameters
     ----------
