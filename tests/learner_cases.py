@@ -12,6 +12,7 @@ from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
     EvidenceMaximization,
+    ForestKernel,
     GradientOuterProduct,
     HSICWeights,
     IndependentAlignment,
@@ -56,17 +57,24 @@ SEARCHING: dict[str, BaseEstimator] = {
     "agop": GradientOuterProduct(n_iter=2),
     "agop-matrix": GradientOuterProduct(Gaussian(), n_iter=2, diagonal=False),
 }
-LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
+FOR_OUTPUT_KERNELS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
+TREES: dict[str, BaseEstimator] = {
+    "boosted-trees": ForestKernel(n_trees=30, min_samples_leaf=5),
+    "extra-trees": ForestKernel("extra-trees", n_trees=20),
+}
+LEARNERS: dict[str, BaseEstimator] = {**FOR_OUTPUT_KERNELS, **TREES}
 
 
-def rotating(values: Sequence[str], share: int) -> list[Any]:
+def rotating(
+    values: Sequence[str], share: int, learners: dict[str, BaseEstimator] = LEARNERS
+) -> list[Any]:
     """Pytest's parameters: each learner with every `share`-th value, from another one on for each.
 
     Each learner and each value occur, at a fraction of the pairs.
     """
     return [
         pytest.param(learner, value, id=f"{name}-{value}")
-        for i, (name, learner) in enumerate(LEARNERS.items())
+        for i, (name, learner) in enumerate(learners.items())
         for value in values[i % share :: share]
     ]
 

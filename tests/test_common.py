@@ -21,6 +21,7 @@ from mercer import (
     ContinuousAlignment,
     ContinuousMKLClassifier,
     EvidenceMaximization,
+    ForestKernel,
     GradientOuterProduct,
     HSICClustering,
     HSICWeights,
@@ -56,6 +57,7 @@ SETTINGS = [
     KernelOptimization(Gaussian(ard=True), width_penalty=0.1, width_penalty_on="inverse_widths"),
     KernelOptimization(Gaussian(ard=True), "cka", early_stopping=3),
     EvidenceMaximization(ExponentialPower(ard=True), max_iter=20, output_kernel="balanced"),
+    ForestKernel("extra-trees", n_trees=5, min_samples_leaf=1),
     GradientOuterProduct(n_iter=1, diagonal=False, random_state=3),
     TwoStageClassifier(AlignmentMaximization([Gaussian(), "linear"])),
     TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
@@ -196,7 +198,7 @@ def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 24
+    assert len(checked) == 25
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

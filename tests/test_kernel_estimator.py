@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
+    ForestKernel,
     IndependentAlignment,
     KernelOptimization,
     TwoStageClassifier,
@@ -118,7 +119,9 @@ def test_data_that_cannot_be_learned_from(learner: BaseEstimator, case: str) -> 
     refused(learner, *REFUSED[case])
 
 
-@every_learner
+@pytest.mark.parametrize(
+    "learner", [made for made in LEARNERS.values() if not isinstance(made, ForestKernel)]
+)
 def test_two_samples_are_enough(learner: BaseEstimator) -> None:
     """Two samples that differ are two perfect clusters."""
     fitted = clone(learner).fit([[0.0, 1.0], [2.0, 1.0]], ["a", "b"])
@@ -182,7 +185,10 @@ def test_single_precision(learner: BaseEstimator) -> None:
 
 @pytest.mark.parametrize(
     ("learner", "container"),
-    rotating(LEARNERS.values(), [sp.csr_array, sp.csc_matrix, sp.coo_array]),
+    rotating(
+        [made for made in LEARNERS.values() if get_tags(made).input_tags.sparse],
+        [sp.csr_array, sp.csc_matrix, sp.coo_array],
+    ),
 )
 def test_sparse_tables(learner: BaseEstimator, container: Any) -> None:
     X, y = problem("binary")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
@@ -65,6 +66,26 @@ _TRUSTED_OF_MERCER = {
 }
 """What fitted estimators hold, by module. A module is imported when such a model is loaded."""
 
+_TRUSTED_OF_TREES = {
+    "numpy.random._generator": ("Generator",),
+    "sklearn._loss._loss": (
+        *("CyAbsoluteError", "CyHalfBinomialLoss", "CyHalfMultinomialLoss"),
+        *("CyHalfSquaredError", "CyPinballLoss"),
+    ),
+    "sklearn._loss.link": ("IdentityLink", "Interval", "LogitLink", "MultinomialLogit"),
+    "sklearn._loss.loss": (
+        *("AbsoluteError", "HalfBinomialLoss", "HalfMultinomialLoss"),
+        *("HalfSquaredError", "PinballLoss"),
+    ),
+    "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": (
+        *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+    ),
+    "sklearn.ensemble._hist_gradient_boosting.predictor": ("TreePredictor",),
+    "sklearn.multioutput": ("MultiOutputRegressor",),
+}
+"""What boosted trees of scikit-learn hold. Their nodes are checked when they have been loaded."""
+
 _PLAIN = {
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "set", "slice")),
     *("builtins.str", "builtins.tuple", "numpy.ndarray", "numpy.ma.MaskedArray"),
@@ -93,7 +114,8 @@ def trusted_types() -> tuple[str, ...]:
     public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     named = {f"{t.__module__}.{t.__qualname__}" for t in (*estimators, *_TRUSTED_OF_LIBRARIES)}
-    held = {f"{module}.{name}" for module, names in _TRUSTED_OF_MERCER.items() for name in names}
+    listed = _TRUSTED_OF_MERCER | _TRUSTED_OF_TREES
+    held = {f"{module}.{name}" for module, names in listed.items() for name in names}
     return tuple(sorted(named | held))
 
 
@@ -119,7 +141,8 @@ def check_fitted(model: Any) -> None:
     Raises
     ------
     ValueError
-        If the indices of a sparse array or the sizes of a support vector machine do not fit.
+        If the indices of a sparse array, the sizes of a support vector machine or the nodes of
+        boosted trees do not fit.
     """
     seen: set[int] = set()
     waiting = [model]
@@ -134,6 +157,8 @@ def check_fitted(model: Any) -> None:
             continue
         if isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
             _check_support(found)
+        if isinstance(found, BaseHistGradientBoosting) and hasattr(found, "_predictors"):
+            _check_boosted(found)
         waiting.extend(_contents(found))
 
 
@@ -184,3 +209,27 @@ def _check_support(machine: Any) -> None:
     )
     if not fits:
         raise ValueError("the arrays of a support vector machine in it do not fit each other")
+
+
+def _check_boosted(model: Any) -> None:
+    """Check that trees lead from each node to a later one, and read columns that there are."""
+    n_features, is_categorical = model._n_features, model._bin_mapper.is_categorical_
+    fits = np.shape(is_categorical) == (n_features,)
+    for tree in (tree for stage in model._predictors for tree in stage):
+        nodes, categories = tree.nodes, tree.raw_left_cat_bitsets
+        positions = np.arange(len(nodes))
+        inner = nodes["is_leaf"] == 0
+        inside = [positions[inner] < nodes[side][inner] for side in ("left", "right")]
+        inside += [nodes[side][inner] < len(nodes) for side in ("left", "right")]
+        columns = nodes["feature_idx"][inner]
+        inside.append((columns >= 0) & (columns < n_features))
+        fits = fits and len(nodes) > 0 and nodes.ndim == 1 and all(map(np.all, inside))
+        by_category = inner & (nodes["is_categorical"] != 0)
+        if fits and by_category.any():
+            fits = bool(
+                np.all(np.asarray(is_categorical)[nodes["feature_idx"][by_category]])
+                and np.all(nodes["bitset_idx"][by_category] < len(categories))
+                and np.shape(categories)[1:] == (8,)
+            )
+    if not fits:
+        raise ValueError("the nodes of a boosted tree in it do not fit each other")

@@ -29,6 +29,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._model_selection.penalty_choice import PENALTIES
+from mercer._model_types import trusted_types
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, as_kernel
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -101,7 +102,8 @@ def test_learners_survive_skops(learner: BaseEstimator) -> None:
     fitted = clone(learner).fit(X, y)
     dumped = skops.io.dumps(fitted)
     untrusted = skops.io.get_untrusted_types(data=dumped)
-    assert all(name.startswith("mercer.") for name in untrusted)
+    # `mercer.load` refuses trees of forests, as compiled code does not check their nodes.
+    assert set(untrusted) <= {*trusted_types(), "sklearn.tree._tree.Tree"}
     loaded = skops.io.loads(dumped, trusted=untrusted)
     size = np.abs(fitted.transform(X)).max()
     assert_allclose(loaded.transform(X), fitted.transform(X), rtol=0.0, atol=1e-13 * size)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from learner_cases import FINITE, LEARNERS, problem, rotating, training_gram
+from learner_cases import FINITE, FOR_OUTPUT_KERNELS, problem, rotating, training_gram
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, score
 from reference import alignf
@@ -24,14 +24,16 @@ from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian, as_kernel
 
 every_case = pytest.mark.parametrize("case", CASES)
-every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+every_learner = pytest.mark.parametrize(
+    "learner", FOR_OUTPUT_KERNELS.values(), ids=FOR_OUTPUT_KERNELS
+)
 unsettled = pytest.mark.filterwarnings("ignore:The criterion still changed")
 
 
 # --- learners ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("learner", "case"), rotating(CASES, 3))
+@pytest.mark.parametrize(("learner", "case"), rotating(CASES, 3, FOR_OUTPUT_KERNELS))
 @unsettled
 def test_every_learner_learns_for_the_output_kernel(learner: BaseEstimator, case: str) -> None:
     X = problem("regression")[0]

@@ -10,6 +10,7 @@ from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
     EvidenceMaximization,
+    ForestKernel,
     GradientOuterProduct,
     HSICWeights,
     IndependentAlignment,
@@ -50,8 +51,12 @@ LEARNERS = [
     KernelOptimization(Polynomial(2), "cka"),
     KernelOptimization(Gaussian(), start=2.0),
 ]
-FROM_DRAWN_ROWS = [EvidenceMaximization(max_iter=5), GradientOuterProduct(n_iter=1)]
-"""Learners without weights of their own, which are fitted to rows drawn by weight."""
+BY_RATIOS = [
+    EvidenceMaximization(max_iter=5),
+    GradientOuterProduct(n_iter=1),
+    ForestKernel(min_samples_leaf=3, n_trees=5),
+]
+"""Learners that are fitted to rows drawn by weight, or whose limits count rows."""
 
 
 def problem(task):
@@ -92,8 +97,8 @@ def test_whole_weights_repeat_rows(learner, task):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("learner", FROM_DRAWN_ROWS, ids=repr)
-def test_only_ratios_of_weights_matter_where_rows_are_drawn(learner):
+@pytest.mark.parametrize("learner", BY_RATIOS, ids=repr)
+def test_only_ratios_of_weights_matter(learner):
     X, y, weights = problem("regression")
     one, other, equal, plain = (
         clone(learner).fit(X, y, sample_weight=w).kernel_(X)

@@ -9,12 +9,14 @@ from mercer._learners.dictionary_weights import (
     UniformCombination,
 )
 from mercer._learners.feature_widths import EvidenceMaximization, GradientOuterProduct
+from mercer._learners.forest_kernel import ForestKernel
 from mercer._learners.kernel_optimization import KernelOptimization
 
 __all__ = [
     "AlignmentMaximization",
     "ContinuousAlignment",
     "EvidenceMaximization",
+    "ForestKernel",
     "GradientOuterProduct",
     "HSICWeights",
     "IndependentAlignment",

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Self
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import check_array, gen_batches, get_tags
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
 from mercer.kernels._kernel import _BLOCK_ROWS, Kernel
+from mercer.kernels._leaves import (
+    check_leaves_are_read,
+    cuts_between,
+    leaf_numbers,
+    leaves_of,
+    openmp_threads,
+)
 
 _EXCHANGED_ROWS = 256
 """Relevance is a mean of squares over at most this many rows, whose relative standard error is
 sqrt(2 / 256), or nine percent, if what is squared is normally distributed."""
-
-_LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
-"""Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
 
 
 @dataclass(eq=False, repr=False)
@@ -126,11 +124,11 @@ class Forest(Kernel):
         """
         X, _ = self._checked(X)
         cuts, leaves = [], []
-        with _one_thread():
+        with openmp_threads(1):
             for values, rounding in leaf_numbers(self.ensemble, X):
-                found = _cuts(values, rounding)
+                found = cuts_between(values, rounding)
                 cuts.append(found)
-                leaves.append(_leaves(values, found))
+                leaves.append(leaves_of(values, found))
         some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _EXCHANGED_ROWS)).astype(int)
         return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
 
@@ -224,7 +222,7 @@ class Forest(Kernel):
         if self.rows is None or predict is None:
             return effects
         rows = sp.csr_matrix(self.rows).toarray() if sp.issparse(self.rows) else self.rows
-        with _one_thread():
+        with openmp_threads(1):
             before = predict(rows)
             variance = before.var(axis=0).sum()
             order = np.random.default_rng(0).permutation(len(rows))
@@ -274,9 +272,9 @@ class Forest(Kernel):
     def _applied(self, X: Features) -> Array:
         """The leaves of validated rows."""
         assert self.cuts is not None
-        with _one_thread():
+        with openmp_threads(1):
             pairs = zip(leaf_numbers(self.ensemble, X), self.cuts, strict=True)
-            return np.stack([_leaves(values, cuts) for (values, _), cuts in pairs], axis=1)
+            return np.stack([leaves_of(values, cuts) for (values, _), cuts in pairs], axis=1)
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         if self.cuts is not None:
@@ -291,117 +289,6 @@ class Forest(Kernel):
 
     def _shifted_diag(self, X: Features) -> Array:
         return np.ones(X.shape[0])
-
-
-def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
-    """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
-
-    Parameters
-    ----------
-    ensemble : estimator
-        See :class:`Forest`.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Yields
-    ------
-    values : ndarray of shape (n_samples,)
-    rounding : float
-        Numbers of one leaf differ by this much at most.
-
-    Raises
-    ------
-    TypeError
-        If the leaves of the ensemble cannot be read.
-    """
-    check_is_fitted(ensemble)
-    if hasattr(ensemble, "apply"):
-        yield from _positions(ensemble.apply(X))
-    elif _predicts_leaves(ensemble):
-        yield from _positions(ensemble.predict(X, pred_leaf=True))
-    elif _is_boosted(ensemble):
-        yield from _staged_differences(ensemble, X)
-    else:
-        for part in ensemble.estimators_:
-            yield from leaf_numbers(part, X)
-
-
-def check_leaves_are_read(ensemble: Any) -> None:
-    """Refuse an ensemble whose leaves cannot be read, fitted or not.
-
-    Parameters
-    ----------
-    ensemble : object
-
-    Raises
-    ------
-    TypeError
-        If it is none of those that :class:`Forest` takes.
-    ValueError
-        If it is boosted with a loss whose predictions are no sums of leaf values.
-    """
-    if isinstance(ensemble, MultiOutputRegressor):
-        check_leaves_are_read(ensemble.estimator)
-        return
-    boosted = _is_boosted(ensemble)
-    if isinstance(ensemble, type) or not (
-        boosted or hasattr(ensemble, "apply") or _predicts_leaves(ensemble)
-    ):
-        raise TypeError(
-            "ensemble must be an estimator with a method `apply`, such as ExtraTreesRegressor(), "
-            "one whose `predict` takes pred_leaf=True, HistGradientBoostingClassifier() or "
-            f"HistGradientBoostingRegressor(); got {ensemble!r}."
-        )
-    sums = hasattr(ensemble, "decision_function")
-    if boosted and not sums and ensemble.loss not in _LOSSES_OF_SUMS:
-        raise ValueError(
-            "Leaves are read off sums of their values, which loss must predict: one of "
-            f"{', '.join(_LOSSES_OF_SUMS)}; got {ensemble.loss!r}."
-        )
-
-
-def _is_boosted(ensemble: Any) -> bool:
-    return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
-
-
-def _predicts_leaves(ensemble: Any) -> bool:
-    """Whether `predict` has the parameter of LightGBM that asks for leaves."""
-    predict = getattr(ensemble, "predict", None)
-    return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
-
-
-def _positions(leaves: Any) -> Iterator[tuple[Array, float]]:
-    """Positions of leaves among the nodes of each tree, which are exact."""
-    table = np.asarray(leaves)
-    yield from ((column, 0.0) for column in table.reshape(len(table), -1).T)
-
-
-def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
-    """Values of the leaves of boosted trees, and of the first with what all trees begin from.
-
-    A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
-    d from S_t - S_(t-1) by eps |d| / 2, where |d| is at most twice the largest of the sums, m. Two
-    differences of the same leaf value v thus differ by 3 eps m at most.
-    """
-    stages = getattr(ensemble, "staged_decision_function", ensemble.staged_predict)
-    before: Array | None = None
-    largest = 0.0
-    for stage in stages(X):
-        sums = np.asarray(stage).reshape(len(stage), -1)
-        largest = max(largest, float(np.abs(sums).max(initial=0.0)))
-        for column in (sums if before is None else sums - before).T:
-            yield column, 3.0 * np.finfo(np.float64).eps * largest
-        before = sums
-
-
-def _cuts(values: Array, rounding: float) -> Array:
-    """Numbers between those of different leaves, ascending."""
-    ordered = np.sort(values)
-    ends = np.flatnonzero(np.diff(ordered) > rounding)
-    return np.asarray(0.5 * (ordered[ends].astype(float) + ordered[ends + 1]))
-
-
-def _leaves(values: Array, cuts: Array) -> Array:
-    return np.searchsorted(cuts, values).astype(np.int32)
 
 
 def _shares(left: Array, right: Array) -> Array:
@@ -431,13 +318,3 @@ def _columns(predictions: Any) -> Array:
     """Predictions as a table; classifiers of several outputs return a list of tables."""
     parts = predictions if isinstance(predictions, list) else [predictions]
     return np.hstack([np.reshape(part, (len(part), -1)) for part in parts])
-
-
-@cache
-def _threads() -> Any:
-    return ThreadpoolController().select(user_api="openmp")
-
-
-def _one_thread() -> Any:
-    """Limit OpenMP to one thread: several wait longer for each other than one tree takes."""
-    return _threads().limit(limits=1)

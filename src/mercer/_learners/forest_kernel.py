@@ -1,0 +1,268 @@
+"""The learner of a kernel of trees, and the growth of its ensemble."""
+
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import Tags, get_tags
+
+from mercer._data.sample import encode_target
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._gram.moments import moments
+from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_learner import KernelLearner, weighted_kernels
+from mercer._records import LearnedKernel
+from mercer._targets import Target, Task
+from mercer._typing import Array, Features
+from mercer._validation import check_choice, check_number, check_positive
+from mercer.kernels import Forest
+from mercer.kernels._leaves import check_leaves_are_read, openmp_threads
+
+EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
+
+_ENSEMBLES: dict[str, tuple[Any, Any]] = {
+    "boosting": (HistGradientBoostingRegressor, HistGradientBoostingClassifier),
+    "forest": (RandomForestRegressor, RandomForestClassifier),
+    "extra-trees": (ExtraTreesRegressor, ExtraTreesClassifier),
+}
+"""Regressor and classifier of each name."""
+
+
+@dataclass(eq=False, repr=False)
+class ForestKernel(KernelLearner):
+    """The share of trees, grown on the labels, in which two samples fall into the same leaf.
+
+    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances it needs no scaling
+    of the features, may be smooth here and rough there, and ignores features that say nothing.
+
+    Parameters
+    ----------
+    ensemble : {"boosting", "forest", "extra-trees"} or estimator, default="boosting"
+        Boosted trees, a random forest or extremely randomized trees of scikit-learn. Or an unfitted
+        estimator whose leaves can be read, such as LightGBM's: see :class:`mercer.kernels.Forest`.
+        It has to be a classifier for classes, and a regressor for responses.
+    n_trees : int, default=100
+        Number of trees; of boosted trees, number of iterations, which have a tree for each of
+        more than two classes, and for each of several responses.
+    max_leaf_nodes : int or None, default=31
+        Maximum number of leaves of a tree; None for no limit.
+    min_samples_leaf : int, default=None
+        Minimum number of samples in a leaf, whatever their weights. None for 20 in boosted trees
+        and 3 in others.
+    learning_rate : float, default=0.1
+        Factor of the values of boosted trees' leaves.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
+        numbers of more than 20 distinct values, for responses.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the trees.
+    n_jobs : int, default=None
+        Number of threads that grow trees; None for one, -1 for all processors.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
+        `scale_`.
+    kernels_ : list of Kernel
+        A :class:`mercer.kernels.Forest`, alone.
+    weights_, shares_ : ndarray of shape (1,)
+        One.
+    scale_ : float
+        Mean diagonal of the kernel's centered training Gram matrix.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set. It is
+        optimistic: the trees have seen the labels.
+    history_ : list of Step
+        One step, whose `objective` is the alignment.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    See Also
+    --------
+    mercer.kernels.Forest : The kernel of trees that are already fitted.
+
+    Notes
+    -----
+    Left-out errors on the learned kernel are optimistic unless the trees are grown without the
+    samples that are left out: a row falls into a leaf with rows of similar labels, because its own
+    label has been seen. Two-stage estimators therefore grow trees anew in each fold, and stacking
+    compares the kernel on rows that it was not grown on.
+
+    Trees have no split where features are constant, or where there are fewer samples than twice
+    `min_samples_leaf`. The kernel is then one everywhere, and its alignment zero.
+
+    :func:`mercer.save` saves boosted trees. It refuses forests, whose nodes scikit-learn's compiled
+    code would follow unchecked, and trees of other libraries.
+
+    Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations, not
+    early. Growing takes O(n d n_trees) for boosted trees of a given number of leaves.
+
+    References
+    ----------
+    Breiman (2000), Some infinity theory for predictor ensembles, section 3. Davies & Ghahramani
+    (2014), The random forest kernel and other kernels for big data from random partitions. Geurts,
+    Ernst & Wehenkel (2006), Extremely randomized trees, section 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import ForestKernel
+    >>> X, y = make_friedman1(300, n_features=8, random_state=0)
+    >>> learner = ForestKernel().fit(X, y)
+    >>> learner.kernels_[0].describe()
+    'Forest of 100 trees'
+    >>> sorted(learner.kernel_.relevance(8).argsort()[-5:].tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    _kernels_parameter = None
+
+    ensemble: EnsembleName | Any = "boosting"
+    _: KW_ONLY
+    n_trees: int = 100
+    max_leaf_nodes: int | None = 31
+    min_samples_leaf: int | None = None
+    learning_rate: float = 0.1
+    task: Task = "auto"
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        labels, weights = target.codes, data.weights.relative()
+        if labels is None:
+            labels = encode_target(data.y, classification=False, weights=weights).values
+        with reported_steps(self, 1) as report:
+            kernel, _ = grow(
+                data.X,
+                labels,
+                weights,
+                classification=target.codes is not None,
+                ensemble=self.ensemble,
+                n_trees=self.n_trees,
+                max_leaf_nodes=self.max_leaf_nodes,
+                min_samples_leaf=self.min_samples_leaf,
+                learning_rate=self.learning_rate,
+                random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            )
+            report()
+        found = moments(data.samples(), [kernel], target.centered)
+        return weighted_kernels([kernel], np.ones(1), found)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not isinstance(self.ensemble, str):
+            check_leaves_are_read(self.ensemble)
+            for field in fields(self):
+                if field.name in _OF_NAMED and getattr(self, field.name) != field.default:
+                    raise ValueError(
+                        f"{field.name} has no effect where ensemble is an estimator: set it there."
+                    )
+            return
+        check_choice("ensemble", self.ensemble, tuple(_ENSEMBLES))
+        check_number("n_trees", self.n_trees, whole=True, low=1)
+        if self.max_leaf_nodes is not None:
+            check_number("max_leaf_nodes", self.max_leaf_nodes, whole=True, low=2)
+        if self.min_samples_leaf is not None:
+            check_number("min_samples_leaf", self.min_samples_leaf, whole=True, low=1)
+        check_positive("learning_rate", self.learning_rate)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.ensemble, "__sklearn_tags__"):
+            tags.input_tags.sparse = get_tags(self.ensemble).input_tags.sparse
+        else:
+            tags.input_tags.sparse = self.ensemble != "boosting"
+        return tags
+
+
+_OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
+"""Parameters of ensembles that are given by name."""
+
+
+def grow(
+    X: Features,
+    y: Array,
+    weights: SampleWeights | Array | None = None,
+    *,
+    classification: bool,
+    ensemble: EnsembleName | Any = "boosting",
+    n_trees: int = 100,
+    max_leaf_nodes: int | None = 31,
+    min_samples_leaf: int | None = None,
+    learning_rate: float = 0.1,
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+) -> tuple[Forest, Array]:
+    """Grow trees, and read their leaves in one evaluation.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or one or several responses.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+        Only their ratios matter.
+    classification : bool
+    ensemble, n_trees, max_leaf_nodes, min_samples_leaf, learning_rate : object
+        See :class:`ForestKernel`, as for the following.
+    random_state, n_jobs : object
+
+    Returns
+    -------
+    kernel : Forest
+        With leaves: `kernel.features` maps rows to indicators.
+    leaves : ndarray of int of shape (n_samples, n_trees)
+        Of the rows, as `kernel.as_features` takes them.
+
+    Raises
+    ------
+    ValueError
+        If a given ensemble is a classifier and the task regression, or the other way round.
+    """
+    if isinstance(ensemble, str):
+        boosted = ensemble == "boosting"
+        trees = _ENSEMBLES[ensemble][classification]()
+        trees.set_params(
+            max_leaf_nodes=max_leaf_nodes,
+            min_samples_leaf=min_samples_leaf or (20 if boosted else 3),
+            random_state=random_state,
+        )
+        if boosted:
+            trees.set_params(max_iter=n_trees, learning_rate=learning_rate, early_stopping=False)
+        else:
+            trees.set_params(n_estimators=n_trees, n_jobs=n_jobs)
+    else:
+        trees = _checked_copy(ensemble, classification)
+    y = np.ravel(y) if np.size(y) == len(y) else y
+    if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
+        trees = MultiOutputRegressor(trees)
+    params = as_weights(weights, len(y)).relative().fit_params
+    with openmp_threads(effective_n_jobs(n_jobs)):
+        trees.fit(X, y, **params)
+    return Forest(trees).read(X)
+
+
+def _checked_copy(ensemble: Any, classification: bool) -> Any:
+    """An unfitted copy of an ensemble for this kind of target."""
+    if is_regressor(ensemble) if classification else is_classifier(ensemble):
+        kind = "classifier" if classification else "regressor"
+        raise ValueError(f"ensemble must be a {kind} for this target; got {ensemble!r}.")
+    return clone(ensemble)

@@ -1,0 +1,144 @@
+"""Leaves that rows fall into, read off ensembles of trees through their public methods."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
+
+from mercer._typing import Array, Features
+
+_LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
+"""Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
+
+
+def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+    """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
+
+    Parameters
+    ----------
+    ensemble : estimator
+        See :class:`Forest`.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Yields
+    ------
+    values : ndarray of shape (n_samples,)
+    rounding : float
+        Numbers of one leaf differ by this much at most.
+
+    Raises
+    ------
+    TypeError
+        If the leaves of the ensemble cannot be read.
+    """
+    check_is_fitted(ensemble)
+    if hasattr(ensemble, "apply"):
+        yield from _positions(ensemble.apply(X))
+    elif _predicts_leaves(ensemble):
+        yield from _positions(ensemble.predict(X, pred_leaf=True))
+    elif _is_boosted(ensemble):
+        yield from _staged_differences(ensemble, X)
+    else:
+        for part in ensemble.estimators_:
+            yield from leaf_numbers(part, X)
+
+
+def check_leaves_are_read(ensemble: Any) -> None:
+    """Refuse an ensemble whose leaves cannot be read, fitted or not.
+
+    Parameters
+    ----------
+    ensemble : object
+
+    Raises
+    ------
+    TypeError
+        If it is none of those that :class:`Forest` takes.
+    ValueError
+        If it is boosted with a loss whose predictions are no sums of leaf values.
+    """
+    if isinstance(ensemble, MultiOutputRegressor):
+        check_leaves_are_read(ensemble.estimator)
+        return
+    boosted = _is_boosted(ensemble)
+    if isinstance(ensemble, type) or not (
+        boosted or hasattr(ensemble, "apply") or _predicts_leaves(ensemble)
+    ):
+        raise TypeError(
+            "ensemble must be an estimator with a method `apply`, such as ExtraTreesRegressor(), "
+            "one whose `predict` takes pred_leaf=True, HistGradientBoostingClassifier() or "
+            f"HistGradientBoostingRegressor(); got {ensemble!r}."
+        )
+    sums = hasattr(ensemble, "decision_function")
+    if boosted and not sums and ensemble.loss not in _LOSSES_OF_SUMS:
+        raise ValueError(
+            "Leaves are read off sums of their values, which loss must predict: one of "
+            f"{', '.join(_LOSSES_OF_SUMS)}; got {ensemble.loss!r}."
+        )
+
+
+def _is_boosted(ensemble: Any) -> bool:
+    return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
+
+
+def _predicts_leaves(ensemble: Any) -> bool:
+    """Whether `predict` has the parameter of LightGBM that asks for leaves."""
+    predict = getattr(ensemble, "predict", None)
+    return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
+
+
+def _positions(leaves: Any) -> Iterator[tuple[Array, float]]:
+    """Positions of leaves among the nodes of each tree, which are exact."""
+    table = np.asarray(leaves)
+    yield from ((column, 0.0) for column in table.reshape(len(table), -1).T)
+
+
+def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+    """Values of the leaves of boosted trees, and of the first with what all trees begin from.
+
+    A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
+    d from S_t - S_(t-1) by eps |d| / 2, where |d| is at most twice the largest of the sums, m. Two
+    differences of the same leaf value v thus differ by 3 eps m at most.
+    """
+    stages = getattr(ensemble, "staged_decision_function", ensemble.staged_predict)
+    before: Array | None = None
+    largest = 0.0
+    for stage in stages(X):
+        sums = np.asarray(stage).reshape(len(stage), -1)
+        largest = max(largest, float(np.abs(sums).max(initial=0.0)))
+        for column in (sums if before is None else sums - before).T:
+            yield column, 3.0 * np.finfo(np.float64).eps * largest
+        before = sums
+
+
+def cuts_between(values: Array, rounding: float) -> Array:
+    """Numbers between those of different leaves, ascending."""
+    ordered = np.sort(values)
+    ends = np.flatnonzero(np.diff(ordered) > rounding)
+    return np.asarray(0.5 * (ordered[ends].astype(float) + ordered[ends + 1]))
+
+
+def leaves_of(values: Array, cuts: Array) -> Array:
+    return np.searchsorted(cuts, values).astype(np.int32)
+
+
+@cache
+def _openmp() -> Any:
+    return ThreadpoolController().select(user_api="openmp")
+
+
+def openmp_threads(n_threads: int) -> Any:
+    """Limit the threads of compiled loops over rows, in which boosted trees are grown and read.
+
+    Several wait longer for each other than one takes to evaluate a tree on some thousand rows, and
+    for milliseconds where other processes keep the processors busy.
+    """
+    return _openmp().limit(limits=n_threads)

@@ -1,0 +1,199 @@
+"""The learner of a kernel of trees."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from forest_cases import node_leaves, response, shares, table
+from learner_cases import refused
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+from mercer import ForestKernel
+from mercer._data.sample import encode_target
+from mercer._learners.forest_kernel import grow
+
+X = table(200)
+Y = response(X)
+CLASSES = np.array(["a", "b", "c"])[np.digitize(Y, [0.0, 1.0])]
+
+REGRESSORS: dict[str, Any] = {
+    "boosting": HistGradientBoostingRegressor(
+        max_iter=8, min_samples_leaf=20, early_stopping=False, random_state=0
+    ),
+    "forest": RandomForestRegressor(8, max_leaf_nodes=31, min_samples_leaf=3, random_state=0),
+    "extra-trees": ExtraTreesRegressor(8, max_leaf_nodes=31, min_samples_leaf=3, random_state=0),
+}
+CLASSIFIERS: dict[str, Any] = {
+    "boosting": HistGradientBoostingClassifier(
+        max_iter=8, min_samples_leaf=20, early_stopping=False, random_state=0
+    ),
+    "forest": RandomForestClassifier(8, max_leaf_nodes=31, min_samples_leaf=3, random_state=0),
+    "extra-trees": ExtraTreesClassifier(8, max_leaf_nodes=31, min_samples_leaf=3, random_state=0),
+}
+every_name = pytest.mark.parametrize("name", REGRESSORS)
+
+
+@every_name
+@pytest.mark.parametrize("classification", [False, True])
+def test_the_kernel_is_that_of_the_trees_of_scikit_learn(name: str, classification: bool) -> None:
+    target = CLASSES if classification else Y
+    model = clone((CLASSIFIERS if classification else REGRESSORS)[name])
+    standard = CLASSES if classification else encode_target(Y, classification=False).values[:, 0]
+    leaves = node_leaves(model.fit(X, standard), X)
+    learner = ForestKernel(name, n_trees=8).fit(X, target)
+    (kernel,) = learner.kernels_
+    assert_array_equal(kernel(X), shares(leaves, leaves))
+    assert_allclose(learner.transform(X), shares(leaves, leaves) / learner.scale_, rtol=1e-12)
+    assert_allclose(learner.alignment_, learner.history_[0].objective)
+    assert leaves.shape[1] == (24 if classification and name == "boosting" else 8)
+
+
+@every_name
+def test_an_estimator_is_grown_as_the_name_is(name: str) -> None:
+    named = ForestKernel(name, n_trees=8).fit(X, Y)
+    given = ForestKernel(REGRESSORS[name]).fit(X, Y)
+    assert given.kernel_ == named.kernel_
+    assert not hasattr(REGRESSORS[name], "n_features_in_")
+
+
+@every_name
+def test_each_of_several_responses_has_a_part_in_the_kernel(name: str) -> None:
+    both = np.column_stack([Y, 1e6 * X[:, 2]])
+    learner = ForestKernel(name, n_trees=8).fit(X, both)
+    n_trees = learner.kernels_[0].apply(X).shape[1]
+    assert n_trees == (16 if name == "boosting" else 8)
+    single = ForestKernel(name, n_trees=8).fit(X, both[:, :1])
+    assert single.kernel_ == ForestKernel(name, n_trees=8).fit(X, Y).kernel_
+    of_both, of_one = (made.kernels_[0].relevance(3) for made in (learner, single))
+    assert of_both[2] > 0.3
+    assert of_one[2] < 0.1
+    assert of_both[:2].sum() > 0.2
+
+
+@every_name
+def test_growth_returns_the_leaves_of_its_rows(name: str) -> None:
+    kernel, leaves = grow(X, Y, classification=False, ensemble=name, n_trees=8)
+    assert_array_equal(kernel.apply(X), leaves)
+    features = kernel.as_features(leaves)
+    assert_array_equal(features.toarray(), kernel.features(X).toarray())
+
+
+@every_name
+def test_features_that_say_nothing_are_ignored(name: str) -> None:
+    rows, y = make_friedman1(600, n_features=10, random_state=0)
+    relevance = ForestKernel(name).fit(rows, y).kernels_[0].relevance(10)
+    assert relevance[5:].max() < 0.1 * np.sort(relevance[:5])[1]
+
+
+def test_monotone_maps_of_features_do_not_matter_to_bins() -> None:
+    """Boosted trees see the order of values only, where each has a bin of its own."""
+    rows = np.round(3.0 * X) + 20.0
+    one, other = (ForestKernel(min_samples_leaf=5).fit(Z, Y) for Z in (rows, np.sqrt(rows)))
+    assert_array_equal(other.kernels_[0](np.sqrt(rows)), one.kernels_[0](rows))
+
+
+@every_name
+def test_weights_count_in_the_growth_of_trees(name: str) -> None:
+    weights = np.random.default_rng(0).integers(0, 4, 200).astype(float)
+    learner = ForestKernel(name, n_trees=8)
+    plain, weighted, scaled, equal, without = (
+        clone(learner).fit(rows, y, sample_weight=w)
+        for rows, y, w in (
+            (X, Y, None),
+            (X, Y, weights),
+            (X, Y, 8.0 * weights),
+            (X, Y, np.full(200, 3.0)),
+            (X[weights > 0], Y[weights > 0], weights[weights > 0]),
+        )
+    )
+    assert equal.kernels_ == plain.kernels_
+    assert scaled.kernels_ == weighted.kernels_
+    assert without.kernels_ == weighted.kernels_
+    assert np.abs(weighted.kernels_[0](X) - plain.kernels_[0](X)).max() > 0.1
+
+
+def test_whole_weights_repeat_rows_where_leaves_may_hold_one() -> None:
+    """Numbers of a few values have the same bins however often each occurs."""
+    rows, counts = np.round(X), np.random.default_rng(0).integers(1, 4, 200)
+    learner = ForestKernel(n_trees=20, max_leaf_nodes=6, min_samples_leaf=1)
+    weighted = clone(learner).fit(rows, Y, sample_weight=counts)
+    repeated = clone(learner).fit(rows.repeat(counts, axis=0), Y.repeat(counts))
+    assert_allclose(weighted.kernels_[0](rows), repeated.kernels_[0](rows), atol=1e-12)
+    assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-10)
+    assert_allclose(weighted.alignment_, repeated.alignment_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [X[:39], np.ones((100, 3)), np.repeat(X[:1], 100, axis=0)])
+def test_trees_without_splits_make_a_constant_kernel(rows: np.ndarray) -> None:
+    learner = ForestKernel().fit(rows, Y[: len(rows)])
+    assert_array_equal(learner.transform(rows), np.ones((len(rows), len(rows))))
+    assert learner.scale_ == 1.0
+    assert learner.alignment_ == 0.0
+
+
+def test_one_extreme_response_leaves_the_kernel_defined() -> None:
+    y = Y.copy()
+    y[3] = 1e12
+    for name in REGRESSORS:
+        K = ForestKernel(name, min_samples_leaf=1).fit(X, y).kernels_[0](X)
+        assert_array_equal(K.diagonal(), np.ones(200))
+        assert K[3, :3].max() < 1.0
+
+
+def test_many_categories_as_numbers_are_split() -> None:
+    rows = np.random.default_rng(0).integers(0, 2000, (3000, 1)).astype(float)
+    y = np.where(rows.ravel() < 700.0, -1.0, 1.0)
+    K = ForestKernel(n_trees=5).fit(rows, y).kernels_[0](rows[:400])
+    assert K[np.ix_(y[:400] < 0, y[:400] > 0)].max() == 0.0
+
+
+@pytest.mark.parametrize("name", ["forest", "extra-trees"])
+def test_forests_take_sparse_tables(name: str) -> None:
+    rows = np.where(X > 0.0, X, 0.0)
+    dense = ForestKernel(name, n_trees=8).fit(rows, Y)
+    sparse = ForestKernel(name, n_trees=8).fit(sp.csr_matrix(rows), Y)
+    assert_allclose(sparse.kernel_(sp.csr_matrix(rows)), dense.kernel_(rows), rtol=1e-12)
+
+
+def test_missing_values_are_refused_as_everywhere() -> None:
+    rows = X.copy()
+    rows[0, 0] = np.nan
+    refused(ForestKernel(), rows, Y, "contains NaN")
+    rows[:] = np.nan
+    refused(ForestKernel(), rows, Y, "contains NaN")
+    refused(ForestKernel(), sp.csr_matrix(X), Y, "Sparse data was passed", TypeError)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message", "kind"),
+    [
+        (ForestKernel("boosted"), "ensemble must be one of", ValueError),
+        (ForestKernel(n_trees=0), "n_trees must be at least 1", ValueError),
+        (ForestKernel(n_trees=2.5), "n_trees must be an instance of int", TypeError),
+        (ForestKernel(max_leaf_nodes=1), "max_leaf_nodes must be at least 2", ValueError),
+        (ForestKernel(min_samples_leaf=0), "min_samples_leaf must be at least 1", ValueError),
+        (ForestKernel(learning_rate=0.0), "learning_rate must be positive", ValueError),
+        (ForestKernel(AdaBoostRegressor()), "ensemble must be an estimator", TypeError),
+        (ForestKernel(HistGradientBoostingRegressor(loss="gamma")), "got 'gamma'", ValueError),
+        (ForestKernel(ExtraTreesClassifier()), "must be a regressor", ValueError),
+        (ForestKernel(ExtraTreesRegressor(), n_trees=5), "n_trees has no effect", ValueError),
+    ],
+)
+def test_wrong_settings_are_refused(learner: ForestKernel, message: str, kind: type) -> None:
+    refused(learner, X, Y, message, kind)
+
+
+def test_a_regressor_is_refused_for_classes() -> None:
+    refused(ForestKernel(ExtraTreesRegressor()), X, CLASSES, "must be a classifier")
