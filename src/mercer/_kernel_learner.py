@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -72,6 +72,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     `transform` returns the learned kernel between samples and the training set. A subclass
     implements `_learn`, and extends `_check_settings`.
     """
+
+    _memorizes_labels: ClassVar[bool] = False
 
     task: Task
     output_kernel: Any = None

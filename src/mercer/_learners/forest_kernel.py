@@ -79,6 +79,8 @@ class ForestKernel(KernelLearner):
         A :class:`mercer.kernels.Forest`, alone.
     weights_, shares_ : ndarray of shape (1,)
         One.
+    n_leaves_ : int
+        Number of leaves of all trees.
     scale_ : float
         Mean diagonal of the kernel's centered training Gram matrix.
     alignment_ : float
@@ -103,7 +105,9 @@ class ForestKernel(KernelLearner):
     Left-out errors on the learned kernel are optimistic unless the trees are grown without the
     samples that are left out: a row falls into a leaf with rows of similar labels, because its own
     label has been seen. Two-stage estimators therefore grow trees anew in each fold, and stacking
-    compares the kernel on rows that it was not grown on.
+    chooses the penalty, and states the error, by trees that are grown on one half of the samples
+    and evaluated on the other. On Nyström features they do not: there, penalties and errors are too
+    small by what the `max_samples` rows that trees are grown on are of all rows.
 
     Trees have no split where features are constant, or where there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment zero.
@@ -133,6 +137,7 @@ class ForestKernel(KernelLearner):
     """
 
     _kernels_parameter = None
+    _memorizes_labels = True
 
     ensemble: EnsembleName | Any = "boosting"
     _: KW_ONLY
@@ -163,6 +168,7 @@ class ForestKernel(KernelLearner):
                 n_jobs=self.n_jobs,
             )
             report()
+        self.n_leaves_ = sum(len(cuts) + 1 for cuts in kernel.cuts or [])
         found = moments(data.samples(), [kernel], target.centered)
         return weighted_kernels([kernel], np.ones(1), found)
 

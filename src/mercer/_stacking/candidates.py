@@ -130,6 +130,9 @@ class Candidate:
         unbiased only for samples that the kernels were not learned from.
     learns_widths : bool
         Whether the widths are not given as numbers, so that more rows may change them.
+    memorizes_labels : bool
+        Whether the kernels tell single labels that they were learned from, as those of trees do, so
+        that leave-one-out errors would choose too small a penalty.
     """
 
     descriptions: Sequence[str]
@@ -137,6 +140,7 @@ class Candidate:
     learn: Learn
     uses_labels: bool = False
     learns_widths: bool = True
+    memorizes_labels: bool = False
 
 
 def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
@@ -305,7 +309,9 @@ class _Learned:
 def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         learns_widths = not getattr(source, "_widths_are_given", True)
-        return Candidate([repr(source)], "given", _Learned(source, table), True, learns_widths)
+        memorizes = getattr(source, "_memorizes_labels", False)
+        learn = _Learned(source, table)
+        return Candidate([repr(source)], "given", learn, True, learns_widths, memorizes)
     if hasattr(source, "predict"):
         raise TypeError(
             f"A candidate must be a kernel or a kernel learner, such as GradientOuterProduct(); "

@@ -7,12 +7,14 @@ import numpy as np
 
 from mercer._data.folds import Split
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._solvers.left_out import leave_one_out, relative_loss
+from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, relative_loss
 from mercer._solvers.left_out_fits import left_out_residuals
+from mercer._solvers.ridge import held_out_residuals
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
-from mercer._typing import RandomState
+from mercer._typing import Array, RandomState
 from mercer._validation import warn
+from mercer.kernels import Kernel
 
 _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
@@ -114,20 +116,70 @@ def _evaluated(
     for position, (description, kernel) in enumerate(
         zip(candidate.descriptions, kernels, strict=True)
     ):
-        gram, _ = table.gram(kernel, candidate.view)
-        fit = leave_one_out(
-            gram, target.values, least=_LEAST_ALPHA, weights=weights, resampling=resampling
-        )
-        predictions = np.array(fit.best_predictions)
-        for (_, part), unseen in zip(divided, learned, strict=True):
-            # This kernel has not seen the part's labels; ridge regression has all other samples.
-            gram, _ = table.gram(unseen[position], candidate.view)
-            residuals = left_out_residuals(gram, target.values, fit.alpha, weights, resampling)
-            predictions[part] = (target.values - residuals)[part]
+        unseen = [(part, parts[position]) for part, parts in zip(divided, learned, strict=True)]
+        if candidate.memorizes_labels and unseen:
+            alpha, predictions = _held_out(candidate, table, unseen)
+        else:
+            alpha, predictions = _left_out_alone(candidate, table, kernel, unseen)
         error = relative_loss(target.values - predictions, target.values, weights, resampling)
         if not np.isfinite(error):
             raise ValueError("its predictions are not finite")
         deviations = predictions - target.left_out_means
-        solver = RidgeSolver(fit.alpha)
+        solver = RidgeSolver(alpha)
         found.append(Evaluation(description, kernel, solver, deviations, error, candidate))
     return found
+
+
+def _left_out_alone(
+    candidate: Candidate,
+    table: ViewedSample,
+    kernel: Kernel,
+    unseen: Sequence[tuple[Split, Kernel]],
+) -> tuple[float, Array]:
+    """Penalty and predictions by ridge regressions on all samples but those left out together.
+
+    `unseen` has the kernels that have not seen the labels of a part.
+    """
+    Y, weights, resampling = table.target.values, table.weights, table.target.resampling
+    gram, _ = table.gram(kernel, candidate.view)
+    fit = leave_one_out(gram, Y, least=_LEAST_ALPHA, weights=weights, resampling=resampling)
+    predictions = np.array(fit.best_predictions)
+    for (_, part), other in unseen:
+        # Ridge regression has all other samples.
+        gram, _ = table.gram(other, candidate.view)
+        residuals = left_out_residuals(gram, Y, fit.alpha, weights, resampling)
+        predictions[part] = (Y - residuals)[part]
+    return fit.alpha, predictions
+
+
+def _held_out(
+    candidate: Candidate, table: ViewedSample, unseen: Sequence[tuple[Split, Kernel]]
+) -> tuple[float, Array]:
+    """Penalty and predictions by ridge regressions on the samples that kernels were learned from.
+
+    The kernel of the fit to all samples has seen the labels of all of them. So has that of a part
+    here, so that the penalty suits it.
+    """
+    Y, weights = table.target.values, table.weights
+    paths = []
+    for (rest, part), kernel in unseen:
+        gram, _ = table.gram(kernel, candidate.view)
+        within, across = gram[np.ix_(rest, rest)], gram[np.ix_(part, rest)]
+        paths.append(
+            held_out_residuals(
+                within, Y[rest], across, Y[part], alphas=ALPHA_GRID, weights=weights.take(rest)
+            )
+        )
+    parts = [part for (_, part), _ in unseen]
+    losses = [
+        sum(
+            weights.take(part).sum(np.square(r[i]).sum(axis=1))
+            for part, r in zip(parts, paths, strict=True)
+        )
+        for i in range(len(ALPHA_GRID))
+    ]
+    best = int(np.argmin(losses))
+    predictions = np.full(Y.shape, np.nan)
+    for part, residuals in zip(parts, paths, strict=True):
+        predictions[part] = Y[part] - residuals[best]
+    return float(ALPHA_GRID[best]), predictions

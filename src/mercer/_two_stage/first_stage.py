@@ -100,8 +100,8 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
 def n_learned_parameters(learner: Any) -> int:
     """Count the numbers that a learner has read off the labels.
 
-    These are the distinct parameters of its kernel, unless its `kernels` were given, and all but
-    one of the distinct weights that are not zero.
+    These are the distinct parameters of its kernel, unless its `kernels` were given, all but one of
+    the distinct weights that are not zero, and the leaves of trees.
 
     Parameters
     ----------
@@ -121,7 +121,8 @@ def n_learned_parameters(learner: Any) -> int:
     """
     n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
     searched = "kernels" not in learner.get_params(deep=False)
-    return max(n_weights - 1, 0) + (np.unique(learner.kernel_.theta).size if searched else 0)
+    n_widths = np.unique(learner.kernel_.theta).size if searched else 0
+    return max(n_weights - 1, 0) + n_widths + getattr(learner, "n_leaves_", 0)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""Kernels of trees in two-stage estimators and in stacks: what they state of rows left out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import center
+from sklearn.datasets import make_friedman1
+
+from mercer import (
+    ForestKernel,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer._data.sample import encode_target
+from mercer._solvers.left_out import ALPHA_GRID
+from mercer._two_stage.first_stage import NESTED_ABOVE, n_learned_parameters
+
+X, Y = make_friedman1(400, noise=1.0, random_state=0)
+NEW, TRUTH = make_friedman1(2000, noise=1.0, random_state=1)
+NOISE = np.random.default_rng(0).normal(size=400)
+CLASSES, LABELS = (Y > 14.0).astype(int), (TRUTH > 14.0).astype(int)
+COINS = np.random.default_rng(1).integers(0, 2, 400)
+
+every_ensemble = pytest.mark.parametrize("ensemble", ["boosting", "extra-trees"])
+
+
+def fewer(ensemble: str = "boosting") -> ForestKernel:
+    return ForestKernel(ensemble, n_trees=50)
+
+
+def relative_error(model: Any, y: np.ndarray) -> float:
+    """Mean squared residual of held-out rows, in the variance of the response."""
+    return float(np.mean(np.square(model.cv_residuals_)) / y.var())
+
+
+@every_ensemble
+def test_two_stages_state_the_error_on_rows_that_the_trees_have_not_seen(ensemble: str) -> None:
+    model = TwoStageRegressor(fewer(ensemble)).fit(X, Y)
+    assert model.learner_.n_leaves_ == model.kernel_.kernels[0].features(X).shape[1]
+    assert n_learned_parameters(model.learner_) > NESTED_ABOVE
+    truth = 1.0 - model.score(NEW, TRUTH)
+    assert truth < 0.2
+    assert 0.75 * truth < relative_error(model, Y) < 1.5 * truth
+    seen = TwoStageRegressor(fewer(ensemble), nested=False).fit(X, Y)
+    assert relative_error(seen, Y) < 0.5 * truth
+
+
+@every_ensemble
+def test_two_stages_learn_nothing_from_noise(ensemble: str) -> None:
+    model = TwoStageRegressor(fewer(ensemble)).fit(X, NOISE)
+    assert relative_error(model, NOISE) > 0.97
+    assert np.ptp(model.predict(NEW)) < 0.5 * NOISE.std()
+    classifier = TwoStageClassifier(fewer(ensemble)).fit(X, COINS)
+    assert classifier.cv_results_["mean_test_score"].max() < 0.6
+
+
+def test_two_stages_classify() -> None:
+    model = TwoStageClassifier(fewer()).fit(X, CLASSES)
+    truth = model.score(NEW, LABELS)
+    assert truth > 0.8
+    assert model.cv_results_["mean_test_score"].max() == pytest.approx(truth, abs=0.05)
+
+
+@every_ensemble
+def test_stacks_state_the_error_on_rows_that_the_trees_have_not_seen(ensemble: str) -> None:
+    """From halves of the samples, so that it is rather too large than too small."""
+    model = KernelStackingRegressor([fewer(ensemble)]).fit(X, Y)
+    truth = 1.0 - model.score(NEW, TRUTH)
+    assert truth < 0.2
+    assert 0.9 * truth < model.candidates_[0].loo_error < 2.0 * truth
+    alone = TwoStageRegressor(fewer(ensemble)).fit(X, Y)
+    assert truth < 1.15 * (1.0 - alone.score(NEW, TRUTH))
+
+
+def test_penalties_of_stacks_are_those_of_the_other_half() -> None:
+    """Ridge regression on one half of the samples, on the kernel of trees grown on that half."""
+    model = KernelStackingRegressor([fewer()]).fit(X, Y)
+    target = encode_target(Y, classification=False)
+    y, squares = target.values[:, 0], np.zeros(len(ALPHA_GRID))
+    for rest, part in target.folds(2, 0):
+        K = fewer().fit(X[rest], Y[rest]).kernels_[0](X)
+        K /= np.trace(center(K)) / 400
+        C = np.eye(200) - 1 / 200
+        within, mean = C @ K[np.ix_(rest, rest)] @ C, y[rest].mean()
+        across = (K[np.ix_(part, rest)] - K[np.ix_(rest, rest)].mean(axis=0)) @ C
+        for i, alpha in enumerate(ALPHA_GRID):
+            found = across @ np.linalg.solve(within + alpha * np.eye(200), y[rest] - mean)
+            squares[i] += np.sum((y[part] - mean - found) ** 2)
+    (candidate,) = model.candidates_
+    assert candidate.alpha == ALPHA_GRID[squares.argmin()]
+    left_out = np.sum(((y - y.mean()) * 400 / 399) ** 2)
+    assert candidate.loo_error == pytest.approx(squares.min() / left_out, rel=1e-8)
+
+
+@every_ensemble
+def test_stacks_learn_nothing_from_noise(ensemble: str) -> None:
+    model = KernelStackingRegressor([fewer(ensemble)]).fit(X, NOISE)
+    assert 0.97 < model.candidates_[0].loo_error < 1.05
+    assert np.ptp(model.predict(NEW)) < 0.5 * NOISE.std()
+    classifier = KernelStackingClassifier([fewer(ensemble)]).fit(X, COINS)
+    assert 0.97 < classifier.candidates_[0].loo_error < 1.05
+
+
+def test_a_stack_weighs_trees_with_other_kernels() -> None:
+    steps = np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5) + 0.1 * NOISE
+    model = KernelStackingRegressor([ForestKernel(), "rbf"]).fit(X, steps)
+    trees, smooth = model.candidates_
+    assert trees.loo_error < 0.5 * smooth.loo_error
+    assert trees.weight > smooth.weight
+    assert model.relevance_[:2].sum() > 0.6
+
+
+@pytest.mark.parametrize("made", [TwoStageRegressor, KernelStackingRegressor])
+def test_leaves_are_approximated_by_features_of_centers(made: Any) -> None:
+    learner = fewer() if made is TwoStageRegressor else [fewer()]
+    model = made(learner, approximation="nystroem", n_components=100).fit(X, Y)
+    assert model.score(NEW, TRUTH) > 0.85
