@@ -22,7 +22,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import gen_batches
 
 from mercer import UniformCombination
+from mercer._gram.samples import Samples
 from mercer.kernels import Forest, Gaussian, OnColumns
+from mercer.kernels._leaves import leaf_numbers
 
 ENSEMBLES = fitted()
 every_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES.values(), ids=ENSEMBLES)
@@ -250,3 +252,26 @@ def test_trees_must_be_fitted_to_as_many_features() -> None:
         Forest(ENSEMBLES["boosting-several"])([[np.inf, 0.0, np.nan]])
     with pytest.raises(ValueError, match="with_leaves_of"):
         Forest(ENSEMBLES["forest"]).features(X)
+
+
+def test_trees_are_evaluated_once_for_all_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, evaluations = table(600, seed=2), []
+    kernels = [known(ENSEMBLES["boosting"]), 2.0 * Forest(ENSEMBLES["forest"])]
+    expected = [kernel(many) for kernel in kernels]
+    samples, found = Samples(many, 2), np.zeros((2, 600, 600))
+    original = leaf_numbers
+
+    def counted(ensemble: Any, rows: Any) -> Any:
+        evaluations.append(len(rows))
+        return original(ensemble, rows)
+
+    monkeypatch.setattr("mercer.kernels._forest.leaf_numbers", counted)
+    for tile in samples.plan:
+        found[:, tile.rows, tile.columns] = samples.blocks(kernels, tile, exact=True)
+    assert len(samples.plan) > 3
+    # Kernels are told apart by the leaves of some rows.
+    assert [n for n in evaluations if n > 256] == [600, 600]
+    for tile in samples.plan:
+        for gram, values in zip(expected, found, strict=True):
+            at = tile.rows, tile.columns
+            assert_allclose(values[at], gram[at], rtol=1e-12)

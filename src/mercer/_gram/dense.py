@@ -212,8 +212,8 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
     ValueError
         If the kernel has values that are not finite.
     """
-    plan = tile_plan(X.shape[0])
-    gram = assembled(plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns))
+    n, (same, table) = X.shape[0], kernel._evaluated_on(X)
+    gram = assembled(tile_plan(n), n, lambda t: gram_tile(same, table, t.rows, t.columns))
     if not np.isfinite(gram).all():
         raise ValueError("its Gram matrix holds NaN or infinities")
     return to_unit_scale(gram, weights)

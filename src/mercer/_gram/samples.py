@@ -74,6 +74,7 @@ class Samples:
         self._distances: dict[Distance, Callable[[Tile], Array]] = {}
         self._spare = working_memory() / 4 if keep else 0.0
         self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
+        self._evaluated: dict[Kernel, tuple[Kernel, Features]] = {}
 
     def take(self, rows: Array) -> Samples:
         """Some of the samples, of a table.
@@ -159,7 +160,7 @@ class Samples:
         for position in self._fill_radial(values, kernels, tile):
             kernel = kernels[position]
             if exact:
-                values[position] = gram_tile(kernel, self.X, tile.rows, tile.columns)
+                values[position] = self._values(kernel, tile.rows, tile.columns)
             else:
                 values[position] = self._other_block(kernel, tile, keep)
         if exact:
@@ -200,10 +201,16 @@ class Samples:
         if isinstance(structure, InnerProduct):
             features = self._centered[:, structure.positions(self.X.shape[1])]
             return products(features[tile.rows], features[tile.columns])
-        block = gram_tile(kernel, self.X, tile.rows, tile.columns)
+        block = self._values(kernel, tile.rows, tile.columns)
         with np.errstate(invalid="ignore"):
-            block -= gram_tile(kernel, self.X, *self._corner).item()
+            block -= self._values(kernel, *self._corner).item()
         return block
+
+    def _values(self, kernel: Kernel, rows: slice, columns: slice) -> Array:
+        """A kernel's values less its offset; what depends on single rows is computed once."""
+        if kernel not in self._evaluated:
+            self._evaluated[kernel] = kernel._evaluated_on(self.X)
+        return gram_tile(*self._evaluated[kernel], rows, columns)
 
     @property
     def _corner(self) -> tuple[slice, slice]:

@@ -113,6 +113,12 @@ class WeightedSum(Composite):
         """The weights and the parts' descriptions."""
         return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
 
+    def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
+        if len(self.kernels) != 1:
+            return self, X
+        part, table = self.kernels[0]._evaluated_on(X)
+        return WeightedSum([part], self.weights), table
+
     def _from_stack(self, stack: Array) -> Array:
         total = np.zeros(stack.shape[:2])
         for weight, part in self._terms():

@@ -290,6 +290,16 @@ class Forest(Kernel):
     def _shifted_diag(self, X: Features) -> Array:
         return np.ones(X.shape[0])
 
+    def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
+        return _EqualEntries(), self.read(X)[1] if self.cuts is None else self._applied(X)
+
+
+class _EqualEntries(Kernel):
+    """The share of columns in which two rows have the same entry: of the columns of leaves."""
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return _shares(X, X if Z is None else Z)
+
 
 def _shares(left: Array, right: Array) -> Array:
     """Share of trees in which rows have the same leaf, shape (n_left, n_right)."""

@@ -347,6 +347,13 @@ class Kernel(BaseEstimator):
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
+    def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
+        """A kernel and a table of as many rows, on which it has the same values, less the offset.
+
+        What depends on single rows is computed here, once, and not again for each tile.
+        """
+        return self, X
+
     def _gram_tiles(self, X: Features) -> GramTiles | None:
         """Tiles that share distances between values and gradient; None if there are none."""
         return None
