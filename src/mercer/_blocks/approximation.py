@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
-from mercer._gram.tiles import check_gram_memory
+from mercer._gram.tiles import check_gram_memory, working_memory
 from mercer._validation import check_choice, check_has_rows, check_number
 
 EXACT_ROWS = 3000
@@ -14,8 +14,8 @@ EXACT_ROWS = 3000
 few seconds (benchmarks/large_tables.py)."""
 
 _COMPONENTS = ((50_000, 1500), (np.inf, 1000))
-"""Numbers of rows, and default numbers of centers up to them; the time of a fit is quadratic in it
-(benchmarks/large.py, estimators)."""
+"""Numbers of rows, and default numbers of centers up to them where not all rows are; the time of a
+fit is quadratic in it (benchmarks/large.py, estimators)."""
 
 
 def check_approximation(approximation: Any, n_components: Any) -> None:
@@ -78,9 +78,12 @@ def number_of_components(n_components: int | str, n_rows: int) -> int:
     Parameters
     ----------
     n_components : int or "auto"
-        At most `n_rows` are used.
+        At most `n_rows` are used. By default all are centers, as long as the matrix of their kernel
+        values fits scikit-learn's `working_memory` in single precision: 16,384 rows in 1 GB.
     n_rows : int
     """
     if isinstance(n_components, str):
+        if 4 * n_rows**2 <= working_memory():
+            return n_rows
         n_components = next(number for most, number in _COMPONENTS if n_rows <= most)
     return min(int(n_components), n_rows)

@@ -154,6 +154,11 @@ class ListedFolds:
         numbers = self.numbers[:, rows]
         return np.array([np.isin(numbers, fold.held_out).any(axis=0) for fold in self.folds])
 
+    def trained(self, rows: Array) -> Array:
+        """Which rows each fold trains on; see :meth:`held_out`."""
+        numbers = self.numbers[:, rows]
+        return np.array([np.isin(numbers, fold.trained).any(axis=0) for fold in self.folds])
+
 
 def _disjoint(splits: Splits, n_rows: int) -> list[list[Split]]:
     """Consecutive splits that hold out different rows."""

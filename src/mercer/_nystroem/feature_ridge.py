@@ -69,7 +69,8 @@ class RidgeChoice:
     fit : LinearFit
         To all rows.
     fold_fits : list of LinearFit or None
-        Without each fold; None for folds that have no rows, or all.
+        Without each fold; None for folds that have no rows, or all. Empty where all rows are
+        centers, whose predictions out of fold are known.
     scores : ndarray of shape (n_alphas,), default=None
         Of predictions out of fold at each penalty, where these chose it.
     """
@@ -80,6 +81,11 @@ class RidgeChoice:
     fit: LinearFit
     fold_fits: list[LinearFit | None]
     scores: Array | None = None
+
+    @property
+    def cost(self) -> float:
+        """What the best kernel has least of: the negative score, or the loss without one."""
+        return float(self.losses.min() if self.scores is None else -self.scores.max())
 
 
 class _Path:
@@ -254,7 +260,7 @@ def ridge_on_features(
     paths = _paths(parts, made_of, total, whole)
     folds = [path for path in paths if path is not None]
     compared = _compared(_PartPath.solve_iteratively, folds, grid, finer=alphas is None)
-    alpha = _best(*compared)
+    alpha = best_penalty(*compared)
     solved = _solved(_PartPath.solve, folds, np.array([alpha]))
     exact, stated = _losses(folds, solved)[0], compared[1][compared[0] == alpha][0]
     if abs(stated - exact) > np.sqrt(_TOLERANCE) * exact:
@@ -264,7 +270,7 @@ def ridge_on_features(
     if scores_of is not None and folds:
         found = _solved(_PartPath.solve, folds, grid)
         scores = scores_of(_fold_fits(paths, found, features), grid)
-    best = _best(grid, losses if scores is None else -scores)
+    best = best_penalty(grid, losses if scores is None else -scores)
     if best != alpha:
         solved = _solved(_PartPath.solve, folds, np.array([best]))
     fit = _fit(whole, whole.solve(np.array([best])), features)
@@ -328,7 +334,7 @@ def _compared(
     losses = _losses(paths, _solved(solve, paths, grid))
     if not finer:
         return grid, losses
-    more = _best(grid, losses) * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
+    more = best_penalty(grid, losses) * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
     order = np.argsort(alphas := np.append(grid, more))
     return alphas[order], np.append(losses, _losses(paths, _solved(solve, paths, more)))[order]
 
@@ -343,6 +349,13 @@ def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
     return np.asarray(ratios.mean(axis=1))
 
 
-def _best(alphas: Array, losses: Array) -> float:
-    """The penalty of lowest loss, the largest among equal ones; penalties ascend."""
+def best_penalty(alphas: Array, losses: Array) -> float:
+    """The penalty of lowest loss, the largest among equal ones.
+
+    Parameters
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Ascending.
+    losses : ndarray of shape (n_alphas,)
+    """
     return float(alphas[alphas.size - 1 - int(np.argmin(losses[::-1]))])

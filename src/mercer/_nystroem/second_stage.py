@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
+from mercer._blocks.approximation import EXACT_ROWS
 from mercer._blocks.passes import current_hooks
-from mercer._blocks.tables import DrawnSample, block_source
+from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.scoring import PredictionScorer
+from mercer._nystroem.all_rows import ridge_on_all_rows
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
 from mercer._nystroem.features import (
     KernelColumns,
@@ -20,11 +21,8 @@ from mercer._nystroem.features import (
     choose_centers,
     nystroem_features,
 )
-from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
-from mercer.kernels._composition import Composite
-from mercer.kernels._distances import log_interval
 
 _CALIBRATED_ROWS = 10_000
 """Probabilities are calibrated on at most this many rows of the sample."""
@@ -33,6 +31,8 @@ _CALIBRATED_ROWS = 10_000
 @dataclass(frozen=True)
 class NystroemModel:
     """A predictor on a kernel's values at centers; it holds no other rows of the training table.
+
+    All rows are centers where the matrix of their kernel values fits into memory.
 
     Attributes
     ----------
@@ -44,6 +44,9 @@ class NystroemModel:
         Whether predictions have shape (n_rows,).
     calibration : Calibration, default=None
         Of class indicators, to probabilities; None for responses.
+    held_out : ndarray of shape (n_rows, n_outputs), default=None
+        Predictions of all rows of the training table by the fits without their folds, where all
+        are centers; NaN for rows that no fold holds out.
     """
 
     columns: KernelColumns
@@ -51,6 +54,7 @@ class NystroemModel:
     choice: RidgeChoice
     one_dimensional: bool
     calibration: Calibration | None = None
+    held_out: Array | None = None
 
     def values(self, X: Features) -> Array:
         """Predicted responses or indicators in the target's encoding, shape (n_rows, n_outputs).
@@ -125,6 +129,8 @@ class NystroemModel:
         ndarray of shape (n_rows, n_outputs)
             The mean over folds, NaN for rows that none holds out.
         """
+        if self.held_out is not None:
+            return self.held_out[rows.positions]
         fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
         return _out_of_fold(self.columns, fits, X, rows)
 
@@ -195,45 +201,111 @@ def fit_nystroem(
     no better than this, and takes an iteration over all rows some dozens of times.
 
     O(n m^2 + m^3) time for n rows and m centers; memory for five m x m matrices for each thread, or
-    two where five exceed scikit-learn's `working_memory`.
+    two where five exceed scikit-learn's `working_memory`. Where all of more than three thousand
+    rows are centers, fits are on the kernel between all rows; see :func:`ridge_on_all_rows`.
     """
-    features = nystroem_features(kernel, choose_centers(data.X, n_components, random_state))
-    statistic = NormalEquations(
-        features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
-    )
-    hooks = current_hooks()
-    sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
     if codes is not None or scorer is not None:
         part = data.take(rows := data.covered)
         codes = None if codes is None else codes[rows]
         part = part.take(sample_rows(len(part), _CALIBRATED_ROWS, codes, random_state))
-    totals = np.sum([fold.values for fold in sums], axis=0)
-
-    def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:
-        assert scorer is not None
-        values = _out_of_fold(features.columns, fits, part.X, part)
-        known = np.isfinite(values).all(axis=1)
-        inside, paths = part.take(np.flatnonzero(known)), np.split(values[known], len(alphas), 1)
-        found = np.array([_score(scorer, inside, encoding, path, totals) for path in paths])
-        if not np.isfinite(found).any():
-            raise ValueError("scoring is not defined on the held-out rows: pass another one.")
-        return np.where(np.isfinite(found), found, -np.inf)
-
-    choice = ridge_on_features(
-        sums,
-        features,
-        alphas,
-        mean_weight=data.all_weights.average,
-        scores_of=None if scorer is None else scores_of,
-        listed=data.listed,
-    )
-    model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
+    fit = _Fit(kernel, data, encoding, n_components, alphas, random_state, part, scorer)
+    found = fit.on_all_rows if all_rows_are_centers(data, n_components) else fit.on_features
+    model, totals = found()
     if encoding.classes is None:
         return model
     indicators = model.out_of_fold(part.X, part)
     return replace(model, calibration=_calibrated(part, encoding, indicators, totals))
+
+
+def all_rows_are_centers(data: DrawnSample, n_components: int) -> bool:
+    """Whether a fit is ridge regression on the kernel between all rows, by conjugate gradients.
+
+    Parameters
+    ----------
+    data : DrawnSample
+    n_components : int
+        Number of centers. Up to three thousand, features of all rows take as little time.
+    """
+    return n_components >= len(data) == data.source.count_rows() > EXACT_ROWS
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What :func:`fit_nystroem` is given, and the rows that it calibrates and scores on.
+
+    Attributes
+    ----------
+    part : DrawnSample
+        These rows.
+    """
+
+    kernel: Kernel
+    data: DrawnSample
+    encoding: TargetEncoding
+    n_components: int
+    alphas: Array | None
+    random_state: RandomState
+    part: DrawnSample
+    scorer: PredictionScorer | None
+
+    def on_all_rows(self) -> tuple[NystroemModel, Array]:
+        """The fit on the kernel between all rows, and the totals of the targets."""
+        data, encoding = self.data, self.encoding
+        totals = data.weights.values @ encoding.encode(data.y)
+
+        def scores_of(values: Array, alphas: Array) -> Array:
+            return self._scores(values[self.part.positions], alphas, totals)
+
+        columns, choice, held_out = ridge_on_all_rows(
+            self.kernel,
+            data,
+            encoding,
+            self.alphas,
+            random_state=self.random_state,
+            scores_of=None if self.scorer is None else scores_of,
+        )
+        current_hooks().on_rows(len(data))
+        model = NystroemModel(columns, encoding, choice, data.y.ndim == 1, held_out=held_out)
+        return model, totals
+
+    def on_features(self) -> tuple[NystroemModel, Array]:
+        """The fit on Nyström features of all rows, and the totals of the targets."""
+        data, encoding, part = self.data, self.encoding, self.part
+        centers = choose_centers(data.X, self.n_components, self.random_state)
+        features = nystroem_features(self.kernel, centers)
+        statistic = NormalEquations(
+            features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
+        )
+        hooks = current_hooks()
+        sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
+        totals = np.sum([fold.values for fold in sums], axis=0)
+
+        def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:
+            values = _out_of_fold(features.columns, fits, part.X, part)
+            return self._scores(values, alphas, totals)
+
+        choice = ridge_on_features(
+            sums,
+            features,
+            self.alphas,
+            mean_weight=data.all_weights.average,
+            scores_of=None if self.scorer is None else scores_of,
+            listed=data.listed,
+        )
+        return NystroemModel(features.columns, encoding, choice, data.y.ndim == 1), totals
+
+    def _scores(self, values: Array, alphas: Array, totals: Array) -> Array:
+        """Scores of predictions out of fold at penalties side by side."""
+        assert self.scorer is not None
+        known = np.isfinite(values).all(axis=1)
+        inside = self.part.take(np.flatnonzero(known))
+        paths = np.split(values[known], len(alphas), 1)
+        found = [_score(self.scorer, inside, self.encoding, path, totals) for path in paths]
+        if not np.isfinite(found).any():
+            raise ValueError("scoring is not defined on the held-out rows: pass another one.")
+        return np.where(np.isfinite(found), found, -np.inf)
 
 
 def _calibrated(
@@ -260,94 +332,3 @@ def _score(
         return scorer(part.y, found, part.weights, encoding.classes)
     except ValueError:
         return float(np.nan)
-
-
-def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
-    """The kernel with all its widths multiplied by a factor.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Parts without a width, such as linear kernels, stay as they are. No width leaves bounds
-        that are given as numbers.
-    log_factor : float
-        Logarithm of the factor.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> with_width_factor(Gaussian(2.0), float(np.log(3.0))).bandwidth
-    6.0
-    """
-    if isinstance(kernel, Composite):
-        parts = [with_width_factor(part, log_factor) for part in kernel._parts()]
-        return kernel._with_parts(parts)
-    theta, widths = np.array(kernel.theta, dtype=float), slice(kernel.structure.n_widths)
-    interval = log_interval(getattr(kernel, "bounds", "data")) if theta[widths].size else None
-    low, high = (-np.inf, np.inf) if interval is None else interval
-    low, high = np.minimum(low, theta[widths]), np.maximum(high, theta[widths])
-    theta[widths] = np.clip(theta[widths] + log_factor, low, high)
-    return kernel.with_theta(theta)
-
-
-def rescaled_kernel(
-    kernel: Kernel,
-    data: DrawnSample,
-    encoding: TargetEncoding,
-    random_state: RandomState,
-    *,
-    max_rows: int = 10_000,
-    n_components: int = 500,
-) -> Kernel:
-    """The kernel with the width factor of least cross-validated error.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to the table, learned from fewer rows.
-    data : DrawnSample
-    encoding : TargetEncoding
-    random_state : int, RandomState instance or None
-        Draws rows and centers.
-    max_rows : int, default=10_000
-        Factors are compared on at most this many of the samples.
-    n_components : int, default=500
-        Number of centers, with which a factor takes less than a second.
-
-    Returns
-    -------
-    Kernel
-        The same, if it has no width or one is the best factor.
-
-    Notes
-    -----
-    The best kernel is narrower for more rows, while ratios of widths, which show how relevant
-    features are, change less. Factors are powers of the square root of two between 1/8 and 8. They
-    are tried from one on in the direction in which errors of ridge regression on Nyström features
-    fall, in five folds (benchmarks/large_tables.py).
-    """
-
-    def widened(step: int) -> Kernel:
-        return with_width_factor(kernel, step * float(np.log(2.0) / 2.0))
-
-    if widened(0) == widened(1) == widened(-1):
-        return kernel
-    codes = None if encoding.classes is None else encoding.codes_of(data.y)
-    rows = sample_rows(len(data.y), max_rows, codes, random_state)
-    part = data.take(rows)
-    source = block_source(part.X, part.y)
-    listed = None if part.listed is None else part.listed.take(part.positions)
-    centers = choose_centers(part.X, n_components, random_state)
-
-    @cache
-    def loss(step: int) -> float:
-        features = nystroem_features(widened(step), centers)
-        statistic = NormalEquations(
-            features, encoding, part.weights, groups=part.groups, listed=listed
-        )
-        sums, weight = source.reduce(statistic), part.weights.average
-        found = ridge_on_features(sums, features, mean_weight=weight, listed=listed)
-        return float(found.losses.min())
-
-    best = descended(loss, 0, (-6, 6))
-    return kernel if best == 0 else widened(best)

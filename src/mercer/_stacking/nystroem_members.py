@@ -12,7 +12,8 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.width_factors import fit_rescaled
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
@@ -158,16 +159,13 @@ class DrawnViews(ViewedSample):
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         sample = replace(self.drawn, X=self.X[view])
-        if candidate.learns_widths:
-            kernel = rescaled_kernel(kernel, sample, encoding, state)
         encoder = ViewEncoder(sample.source.encoder, self.views, view)
-        model = fit_nystroem(
-            kernel,
-            replace(sample, source=sample.source.with_encoder(encoder)),
-            encoding,
-            n_components=self.n_components,
-            random_state=state,
-        )
+        data = replace(sample, source=sample.source.with_encoder(encoder))
+        settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
+        if candidate.learns_widths:
+            kernel, model = fit_rescaled(kernel, data, encoding, **settings)
+        else:
+            model = fit_nystroem(kernel, data, encoding, **settings)
         return NystroemMember(view, kernel, model, self.target.mean)
 
     def refined(

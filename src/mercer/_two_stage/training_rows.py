@@ -19,9 +19,11 @@ from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.width_factors import fit_rescaled
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
+from mercer.kernels import Kernel
 
 _RESIDUAL_ROWS = 5000
 """Prediction intervals on Nyström features come from the residuals of at most this many rows."""
@@ -89,35 +91,34 @@ class FeatureRows:
 
         The penalty is chosen by five-fold cross-validation.
         """
-        learner = self._rescaled(model, learner)
+        sample, table = self.sample, self.drawn.frame(self.part)
+        learner = fitted(for_task(learner, model._task), table, sample)
         report()
         n_rows = self.drawn.source.count_rows()
         current_hooks().on_start(n_rows)
-        predictor = fit_nystroem(
-            learner.kernel_,
-            self.drawn,
-            self.target.encoding,
-            n_components=number_of_components(model.n_components, n_rows),
-            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
-            random_state=model.random_state,
-            scorer=None if model.scoring is None else prediction_scorer(model.scoring),
-        )
+        given = model.learner is not None and getattr(learner, "_widths_are_given", True)
+        settings: dict[str, Any] = {
+            "n_components": number_of_components(model.n_components, n_rows),
+            "alphas": None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            "random_state": model.random_state,
+            "scorer": None if model.scoring is None else prediction_scorer(model.scoring),
+        }
+        kernel, encoding = learner.kernel_, self.target.encoding
+        if given:
+            predictor = fit_nystroem(kernel, self.drawn, encoding, **settings)
+        else:
+            kernel, predictor = fit_rescaled(kernel, self.drawn, encoding, **settings)
+        if kernel != learner.kernel_:
+            learner = self._with_kernel(model, learner, kernel)
         choice = predictor.choice
         scores = 1.0 - choice.losses if choice.scores is None else choice.scores
         results = grid_results("alpha", choice.alphas, scores[None])
         found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
         return _learned(learner) | found | self._held_out(predictor)
 
-    def _rescaled(self, model: Any, learner: Any) -> Any:
-        """The fitted learner, its widths rescaled to all rows unless the user gave them."""
+    def _with_kernel(self, model: Any, learner: Any, kernel: Kernel) -> Any:
+        """The learner, fitted with the rescaled kernel."""
         sample, table = self.sample, self.drawn.frame(self.part)
-        learner = fitted(for_task(learner, model._task), table, sample)
-        if model.learner is not None and getattr(learner, "_widths_are_given", True):
-            return learner
-        encoding = self.target.encoding
-        kernel = rescaled_kernel(learner.kernel_, self.drawn, encoding, model.random_state)
-        if kernel == learner.kernel_:
-            return learner
         if model.learner is None:
             learner.set_params(kernels=kernel.kernels)
             used = {"description": kernel.kernels[0].describe(), "learner": clone(learner)}

@@ -1,0 +1,146 @@
+"""Kernels whose widths were learned from few rows, and suit as many rows as they are fitted to."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mercer._blocks.passes import pass_hooks
+from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.folds import sample_rows
+from mercer._data.sample import TargetEncoding
+from mercer._nystroem.feature_ridge import ridge_on_features
+from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
+from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
+from mercer._solvers.left_out import descended
+from mercer._typing import RandomState
+from mercer.kernels import Kernel
+from mercer.kernels._composition import Composite
+from mercer.kernels._distances import log_interval
+
+_COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
+"""Width factors are compared on at most this many rows and centers: less than a second for each."""
+
+
+def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
+    """The kernel with all its widths multiplied by a factor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Parts without a width, such as linear kernels, stay as they are. No width leaves bounds
+        that are given as numbers.
+    log_factor : float
+        Logarithm of the factor.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> with_width_factor(Gaussian(2.0), float(np.log(3.0))).bandwidth
+    6.0
+    """
+    if isinstance(kernel, Composite):
+        parts = [with_width_factor(part, log_factor) for part in kernel._parts()]
+        return kernel._with_parts(parts)
+    theta, widths = np.array(kernel.theta, dtype=float), slice(kernel.structure.n_widths)
+    interval = log_interval(getattr(kernel, "bounds", "data")) if theta[widths].size else None
+    low, high = (-np.inf, np.inf) if interval is None else interval
+    low, high = np.minimum(low, theta[widths]), np.maximum(high, theta[widths])
+    theta[widths] = np.clip(theta[widths] + log_factor, low, high)
+    return kernel.with_theta(theta)
+
+
+def fit_rescaled(
+    kernel: Kernel,
+    data: DrawnSample,
+    encoding: TargetEncoding,
+    *,
+    n_components: int,
+    random_state: RandomState,
+    **settings: Any,
+) -> tuple[Kernel, NystroemModel]:
+    """Fit a predictor to all rows, on the kernel with widths that suit them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table, learned from fewer rows.
+    data : DrawnSample
+    encoding : TargetEncoding
+    n_components : int
+    random_state : int, RandomState instance or None
+    **settings : object
+        Arguments of :func:`fit_nystroem`.
+
+    Returns
+    -------
+    kernel : Kernel
+        With the widths that are used.
+    model : NystroemModel
+
+    Notes
+    -----
+    The factor of :func:`rescaled_kernel` suits a fit on centers, which favor wide kernels, as these
+    are smoother. Where all rows are centers, the widths as they were learned are tried as well, and
+    those of least error out of fold are used.
+    """
+    settings |= {"n_components": n_components, "random_state": random_state}
+    rescaled = rescaled_kernel(kernel, data, encoding, random_state)
+    model = fit_nystroem(rescaled, data, encoding, **settings)
+    if rescaled == kernel or not all_rows_are_centers(data, n_components):
+        return rescaled, model
+    with pass_hooks():
+        learned = fit_nystroem(kernel, data, encoding, **settings)
+    return (kernel, learned) if learned.choice.cost < model.choice.cost else (rescaled, model)
+
+
+def rescaled_kernel(
+    kernel: Kernel, data: DrawnSample, encoding: TargetEncoding, random_state: RandomState
+) -> Kernel:
+    """The kernel with the width factor of least cross-validated error on centers.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table, learned from fewer rows.
+    data : DrawnSample
+    encoding : TargetEncoding
+    random_state : int, RandomState instance or None
+        Draws rows and centers.
+
+    Returns
+    -------
+    Kernel
+        The same, if it has no width or one is the best factor.
+
+    Notes
+    -----
+    The best kernel is narrower for more rows, while ratios of widths, which show how relevant
+    features are, change less. Factors are powers of the square root of two between 1/8 and 8. They
+    are tried from one on in the direction in which errors of ridge regression on Nyström features
+    fall, in five folds (benchmarks/large_tables.py).
+    """
+
+    def widened(step: int) -> Kernel:
+        return with_width_factor(kernel, step * float(np.log(2.0) / 2.0))
+
+    if widened(0) == widened(1) == widened(-1):
+        return kernel
+    codes = None if encoding.classes is None else encoding.codes_of(data.y)
+    part = data.take(sample_rows(len(data.y), _COMPARED_ROWS, codes, random_state))
+    source = block_source(part.X, part.y)
+    listed = None if part.listed is None else part.listed.take(part.positions)
+    centers = choose_centers(part.X, _COMPARED_CENTERS, random_state)
+
+    @cache
+    def loss(step: int) -> float:
+        features = nystroem_features(widened(step), centers)
+        statistic = NormalEquations(
+            features, encoding, part.weights, groups=part.groups, listed=listed
+        )
+        sums, weight = source.reduce(statistic), part.weights.average
+        found = ridge_on_features(sums, features, mean_weight=weight, listed=listed)
+        return float(found.losses.min())
+
+    best = descended(loss, 0, (-6, 6))
+    return kernel if best == 0 else widened(best)

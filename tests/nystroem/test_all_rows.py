@@ -1,0 +1,161 @@
+"""Ridge regression on the kernel between all rows against dense fits, and errors as rows grow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_friedman1
+from sklearn.model_selection import TimeSeriesSplit
+
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer._blocks.listed_folds import ListedFolds
+from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.sample import TargetEncoding, encode_target
+from mercer._data.weights import as_weights
+from mercer._nystroem.all_rows import ridge_on_all_rows
+from mercer._typing import Array
+from mercer.kernels import CallableKernel, Gaussian, Laplacian
+
+N = 300
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, size=(N, 2))
+Y = 10.0 + 5.0 * np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.5 * RNG.normal(size=N)
+LABELS = np.array(["blue", "green", "red"])[np.digitize(Y, [8.0, 12.0])]
+WEIGHTS = RNG.uniform(0.2, 3.0, size=N)
+KERNEL = Gaussian(1.5)
+ALPHAS = np.array([0.03, 0.3])
+
+
+def drawn(
+    y: Array, weights: Array | None = None, listed: ListedFolds | None = None
+) -> tuple[DrawnSample, TargetEncoding]:
+    given, source = as_weights(weights, N), block_source(X, y)
+    encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
+    everywhere = np.arange(N)
+    data = DrawnSample(
+        X, y, given, source=source, positions=everywhere, all_weights=given, listed=listed
+    )
+    return data, encoding
+
+
+def dense_fit(Z: Array, rows: Array, targets: Array, weights: Array, alpha: float) -> Array:
+    """Predictions at Z by weighted kernel ridge regression with an intercept on some rows.
+
+    The kernel is centered, and scaled, by the weighted means of all rows.
+    """
+    shares = weights / weights.sum()
+    K, cross = KERNEL(X), KERNEL(Z, X)
+    means = K @ shares
+    scale = shares @ np.diag(K) - shares @ means
+    gram = (K - means - means[:, None] + shares @ means) / scale
+    cross = (cross - means - (cross @ shares)[:, None] + shares @ means) / scale
+    n = len(rows)
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = gram[np.ix_(rows, rows)] + alpha * np.diag(1.0 / weights[rows])
+    system[:n, n] = system[n, :n] = 1.0
+    solved = np.linalg.solve(system, np.vstack([targets[rows], np.zeros(targets.shape[1])]))
+    return np.asarray(cross[:, rows] @ solved[:n] + solved[n])
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unit", "weights"])
+@pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
+def test_the_fit_is_ridge_regression_with_an_intercept(y: Array, weights: Array | None) -> None:
+    data, encoding = drawn(y, weights)
+    columns, choice, _ = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, random_state=0)
+    Z = RNG.uniform(-2.0, 2.0, size=(50, 2))
+    w = np.ones(N) if weights is None else weights
+    expected = dense_fit(Z, np.arange(N), encoding.encode(y), w, choice.alpha)
+    assert_allclose(choice.fit.predict(columns(Z)), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unit", "weights"])
+@pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
+def test_rows_are_predicted_without_their_folds(y: Array, weights: Array | None) -> None:
+    data, encoding = drawn(y, weights)
+    _, choice, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, random_state=0)
+    w = np.ones(N) if weights is None else weights
+    targets = encoding.encode(y)
+    errors = baseline = 0.0
+    for inside in data.held_out(5):
+        rows = np.flatnonzero(~inside)
+        expected = dense_fit(X[inside], rows, targets, w, choice.alpha)
+        assert_allclose(held_out[inside], expected, atol=0.01)
+        mean = np.average(targets[rows], axis=0, weights=w[rows])
+        errors += w[inside] @ (targets[inside] - expected) ** 2
+        baseline += w[inside] @ (targets[inside] - mean) ** 2
+    assert_allclose(choice.losses.min(), np.mean(errors / baseline), rtol=0.01)
+
+
+def test_folds_of_the_past_do_not_see_what_comes_later() -> None:
+    splits = list(TimeSeriesSplit(3).split(X))
+    later = Y.copy()
+    later[splits[1][1]] += 100.0
+    first = splits[0][1]
+    found = []
+    for y in (Y, later):
+        data, encoding = drawn(y, listed=ListedFolds.of(splits, N))
+        _, _, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS[:1], random_state=0)
+        assert np.isnan(held_out[: first[0]]).all()
+        found.append(encoding.decode(held_out[first]))
+    assert_allclose(found[1], found[0], rtol=1e-3)
+
+
+def test_noise_is_hardly_predicted() -> None:
+    noise = np.random.default_rng(1).normal(size=N)
+    data, encoding = drawn(noise)
+    _, choice, _ = ridge_on_all_rows(Gaussian(0.05), data, encoding, None, random_state=0)
+    assert choice.alpha >= 1.0
+    assert choice.losses.min() > 0.95
+
+
+def test_constant_kernels_predict_the_mean() -> None:
+    data, encoding = drawn(Y)
+    kernel = CallableKernel(lambda A, B: np.ones((len(A), len(B))))
+    columns, choice, _ = ridge_on_all_rows(kernel, data, encoding, ALPHAS, random_state=0)
+    assert_allclose(choice.fit.predict(columns(X)), encoding.encode(Y).mean(), atol=1e-6)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    class Broken(Gaussian):
+        def _shifted(self, X: Any, Z: Any) -> Array:
+            return np.full((len(X), len(Z)), np.nan)
+
+    data, encoding = drawn(Y)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        ridge_on_all_rows(Broken(1.0), data, encoding, ALPHAS, random_state=0)
+
+
+def wavy(n: int) -> tuple[Array, Array]:
+    rows, responses = make_friedman1(n, n_features=6, noise=1.0, random_state=n)
+    return rows, responses
+
+
+KERNELS = [Gaussian("median"), Laplacian("median")]
+GROWING: dict[str, Callable[[], Any]] = {
+    "stacked regressions": lambda: KernelStackingRegressor(KERNELS),
+    "two-stage regression": TwoStageRegressor,
+    "stacked classifications": lambda: KernelStackingClassifier(KERNELS),
+    "two-stage classification": TwoStageClassifier,
+}
+
+
+@pytest.mark.parametrize("make", GROWING.values(), ids=GROWING)
+def test_errors_of_all_rows_are_below_those_of_an_exact_fit_to_fewer(
+    make: Callable[[], Any],
+) -> None:
+    rows, responses = wavy(7000)
+    middle = np.median(responses)
+    y = responses if make().__class__.__name__.endswith("Regressor") else responses > middle
+    test, few, many = slice(0, 2000), slice(2000, 3500), slice(2000, 7000)
+
+    def error(train: slice) -> float:
+        return 1.0 - float(make().fit(rows[train], y[train]).score(rows[test], y[test]))
+
+    assert error(many) < error(few)

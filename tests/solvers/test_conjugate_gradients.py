@@ -1,0 +1,76 @@
+"""Ridge regressions by preconditioned conjugate gradients against solutions of dense systems."""
+
+import numpy as np
+import pytest
+
+from mercer._solvers.conjugate_gradients import PreconditionedRidge
+
+N = 400
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+SQUARED = np.sum((X[:, None] - X) ** 2, axis=-1)
+GRAM = np.exp(-SQUARED / 4.0)
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]]) + 0.1 * RNG.normal(size=(N, 2))
+ALPHAS = np.array([0.01, 0.1, 10.0])
+
+
+def solved_densely(weights, alpha):
+    """Coefficients of weighted ridge regression on the samples of positive weight."""
+    used = np.flatnonzero(weights)
+    found = np.zeros((N, Y.shape[1]))
+    matrix = GRAM[np.ix_(used, used)] + alpha * np.diag(1.0 / weights[used])
+    found[used] = np.linalg.solve(matrix, Y[used])
+    return found
+
+
+FITS = {
+    "all samples": np.ones((1, N)),
+    "folds": np.arange(N) % 3 != np.arange(3)[:, None],
+    "the past": np.arange(N) < np.array([[100], [300]]),
+    "weights": RNG.choice([0.0, 0.5, 2.0], size=(2, N)),
+}
+
+
+@pytest.mark.parametrize("weights", FITS.values(), ids=FITS)
+@pytest.mark.parametrize("n_columns", [5, 40, N])
+def test_predictions_are_those_of_dense_solutions(weights, n_columns):
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(n_columns))
+    targets = np.broadcast_to(Y, (len(weights), *Y.shape))
+    found = ridge.solve(targets, np.sqrt(weights), ALPHAS, tol=1e-5, max_iter=500)
+    assert found.shape == (len(weights), len(ALPHAS), N, 2)
+    for own, row in zip(found, weights, strict=True):
+        for coefficients, alpha in zip(own, ALPHAS, strict=True):
+            assert not coefficients[row == 0.0].any()
+            expected = GRAM @ solved_densely(row.astype(float), alpha)
+            np.testing.assert_allclose(GRAM @ coefficients, expected, atol=2e-3)
+
+
+def test_the_preconditioner_of_all_columns_takes_few_iterations():
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(N))
+    found = ridge.solve(Y[None], np.ones((1, N)), ALPHAS[1:2], max_iter=3)[0, 0]
+    np.testing.assert_allclose(GRAM @ found, GRAM @ solved_densely(np.ones(N), 0.1), atol=2e-3)
+
+
+def test_a_fit_does_not_depend_on_those_beside_it():
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    roots = np.ones((2, N))
+    roots[1, :200] = 0.0
+    both = ridge.solve(np.stack([Y, Y]), roots, ALPHAS)
+    alone = ridge.solve(Y[None], roots[1:], ALPHAS[1:2])
+    np.testing.assert_allclose(both[1, 1], alone[0, 0], rtol=1e-3, atol=1e-4)
+
+
+def test_targets_of_zero_have_no_coefficients():
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    assert not ridge.solve(np.zeros((1, N, 1)), np.ones((1, N)), ALPHAS).any()
+
+
+def test_a_matrix_of_zeros_leaves_the_penalty():
+    ridge = PreconditionedRidge(np.zeros((N, N), dtype=np.float32), np.arange(40))
+    found = ridge.solve(Y[None], np.ones((1, N)), np.array([2.0]))[0, 0]
+    np.testing.assert_allclose(found, Y / 2.0, rtol=1e-5)
+
+
+def test_single_precision_stays():
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    assert ridge.solve(Y[None], np.ones((1, N)), ALPHAS).dtype == np.float32
