@@ -127,7 +127,7 @@ def test_kernels_are_learned_from_the_training_rows_of_each_fold(
         predicted.append((seen[id(member.kernel)], rows))
         return predict(self, member, rows)
 
-    name = "mercer._stacking.nystroem_members.rescaled_kernel"
+    name = "mercer._nystroem.width_factors.rescaled_kernel"
     monkeypatch.setattr(name, lambda kernel, *_: kernel)
     monkeypatch.setattr(DrawnViews, "learned", learned)
     monkeypatch.setattr(DrawnViews, "_out_of_fold", out_of_fold)

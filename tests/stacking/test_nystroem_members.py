@@ -32,7 +32,7 @@ from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
-from mercer._nystroem.second_stage import with_width_factor
+from mercer._nystroem.width_factors import with_width_factor
 from mercer._stacking.candidates import Candidate, TableViews
 from mercer._stacking.combination import LinearCombination
 from mercer._stacking.evaluation import Selection
@@ -114,7 +114,7 @@ def test_kernels_are_learned_without_the_groups_that_they_predict(
         predicted.append((seen[id(member.kernel)], self.drawn.groups[rows]))
         return predict(self, member, rows)
 
-    name = "mercer._stacking.nystroem_members.rescaled_kernel"
+    name = "mercer._nystroem.width_factors.rescaled_kernel"
     monkeypatch.setattr(name, lambda kernel, *_: kernel)
     monkeypatch.setattr(DrawnViews, "learned", learned)
     monkeypatch.setattr(DrawnViews, "_out_of_fold", in_folds)
@@ -254,7 +254,7 @@ def test_rescaled_widths_are_reported(
     kind: Any, candidates: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mercer._stacking.nystroem_members.rescaled_kernel",
+        "mercer._nystroem.width_factors.rescaled_kernel",
         lambda kernel, *_: with_width_factor(kernel, float(np.log(1.7))),
     )
     X, y = problem(N_ROWS)

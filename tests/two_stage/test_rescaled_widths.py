@@ -71,10 +71,10 @@ def test_given_widths_stay(kind: Any, learner: Any) -> None:
 
 def factors_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Widths are doubled, whatever is best."""
-    from mercer._nystroem.second_stage import with_width_factor
+    from mercer._nystroem.width_factors import with_width_factor
 
     monkeypatch.setattr(
-        "mercer._two_stage.training_rows.rescaled_kernel",
+        "mercer._nystroem.width_factors.rescaled_kernel",
         lambda kernel, *_: with_width_factor(kernel, float(np.log(2.0))),
     )
 
@@ -86,9 +86,7 @@ def test_what_is_reported_of_learned_widths_is_what_predicts(
 ) -> None:
     y = Y if kind is TwoStageRegressor else LABELS
     with monkeypatch.context() as context:
-        context.setattr(
-            "mercer._two_stage.training_rows.rescaled_kernel", lambda kernel, *_: kernel
-        )
+        context.setattr("mercer._nystroem.width_factors.rescaled_kernel", lambda kernel, *_: kernel)
         before = fitted(kind, learner)
     factors_double(monkeypatch)
     found = fitted(kind, learner)

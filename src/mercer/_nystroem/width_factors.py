@@ -1,5 +1,6 @@
 """Kernels whose widths were learned from few rows, and suit as many rows as they are fitted to."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -50,16 +51,15 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     return kernel.with_theta(theta)
 
 
-def fit_rescaled(
+def widths_to_try(
     kernel: Kernel,
     data: DrawnSample,
     encoding: TargetEncoding,
     *,
     n_components: int,
     random_state: RandomState,
-    **settings: Any,
-) -> tuple[Kernel, NystroemModel]:
-    """Fit a predictor to all rows, on the kernel with widths that suit them.
+) -> list[Kernel]:
+    """The kernel with widths that may suit all rows, for :func:`fit_best`.
 
     Parameters
     ----------
@@ -68,30 +68,45 @@ def fit_rescaled(
     data : DrawnSample
     encoding : TargetEncoding
     n_components : int
+        Number of centers of the fit.
     random_state : int, RandomState instance or None
+
+    Notes
+    -----
+    The factor of :func:`rescaled_kernel` suits a fit on centers, which favor wide kernels, as these
+    are smoother. Where all rows are centers, the widths as they were learned are tried as well.
+    """
+    rescaled = rescaled_kernel(kernel, data, encoding, random_state)
+    if rescaled == kernel or not all_rows_are_centers(data, n_components):
+        return [rescaled]
+    return [rescaled, kernel]
+
+
+def fit_best(
+    kernels: Sequence[Kernel], data: DrawnSample, encoding: TargetEncoding, **settings: Any
+) -> tuple[int, NystroemModel]:
+    """Fit a predictor on each kernel to all rows, and keep the one of least error out of fold.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The first of equal ones is preferred.
+    data : DrawnSample
+    encoding : TargetEncoding
     **settings : object
         Arguments of :func:`fit_nystroem`.
 
     Returns
     -------
-    kernel : Kernel
-        With the widths that are used.
+    best : int
+        Index of the kernel.
     model : NystroemModel
-
-    Notes
-    -----
-    The factor of :func:`rescaled_kernel` suits a fit on centers, which favor wide kernels, as these
-    are smoother. Where all rows are centers, the widths as they were learned are tried as well, and
-    those of least error out of fold are used.
     """
-    settings |= {"n_components": n_components, "random_state": random_state}
-    rescaled = rescaled_kernel(kernel, data, encoding, random_state)
-    model = fit_nystroem(rescaled, data, encoding, **settings)
-    if rescaled == kernel or not all_rows_are_centers(data, n_components):
-        return rescaled, model
+    models = [fit_nystroem(kernels[0], data, encoding, **settings)]
     with pass_hooks():
-        learned = fit_nystroem(kernel, data, encoding, **settings)
-    return (kernel, learned) if learned.choice.cost < model.choice.cost else (rescaled, model)
+        models += [fit_nystroem(kernel, data, encoding, **settings) for kernel in kernels[1:]]
+    best = int(np.argmin([model.choice.cost for model in models]))
+    return best, models[best]
 
 
 def rescaled_kernel(

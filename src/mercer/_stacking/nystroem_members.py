@@ -12,8 +12,8 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.width_factors import fit_rescaled
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._nystroem.width_factors import fit_best, widths_to_try
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
@@ -162,11 +162,11 @@ class DrawnViews(ViewedSample):
         encoder = ViewEncoder(sample.source.encoder, self.views, view)
         data = replace(sample, source=sample.source.with_encoder(encoder))
         settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
+        kernels = [kernel]
         if candidate.learns_widths:
-            kernel, model = fit_rescaled(kernel, data, encoding, **settings)
-        else:
-            model = fit_nystroem(kernel, data, encoding, **settings)
-        return NystroemMember(view, kernel, model, self.target.mean)
+            kernels = widths_to_try(kernel, data, encoding, **settings)
+        best, model = fit_best(kernels, data, encoding, **settings)
+        return NystroemMember(view, kernels[best], model, self.target.mean)
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array

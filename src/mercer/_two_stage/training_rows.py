@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,8 +20,8 @@ from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.width_factors import fit_rescaled
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._nystroem.width_factors import fit_best, widths_to_try
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
 from mercer.kernels import Kernel
@@ -96,20 +97,26 @@ class FeatureRows:
         report()
         n_rows = self.drawn.source.count_rows()
         current_hooks().on_start(n_rows)
-        given = model.learner is not None and getattr(learner, "_widths_are_given", True)
-        settings: dict[str, Any] = {
+        encoding, learners = self.target.encoding, [learner]
+        settings = {
             "n_components": number_of_components(model.n_components, n_rows),
-            "alphas": None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
             "random_state": model.random_state,
-            "scorer": None if model.scoring is None else prediction_scorer(model.scoring),
         }
-        kernel, encoding = learner.kernel_, self.target.encoding
-        if given:
-            predictor = fit_nystroem(kernel, self.drawn, encoding, **settings)
-        else:
-            kernel, predictor = fit_rescaled(kernel, self.drawn, encoding, **settings)
-        if kernel != learner.kernel_:
-            learner = self._with_kernel(model, learner, kernel)
+        if model.learner is None or not getattr(learner, "_widths_are_given", True):
+            kernels = widths_to_try(learner.kernel_, self.drawn, encoding, **settings)
+            learners = [self._with_kernel(model, learner, kernel) for kernel in kernels]
+        best, predictor = fit_best(
+            [learner.kernel_ for learner in learners],
+            self.drawn,
+            encoding,
+            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            scorer=None if model.scoring is None else prediction_scorer(model.scoring),
+            **settings,
+        )
+        learner = learners[best]
+        if model.learner is None:
+            used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
+            model.candidates_[0] = replace(model.candidates_[0], **used)
         choice = predictor.choice
         scores = 1.0 - choice.losses if choice.scores is None else choice.scores
         results = grid_results("alpha", choice.alphas, scores[None])
@@ -117,13 +124,14 @@ class FeatureRows:
         return _learned(learner) | found | self._held_out(predictor)
 
     def _with_kernel(self, model: Any, learner: Any, kernel: Kernel) -> Any:
-        """The learner, fitted with the rescaled kernel."""
+        """The learner as it would be with a kernel of other widths."""
+        if kernel == learner.kernel_:
+            return learner
         sample, table = self.sample, self.drawn.frame(self.part)
+        changed = copy(learner)
         if model.learner is None:
-            learner.set_params(kernels=kernel.kernels)
-            used = {"description": kernel.kernels[0].describe(), "learner": clone(learner)}
-            model.candidates_[0] = replace(model.candidates_[0], **used)
-        return learner._refitted(kernel.kernels, table, sample.y, sample.weights.given)
+            changed.set_params(kernels=kernel.kernels)
+        return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
     def _held_out(self, predictor: NystroemModel) -> Fit:
         """Probabilities, or residuals, of some rows by fits without their folds."""

@@ -64,7 +64,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
         precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers of the Nyström features: 1,500, or 1,000 from 50,000 samples on.
+        Number of centers of the Nyström features: all samples, as long as the matrix of their
+        kernel values fits scikit-learn's `working_memory` in single precision (16,384 samples in
+        1 GB); then 1,500, or 1,000 from 50,000 samples on.
     max_samples : int, default=3000
         The kernel is learned from at most this many samples, where the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
