@@ -1,6 +1,6 @@
 """Ridge regression on the leaves of trees beside the trees' own predictions, and its times.
 
-    MERCER_DATA=/path/to/sets python benchmarks/leaf_kernels.py [errors] [libraries] [--rows 10000]
+    MERCER_DATA=/path/to/sets python benchmarks/leaf_kernels.py [NAME ...] [--rows 10000]
 
 errors
     Test errors on tables of many rows: root mean squared error in standard deviations of the
@@ -8,6 +8,9 @@ errors
     ridge regression on indicators of its leaves, both with the same 100 trees, of at most 31 leaves
     where boosted and 128 where extremely randomized. The penalty is that of the lowest error on
     one half of the rows, by trees and a ridge regression of the other half.
+sizes
+    Errors of ridge regression on the leaves of forests, by the least number of rows in a leaf,
+    relative to that of three: geometric means over three splits of eight tables, 400 rows each.
 libraries
     Processor time to grow 100 boosted trees of 31 leaves, and to find the leaves of the training
     rows: by the differences of staged predictions of scikit-learn, and by LightGBM where it is
@@ -35,6 +38,10 @@ from mercer.kernels import Forest
 from mercer.preprocessing import table_encoder
 
 TABLES = ("calhousing", "kin40k", "pol", "adult")
+SMALL_TABLES = (*TABLES, "phoneme", "pageblocks", "cpu_small", "abalone")
+SIZES = (1, 3, 5, 10)
+"""Least numbers of rows in a leaf."""
+
 PENALTIES = 10.0 ** np.arange(-1.5, 2.25, 0.5)
 """Penalties of ridge regression on rows of unit length."""
 
@@ -124,6 +131,31 @@ def print_errors(options: argparse.Namespace) -> None:
             print_table(title, [*header, "leaves of 10,000, s", "ridge, s"], rows)
 
 
+def print_sizes(options: argparse.Namespace) -> None:
+    """Print a row for each kind of forest."""
+    problems = [Problem(name, 400, seed) for name in SMALL_TABLES for seed in range(3)]
+    rows = []
+    with threadpool_limits(1):
+        for ensemble in ("forest", "extra-trees"):
+            errors = np.array(
+                [
+                    [error_of(p, {"ensemble": ensemble, "min_samples_leaf": n}) for n in SIZES]
+                    for p in problems
+                ]
+            )
+            logs = np.log(errors / errors[:, [SIZES.index(3)]])
+            rows.append([ensemble, *(f"{ratio:.3f}" for ratio in np.exp(logs.mean(axis=0)))])
+    print_table("least rows of a leaf, 400 rows", ["trees", *map(str, SIZES)], rows)
+
+
+def error_of(problem: Problem, settings: Ensemble) -> float:
+    """The error of ridge regression on leaves, that of classes plus half a percent."""
+    kernel, features = problem.grown(slice(None), settings)
+    chosen = penalty(problem, lambda rows: problem.grown(rows, settings), Forest.features)
+    predicted = ridge(chosen).fit(features, problem.targets).predict(kernel.features(problem.X_new))
+    return problem.error(predicted) + 0.5 * problem.classes
+
+
 def print_libraries(options: argparse.Namespace) -> None:
     """Print times and errors of both libraries."""
     rows = []
@@ -178,7 +210,7 @@ LIBRARIES = {"scikit-learn": of_sklearn, "LightGBM": of_lightgbm}
 if __name__ == "__main__":
     run_named(
         __doc__,
-        {"errors": print_errors, "libraries": print_libraries},
+        {"errors": print_errors, "sizes": print_sizes, "libraries": print_libraries},
         rows=(10_000, "training rows"),
         seed=(0, "of the split"),
     )

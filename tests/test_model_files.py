@@ -299,6 +299,25 @@ class TestIndices:
         mercer.save(model, changed)
         assert "support vector machine" in refusal(changed)
 
+    @pytest.mark.parametrize("name", ["forest", "extra-trees"])
+    def test_forests_are_saved_as_arrays(self, changed: Path, name: str) -> None:
+        model = mercer.ForestKernel(name, n_trees=5).fit(X, Y)
+        mercer.save(model, changed)
+        loaded = mercer.load(changed)
+        np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+        assert loaded.kernel_ == model.kernel_
+        trees = loaded.kernels_[0].ensemble
+        for bad in (trees.starts[-1] + 1, 0):
+            trees.children[trees.children >= 0] = bad
+            mercer.save(loaded, changed)
+            with np.errstate(all="raise"):
+                ended = mercer.load(changed)
+                if bad:
+                    with pytest.raises(IndexError):
+                        ended.transform(X)
+                else:
+                    assert np.isfinite(ended.transform(X)).all()
+
     @pytest.mark.parametrize("classification", [False, True])
     def test_boosted_trees_are_consistent(self, changed: Path, classification: bool) -> None:
         y = np.digitize(X[:, 0], [0.0, 0.5]) if classification else X[:, 0]

@@ -58,6 +58,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._stacking.nystroem_members": ("NystroemMember",),
     "mercer._two_stage.label_machines": ("LabelMachines",),
     "mercer._two_stage.learner_choice": ("EvaluatedLearner",),
+    "mercer.kernels._tree_arrays": ("TreeArrays",),
     "mercer.losses._smooth": ("Logistic", "Squared"),
     "mercer.losses._support_vector": ("EpsilonInsensitive", "Hinge"),
     "mercer.preprocessing._column_kinds": ("ColumnsOfKind", "convert"),

@@ -102,8 +102,7 @@ def test_learners_survive_skops(learner: BaseEstimator) -> None:
     fitted = clone(learner).fit(X, y)
     dumped = skops.io.dumps(fitted)
     untrusted = skops.io.get_untrusted_types(data=dumped)
-    # `mercer.load` refuses trees of forests, as compiled code does not check their nodes.
-    assert set(untrusted) <= {*trusted_types(), "sklearn.tree._tree.Tree"}
+    assert set(untrusted) <= set(trusted_types())
     loaded = skops.io.loads(dumped, trusted=untrusted)
     size = np.abs(fitted.transform(X)).max()
     assert_allclose(loaded.transform(X), fitted.transform(X), rtol=0.0, atol=1e-13 * size)

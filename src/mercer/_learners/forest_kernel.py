@@ -39,6 +39,10 @@ _ENSEMBLES: dict[str, tuple[Any, Any]] = {
 """Regressor and classifier of each name."""
 
 
+_LEAST_IN_FORESTS = 3
+"""Leaves of forests have this many samples at least: ``benchmarks/leaf_kernels.py sizes``."""
+
+
 @dataclass(eq=False, repr=False)
 class ForestKernel(KernelLearner):
     """The share of trees, grown on the labels, in which two samples fall into the same leaf.
@@ -112,8 +116,7 @@ class ForestKernel(KernelLearner):
     Trees have no split where features are constant, or where there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment zero.
 
-    :func:`mercer.save` saves boosted trees. It refuses forests, whose nodes scikit-learn's compiled
-    code would follow unchecked, and trees of other libraries.
+    :func:`mercer.save` saves trees of scikit-learn, and refuses those of other libraries.
 
     Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations, not
     early. Growing takes O(n d n_trees) for boosted trees of a given number of leaves.
@@ -159,13 +162,7 @@ class ForestKernel(KernelLearner):
                 labels,
                 weights,
                 classification=target.codes is not None,
-                ensemble=self.ensemble,
-                n_trees=self.n_trees,
-                max_leaf_nodes=self.max_leaf_nodes,
-                min_samples_leaf=self.min_samples_leaf,
-                learning_rate=self.learning_rate,
-                random_state=self.random_state,
-                n_jobs=self.n_jobs,
+                **{field.name: getattr(self, field.name) for field in fields(Growth)},
             )
             report()
         self.n_leaves_ = sum(len(cuts) + 1 for cuts in kernel.cuts or [])
@@ -203,19 +200,53 @@ _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
 """Parameters of ensembles that are given by name."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """How trees are grown; see :class:`ForestKernel`."""
+
+    ensemble: EnsembleName | Any = "boosting"
+    n_trees: int = 100
+    max_leaf_nodes: int | None = 31
+    min_samples_leaf: int | None = None
+    learning_rate: float = 0.1
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+
+    def trees(self, *, classification: bool) -> Any:
+        """The ensemble, not fitted.
+
+        Parameters
+        ----------
+        classification : bool
+
+        Raises
+        ------
+        ValueError
+            If a given ensemble is a classifier and the task regression, or the other way round.
+        """
+        if not isinstance(self.ensemble, str):
+            return _checked_copy(self.ensemble, classification)
+        boosted = self.ensemble == "boosting"
+        trees = _ENSEMBLES[self.ensemble][classification]()
+        trees.set_params(
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf or (20 if boosted else _LEAST_IN_FORESTS),
+            random_state=self.random_state,
+        )
+        if boosted:
+            return trees.set_params(
+                max_iter=self.n_trees, learning_rate=self.learning_rate, early_stopping=False
+            )
+        return trees.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
+
+
 def grow(
     X: Features,
     y: Array,
     weights: SampleWeights | Array | None = None,
     *,
     classification: bool,
-    ensemble: EnsembleName | Any = "boosting",
-    n_trees: int = 100,
-    max_leaf_nodes: int | None = 31,
-    min_samples_leaf: int | None = None,
-    learning_rate: float = 0.1,
-    random_state: int | np.random.RandomState | None = 0,
-    n_jobs: int | None = None,
+    **growth: Any,
 ) -> tuple[Forest, Array]:
     """Grow trees, and read their leaves in one evaluation.
 
@@ -227,9 +258,8 @@ def grow(
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         Only their ratios matter.
     classification : bool
-    ensemble, n_trees, max_leaf_nodes, min_samples_leaf, learning_rate : object
-        See :class:`ForestKernel`, as for the following.
-    random_state, n_jobs : object
+    **growth : object
+        The attributes of :class:`Growth`.
 
     Returns
     -------
@@ -243,25 +273,13 @@ def grow(
     ValueError
         If a given ensemble is a classifier and the task regression, or the other way round.
     """
-    if isinstance(ensemble, str):
-        boosted = ensemble == "boosting"
-        trees = _ENSEMBLES[ensemble][classification]()
-        trees.set_params(
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_leaf=min_samples_leaf or (20 if boosted else 3),
-            random_state=random_state,
-        )
-        if boosted:
-            trees.set_params(max_iter=n_trees, learning_rate=learning_rate, early_stopping=False)
-        else:
-            trees.set_params(n_estimators=n_trees, n_jobs=n_jobs)
-    else:
-        trees = _checked_copy(ensemble, classification)
+    settings = Growth(**growth)
+    trees = settings.trees(classification=classification)
     y = np.ravel(y) if np.size(y) == len(y) else y
     if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
         trees = MultiOutputRegressor(trees)
     params = as_weights(weights, len(y)).relative().fit_params
-    with openmp_threads(effective_n_jobs(n_jobs)):
+    with openmp_threads(effective_n_jobs(settings.n_jobs)):
         trees.fit(X, y, **params)
     return Forest(trees).read(X)
 

@@ -21,6 +21,7 @@ from mercer.kernels._leaves import (
     leaves_of,
     openmp_threads,
 )
+from mercer.kernels._tree_arrays import TreeArrays, is_forest
 
 _EXCHANGED_ROWS = 256
 """Relevance is a mean of squares over at most this many rows, whose relative standard error is
@@ -65,6 +66,9 @@ class Forest(Kernel):
     Evaluation takes O(n T log(leaves)) and the predictions of the ensemble for the features, and
     O(n_x n_z T) for a Gram matrix, by comparisons of small whole numbers. Boosted trees are
     evaluated in one thread.
+
+    Saved, pickled and deeply copied kernels hold forests of scikit-learn as arrays of nodes: its
+    compiled code would follow those of a damaged file unchecked.
 
     Missing values are refused unless the ensemble takes them, and so are sparse tables.
 
@@ -237,6 +241,12 @@ class Forest(Kernel):
         """The number of trees, where leaves have been read."""
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if is_forest(self.ensemble):
+            state["ensemble"] = TreeArrays.of(self.ensemble)
+        return state
+
     def __sklearn_clone__(self) -> Self:
         # A copy by parameters would have trees that are not fitted.
         return replace(self)
@@ -249,7 +259,7 @@ class Forest(Kernel):
         """Of what tells leaves apart, and of the leaves of `rows`: the same for saved trees."""
         if self.cuts is None or self.rows is None:
             return str(joblib.hash(self.ensemble))
-        found = hashlib.sha256(type(self.ensemble).__name__.encode())
+        found = hashlib.sha256()
         for part in (*self.cuts, sp.csr_matrix(self.rows).data, self._applied(self.rows)):
             found.update(np.ascontiguousarray(part).tobytes())
         return found.hexdigest()
