@@ -64,6 +64,11 @@ def test_two_stages_classify() -> None:
     assert model.cv_results_["mean_test_score"].max() == pytest.approx(truth, abs=0.05)
 
 
+def test_several_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="ForestKernel learns no kernel for several labels"):
+        TwoStageClassifier(fewer()).fit(X, np.column_stack([CLASSES, COINS]))
+
+
 @every_ensemble
 def test_stacks_state_the_error_on_rows_that_the_trees_have_not_seen(ensemble: str) -> None:
     """From halves of the samples, so that it is rather too large than too small."""

@@ -314,6 +314,11 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             learner = isotropic_learners(data, "regression", rows.splits)[0].learner
         if getattr(learner, "output_kernel", "") is not None:
             return [learner]
+        if "output_kernel" not in learner.get_params(deep=False):
+            name = type(learner).__name__
+            raise ValueError(
+                f"{name} learns no kernel for several labels: it has no output_kernel."
+            )
         return [clone(learner).set_params(output_kernel="multilabel")]
 
     def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:

@@ -190,9 +190,10 @@ class Forest(Kernel):
         assert self.cuts is not None
         n, n_trees = leaves.shape
         ends = np.cumsum([len(cuts) + 1 for cuts in self.cuts])
-        columns = leaves + np.append(0, ends[:-1]).astype(np.int32)
+        kind = sp.get_index_dtype(maxval=max(n * n_trees, int(ends[-1])))
+        columns = leaves + np.append(0, ends[:-1]).astype(kind)
+        starts = np.arange(0, n * n_trees + 1, n_trees, dtype=kind)
         values = np.full(n * n_trees, n_trees**-0.5)
-        starts = np.arange(0, n * n_trees + 1, n_trees)
         return sp.csr_matrix((values, columns.ravel(), starts), shape=(n, int(ends[-1])))
 
     @property
