@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
+from mercer.kernels._content import parameters
 from mercer.kernels._distances import inner
 
 if TYPE_CHECKING:
@@ -319,9 +320,8 @@ class Kernel(BaseEstimator):
         return hash(self._identity())
 
     def _identity(self) -> Any:
-        """Type and exact parameters, by which kernels are compared."""
-        parameters = self.get_params(deep=False)
-        return (type(self), *((name, _content(parameters[name])) for name in sorted(parameters)))
+        """What kernels are compared by."""
+        return parameters(self)
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
         X = check_array(
@@ -389,19 +389,3 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
     if isinstance(structure, PrecomputedGram):
         return structure.from_stack(stack)
     raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
-
-
-def _content(value: Any) -> Any:
-    """Types and exact values of what kernels hold."""
-    if isinstance(value, Kernel):
-        return value._identity()
-    if hasattr(value, "get_params"):
-        parameters = value.get_params(deep=False)
-        return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))
-    if isinstance(value, np.ndarray):
-        return _content(value.tolist())
-    if isinstance(value, slice):
-        return ("slice", value.start, value.stop, value.step)
-    if isinstance(value, list | tuple):
-        return tuple(_content(entry) for entry in value)
-    return value

@@ -120,13 +120,27 @@ def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, flo
 
 
 def cuts_between(values: Array, rounding: float) -> Array:
-    """Numbers between those of different leaves, ascending."""
+    """Numbers between those of different leaves, ascending.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+    rounding : float
+        Numbers that differ by this much at most are of one leaf.
+    """
     ordered = np.sort(values)
     ends = np.flatnonzero(np.diff(ordered) > rounding)
     return np.asarray(0.5 * (ordered[ends].astype(float) + ordered[ends + 1]))
 
 
 def leaves_of(values: Array, cuts: Array) -> Array:
+    """The leaf of each row, counted from zero.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+    cuts : ndarray of shape (n_leaves - 1,)
+    """
     return np.searchsorted(cuts, values).astype(np.int32)
 
 
@@ -136,7 +150,7 @@ def _openmp() -> Any:
 
 
 def openmp_threads(n_threads: int) -> Any:
-    """Limit the threads of compiled loops over rows, in which boosted trees are grown and read.
+    """A context that limits the threads of loops over rows that grow and evaluate boosted trees.
 
     Several wait longer for each other than one takes to evaluate a tree on some thousand rows, and
     for milliseconds where other processes keep the processors busy.
