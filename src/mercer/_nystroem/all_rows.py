@@ -282,9 +282,10 @@ def ridge_on_all_rows(
 def _gram(kernel: Kernel, X: Features) -> Array:
     """The kernel between all rows, less its offset, in single precision."""
     gram = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
+    same, table = kernel._evaluated_on(X)
 
     def fill(tile: Tile) -> None:
-        values = kernel._shifted(X[tile.rows], X[tile.columns])
+        values = same._shifted(table[tile.rows], table[tile.columns])
         gram[tile.rows, tile.columns] = values
         gram[tile.columns, tile.rows] = values.T
 
