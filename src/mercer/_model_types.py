@@ -54,6 +54,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._stacking.combination": ("LinearCombination", "LogisticCombination"),
     "mercer._stacking.evaluation": ("GramMember",),
     "mercer._stacking.kernel_stacking": ("EvaluatedCandidate",),
+    "mercer._stacking.leaf_members": ("LeafMember",),
     "mercer._stacking.machines": ("ScaledMachine",),
     "mercer._stacking.nystroem_members": ("NystroemMember",),
     "mercer._two_stage.label_machines": ("LabelMachines",),

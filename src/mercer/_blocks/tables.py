@@ -102,6 +102,23 @@ class DrawnSample(TableSample):
         names = self.positions if self.groups is None else self.groups
         return np.asarray(row_folds(0, names, n_folds) == np.arange(n_folds)[:, None])
 
+    def folds(self, n_folds: int) -> tuple[Array, Array]:
+        """Which samples each fold holds out, and trains on; folds without either are left out.
+
+        Parameters
+        ----------
+        n_folds : int
+            The number of the random folds where none are given.
+
+        Returns
+        -------
+        held_out, trained : ndarray of bool of shape (n_used_folds, n_samples)
+        """
+        held_out = self.held_out(n_folds if self.listed is None else len(self.listed.folds))
+        trained = ~held_out if self.listed is None else self.listed.trained(self.positions)
+        used = trained.any(axis=1) & held_out.any(axis=1)
+        return held_out[used], trained[used]
+
 
 def validated_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **checks: Any

@@ -139,7 +139,7 @@ class AllRows:
         """
         least = len(self.gram) * float(np.finfo(np.float32).eps) * self.weights.mean()
         alphas = np.unique(np.maximum(alphas, least))
-        trained, held_out = self._folds()
+        held_out, trained = self.data.folds(N_FOLDS)
         solved, means = self._solved(alphas, trained)
         values = self._predictions(solved, means, held_out)
         return alphas, self._losses(values, means, held_out), values
@@ -155,15 +155,6 @@ class AllRows:
         if n_solved < self.targets.shape[1]:
             solved = np.concatenate([solved, -solved.sum(axis=-1, keepdims=True)], axis=-1)
         return solved, means
-
-    def _folds(self) -> tuple[Array, Array]:
-        """Which rows each fold trains on, and holds out; folds without either are left out."""
-        listed, positions = self.data.listed, self.data.positions
-        n_folds = N_FOLDS if listed is None else len(listed.folds)
-        held_out = self.data.held_out(n_folds)
-        trained = ~held_out if listed is None else listed.trained(positions)
-        used = trained.any(axis=1) & held_out.any(axis=1)
-        return trained[used], held_out[used]
 
     def _predictions(self, solved: Array, means: Array, held_out: Array) -> Array:
         """Mean predictions out of fold, shape (n_rows, n_alphas, n_outputs), NaN without any."""

@@ -77,6 +77,17 @@ class ViewedSample(Sample):
         """What kernels that are evaluated on some rows are learned from; None for these rows."""
         return None
 
+    def with_more(self, chosen: Selection, on_failure: Callable[[str], None]) -> Selection:
+        """The selection with candidates that are fitted to all rows as they are evaluated.
+
+        Parameters
+        ----------
+        chosen : Selection
+        on_failure : callable
+            Called with a message for each that fails.
+        """
+        return chosen
+
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
         """Predictors on the kernels of candidates, fitted to all rows of the table.
 
@@ -271,6 +282,31 @@ class Evaluation:
     def cost(self) -> float:
         """What the best candidate has least of: the negative score, or the error without one."""
         return self.loo_error if self.score is None else -self.score
+
+    @property
+    def learned_from_some(self) -> bool:
+        """Whether the kernel was learned from labels of some rows, and predicts these as well."""
+        return self.candidate.uses_labels
+
+    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
+        """A predictor that is fitted to all rows of a large table.
+
+        Parameters
+        ----------
+        member : callable
+            Fits one, on a kernel of a candidate.
+        """
+        return member(self.kernel, self.candidate)
+
+    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
+        """Deviations for all rows that were drawn, by fits without their folds.
+
+        Parameters
+        ----------
+        predicted : callable
+            Predicts them by the member of this kernel.
+        """
+        return predicted()
 
     def fitted(self, table: ViewedSample) -> GramMember:
         """The predictor on the kernel, fitted to all samples of a table."""

@@ -37,7 +37,7 @@ from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_number
+from mercer._validation import check_bool, check_number, warn
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -192,6 +192,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             chosen = self._select(candidates, table.take(rows), **settings)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
+        chosen = table.with_more(chosen, warn)
         members = table.fitted(chosen.kept, rows)
         found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)
@@ -231,6 +232,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             drawn=data,
             views=self._views,
             n_components=self._n_centers(data),
+            grows_trees=self.candidates is None and not self._views.is_sparse,
             random_state=self.random_state,
         )
 

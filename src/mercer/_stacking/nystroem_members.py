@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,12 @@ from mercer._nystroem.width_factors import fit_best, widths_to_try
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
-from mercer._stacking.ridges import evaluate
+from mercer._stacking.leaf_members import (
+    DESCRIPTION,
+    LeafMember,
+    leaves_of_boosted_trees,
+)
+from mercer._stacking.ridges import evaluate, left_out_message
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -97,6 +103,8 @@ class DrawnViews(ViewedSample):
     views : TableViews
     n_components : int
         Number of centers.
+    grows_trees : bool
+        Whether ridge regression on leaves is a member.
     random_state : int, RandomState instance or None
         Draws the centers, and the samples that kernels are learned from.
     """
@@ -104,6 +112,7 @@ class DrawnViews(ViewedSample):
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
     n_components: int = field(kw_only=True)
+    grows_trees: bool = field(kw_only=True)
     random_state: RandomState = field(kw_only=True)
     least_share: ClassVar[float] = 0.02
     n_machines: ClassVar[int] = 0
@@ -143,11 +152,26 @@ class DrawnViews(ViewedSample):
         codes, n_learned = self.target.take(rest).codes, _LEARNED_PER_EVALUATED * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
-    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember]:
+    def with_more(self, chosen: Selection, on_failure: Callable[[str], None]) -> Selection:
+        """Ridge regression on the leaves of boosted trees; see :class:`ViewedSample`."""
+        if not self.grows_trees:
+            return chosen
+        view = next(iter(self.X))
+        try:
+            found = leaves_of_boosted_trees(
+                view, self.X[view], self.target, self.drawn, self.random_state
+            )
+        except Exception as error:
+            on_failure(left_out_message([DESCRIPTION], error))
+            return chosen
+        evaluations, kept = [*chosen.evaluations, found], [*chosen.kept, found]
+        return replace(chosen, evaluations=evaluations, kept=kept)
+
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        n_anew = len(self._unseen(rows)) * sum(e.candidate.uses_labels for e in kept)
+        n_anew = len(self._unseen(rows)) * sum(e.learned_from_some for e in kept)
         current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
-        return [self.member(found.kernel, found.candidate) for found in kept]
+        return [found.on_all_rows(self.member) for found in kept]
 
     def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
         """Ridge regression on the kernel of a candidate, its widths rescaled if it learns them.
@@ -176,7 +200,11 @@ class DrawnViews(ViewedSample):
         Samples that a kernel was learned from, or samples of their groups, are predicted on a
         kernel that was learned without them.
         """
-        deviations = [self._out_of_fold(m, np.arange(len(self))) for m in members]
+        every = np.arange(len(self))
+        deviations = [
+            e.out_of_fold(partial(self._out_of_fold, member, every))
+            for e, member in zip(found.kept, members, strict=True)
+        ]
         for train, part in self._unseen(rows):
             self._predict_anew(found.kept, deviations, (train, part), len(rows))
         kept = [replace(e, deviations=d) for e, d in zip(found.kept, deviations, strict=True)]
@@ -230,7 +258,7 @@ class DrawnViews(ViewedSample):
         """
         train, part = split
         inside = self._drawn_from(train, n_evaluated)
-        uses_labels = {id(e.candidate): e.candidate for e in kept if e.candidate.uses_labels}
+        uses_labels = {id(e.candidate): e.candidate for e in kept if e.learned_from_some}
         learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
         for e, values in zip(kept, deviations, strict=True):
             if id(e.candidate) not in learned:

@@ -60,7 +60,7 @@ def evaluate(
     found: list[Evaluation] = []
     for candidate, outcome in zip(candidates, map_tiles(attempt, candidates), strict=True):
         if isinstance(outcome, Exception):
-            on_failure(_left_out(candidate.descriptions, outcome))
+            on_failure(left_out_message(candidate.descriptions, outcome))
         else:
             found += outcome
         on_step()
@@ -87,14 +87,20 @@ def scored(
             if not np.isfinite(value):
                 raise ValueError(f"its score is {value}")
         except (AttributeError, TypeError, ValueError) as error:
-            on_failure(_left_out([evaluation.description], error))
+            on_failure(left_out_message([evaluation.description], error))
         else:
             found.append(replace(evaluation, score=value))
     return found
 
 
-def _left_out(descriptions: Sequence[str], error: Exception) -> str:
-    """Message on a candidate that failed."""
+def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
+    """Message on a candidate that failed.
+
+    Parameters
+    ----------
+    descriptions : sequence of str
+    error : Exception
+    """
     reason = str(error) if isinstance(error, ValueError) else repr(error)
     return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
 
