@@ -214,24 +214,18 @@ def _check_support(machine: Any) -> None:
 
 
 def _check_boosted(model: Any) -> None:
-    """Check that trees lead from each node to a later one, and read columns that there are."""
-    n_features, is_categorical = model._n_features, model._bin_mapper.is_categorical_
-    fits = np.shape(is_categorical) == (n_features,)
-    for tree in (tree for stage in model._predictors for tree in stage):
-        nodes, categories = tree.nodes, tree.raw_left_cat_bitsets
-        positions = np.arange(len(nodes))
-        inner = nodes["is_leaf"] == 0
-        inside = [positions[inner] < nodes[side][inner] for side in ("left", "right")]
-        inside += [nodes[side][inner] < len(nodes) for side in ("left", "right")]
+    """Check that trees lead from each node to a later one, and read columns that there are.
+
+    Trees that split by categories hold functions, which are not trusted, and are not saved.
+    """
+    fits = True
+    for nodes in (tree.nodes for stage in model._predictors for tree in stage):
+        inner = np.flatnonzero(nodes["is_leaf"] == 0)
         columns = nodes["feature_idx"][inner]
-        inside.append((columns >= 0) & (columns < n_features))
-        fits = fits and len(nodes) > 0 and nodes.ndim == 1 and all(map(np.all, inside))
-        by_category = inner & (nodes["is_categorical"] != 0)
-        if fits and by_category.any():
-            fits = bool(
-                np.all(np.asarray(is_categorical)[nodes["feature_idx"][by_category]])
-                and np.all(nodes["bitset_idx"][by_category] < len(categories))
-                and np.shape(categories)[1:] == (8,)
-            )
+        fits = fits and nodes.ndim == 1 and len(nodes) > 0 and not nodes["is_categorical"].any()
+        fits = fits and bool(np.all((columns >= 0) & (columns < model._n_features)))
+        for side in ("left", "right"):
+            following = nodes[side][inner]
+            fits = fits and bool(np.all((following > inner) & (following < len(nodes))))
     if not fits:
         raise ValueError("the nodes of a boosted tree in it do not fit each other")
