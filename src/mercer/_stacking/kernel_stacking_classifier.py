@@ -114,6 +114,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     The combination has one weight for each member, which is not negative, an intercept for each
     class and, for more than two classes, a matrix that mixes them.
 
+    Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
+    regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
+    are those of trees that were grown without the fold (benchmarks/every_n.py).
+
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
     the best are kept; `loo_score_` is its value on `loo_predictions_`, for the area under the ROC
     curve the mean over the folds below: probabilities by different combinations do not compare. A

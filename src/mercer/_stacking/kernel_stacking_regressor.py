@@ -110,6 +110,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     the samples, and predict only samples that they were not learned from. The weights of the
     combination minimize the squared error of these predictions.
 
+    Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
+    regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
+    are those of trees that were grown without the fold (benchmarks/every_n.py).
+
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
     as many of the best are combined as have the highest value together; `loo_score_` is that of
     `loo_predictions_`. Widths, penalties and weights still minimize squared errors, so that the

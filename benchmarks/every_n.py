@@ -1,0 +1,152 @@
+"""Errors and processor times of stacking at growing numbers of rows, beside boosted trees.
+
+    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --rows 1000 3000 10000
+    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tables pol --splits 1
+    python benchmarks/every_n.py page
+
+The first two write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
+method to a split of a table, and leave out those that are there; the last writes docs/every_n.md.
+The tables are those of MERCER_DATA with more than 14,000 rows, whose training rows are stratified
+for classes; the test has up to 10,000 of the other rows. LightGBM and CatBoost take categories as
+they are, the stack what `table_encoder` makes of them. All methods have their defaults and one
+thread. Methods whose package is missing are skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import Record, append_records, read_records
+from every_n_page import page
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+from experiments.tabular.table_files import TABLES, load_table
+from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer.preprocessing import table_encoder
+
+RECORDS = Path(__file__).with_suffix(".jsonl")
+PAGE = Path(__file__).parents[1] / "docs" / "every_n.md"
+LEAST_ROWS = 14_000
+MOST_TEST_ROWS = 10_000
+ROWS = (1000, 3000, 10_000)
+N_SPLITS = 2
+LIGHTGBM, CATBOOST = "LightGBM", "CatBoost"
+
+
+def lightgbm(task: str, n_trees: int) -> Any:
+    """LightGBM with one thread; categories of data frames are its own."""
+    library = import_module("lightgbm")
+    kind = library.LGBMRegressor if task == "regression" else library.LGBMClassifier
+    return kind(n_estimators=n_trees, n_jobs=1, verbose=-1)
+
+
+def catboost(task: str, categories: list[str]) -> Any:
+    """CatBoost with one thread, and the names of the columns that hold categories."""
+    library = import_module("catboost")
+    kind = library.CatBoostRegressor if task == "regression" else library.CatBoostClassifier
+    return kind(thread_count=1, verbose=0, cat_features=categories, allow_writing_files=False)
+
+
+def stacking(task: str) -> Any:
+    """The encoder of tables, and the stack."""
+    kind = KernelStackingRegressor if task == "regression" else KernelStackingClassifier
+    return make_pipeline(table_encoder(), kind())
+
+
+def methods(task: str, categories: list[str]) -> dict[str, Any]:
+    """Unfitted estimators whose packages are installed, by name."""
+    found = {"stacking": stacking(task)}
+    if find_spec("lightgbm"):
+        found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
+    if find_spec("catboost"):
+        found[CATBOOST] = catboost(task, categories)
+    return found
+
+
+def inputs(method: str, X: pd.DataFrame) -> pd.DataFrame:
+    """The table as a method takes it: for CatBoost, categories are strings, missing ones too."""
+    if method != CATBOOST:
+        return X
+    names = X.select_dtypes("category").columns
+    return X.assign(
+        **{name: X[name].astype(object).fillna("missing").astype(str) for name in names}
+    )
+
+
+def measured(estimator: Any, method: str, split: list[Any], task: str) -> dict[str, float]:
+    """Error, log-loss of classes, and processor seconds of the fit and of the predictions."""
+    X, X_new, y, y_new = split
+    X, X_new = inputs(method, X), inputs(method, X_new)
+    start = time.process_time()
+    estimator.fit(X, y)
+    middle = time.process_time()
+    predicted = np.ravel(estimator.predict(X_new)).astype(y.dtype)
+    end = time.process_time()
+    found = {"fit": middle - start, "predict": end - middle}
+    if task == "regression":
+        return found | {"error": float(np.sqrt(np.mean((predicted - y_new) ** 2)))}
+    probabilities = estimator.predict_proba(X_new)
+    loss = float(log_loss(y_new, probabilities, labels=np.unique(y)))
+    return found | {"error": float(np.mean(predicted != y_new)), "log_loss": loss}
+
+
+def measure(tables: list[str], sizes: list[int], n_splits: int, output: Path) -> None:
+    """Fit every method to every split that has no record."""
+    names = ("table", "rows", "split", "method")
+    done = {tuple(record[name] for name in names) for record in read_records(output)}
+    for name, rows, seed in product(tables, sizes, range(n_splits)):
+        table = load_table(name)
+        target, classes = table.target, table.task == "classification"
+        if not classes:
+            target = (target - target.mean()) / target.std()
+        categories = list(table.frame.select_dtypes("category").columns)
+        for method, estimator in methods(table.task, categories).items():
+            key = (name, rows, seed, method)
+            if key in done:
+                continue
+            split = train_test_split(
+                table.frame,
+                target,
+                train_size=rows,
+                test_size=min(len(target) - rows, MOST_TEST_ROWS),
+                random_state=seed,
+                stratify=target if classes else None,
+            )
+            with warnings.catch_warnings(), threadpool_limits(1):
+                warnings.simplefilter("ignore")
+                found = measured(estimator, method, split, table.task)
+            record: Record = dict(zip(names, key, strict=True)) | {"task": table.task}
+            append_records(output, [record | {k: round(v, 5) for k, v in found.items()}])
+            print(record, found, flush=True)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["measure", "page"])
+    large = [name for name, n_rows in TABLES.items() if n_rows > LEAST_ROWS]
+    parser.add_argument("--tables", nargs="+", default=large)
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--splits", type=int, default=N_SPLITS)
+    parser.add_argument("--output", type=Path, default=RECORDS)
+    given = parser.parse_args()
+    if given.what == "measure":
+        measure(given.tables, given.rows, given.splits, given.output)
+    else:
+        PAGE.write_text(page(read_records(given.output)))
+
+
+if __name__ == "__main__":
+    main()

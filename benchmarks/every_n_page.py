@@ -1,0 +1,110 @@
+"""The page docs/every_n.md, from the records of every_n.py."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+
+STACK = "stacking"
+OFFSET = 0.005
+"""Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
+
+HEAD = """# Errors and times as the number of rows grows
+
+Written by `python benchmarks/every_n.py page` from benchmarks/every_n.jsonl. "Stacking" is
+`table_encoder()` with `KernelStackingRegressor()` or `KernelStackingClassifier()`; all methods have
+their defaults and one thread. Errors are root mean squared errors in units of the deviation of the
+response, or percentages of wrong labels: means over random splits, of which the tables say how
+many. Seconds are processor time of a fit, and of predictions for up to 10,000 rows.
+
+"""
+
+
+def page(records: Sequence[Record]) -> str:
+    """The text of the page.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    """
+    cells = means(records)
+    methods = list(dict.fromkeys(record["method"] for record in records))
+    others = [method for method in methods if method != STACK]
+    parts = [
+        HEAD,
+        "## Ratios\n\n",
+        _ratios(cells, others),
+        "\n## Errors\n\n",
+        _errors(cells, methods),
+    ]
+    return "".join(parts)
+
+
+def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
+    """Means over splits, by table and number of rows, and by method."""
+    groups: dict[tuple[str, int], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        groups[record["table"], record["rows"]][record["method"]].append(record)
+    return {
+        key: {
+            method: {"task": found[0]["task"], "splits": len(found)}
+            | {
+                name: float(np.mean([record[name] for record in found]))
+                for name in ("error", "log_loss", "fit", "predict")
+                if name in found[0]
+            }
+            for method, found in groups[key].items()
+        }
+        for key in sorted(groups, key=lambda key: (key[1], key[0]))
+    }
+
+
+def ratio(stack: Record, other: Record, name: str) -> float:
+    """A measure of the stack in units of that of another method."""
+    offset = OFFSET if name == "error" and stack["task"] == "classification" else 0.0
+    return float((stack[name] + offset) / (other[name] + offset))
+
+
+def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
+    """Geometric means of ratios over tables, for each number of rows."""
+    lines = [
+        "Geometric means, over tables, of what stacking has in units of another method; errors of",
+        f"classes plus {100 * OFFSET} %.\n",
+        "| rows | tables | "
+        + " | ".join(f"error / {o}" for o in others)
+        + " | "
+        + " | ".join(f"fit / {o}" for o in others)
+        + " |",
+        "| ---: | ---: |" + " ---: |" * (2 * len(others)),
+    ]
+    for rows in sorted({rows for _, rows in cells}):
+        of_rows = [found for (_, n), found in cells.items() if n == rows]
+        row = [f"{rows:,}", str(len(of_rows))]
+        for name, other in [(n, o) for n in ("error", "fit") for o in others]:
+            values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f and STACK in f]
+            row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _errors(cells: dict[tuple[str, int], dict[str, Record]], methods: list[str]) -> str:
+    """Errors, log-losses and seconds of all methods."""
+    lines = [
+        "| table | rows | method | splits | error | log-loss | fit, s | predict, s |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for (table, rows), found in cells.items():
+        for method in (method for method in methods if method in found):
+            cell = found[method]
+            classes = cell["task"] == "classification"
+            error = f"{100 * cell['error']:.2f} %" if classes else f"{cell['error']:.4f}"
+            loss = f"{cell['log_loss']:.4f}" if "log_loss" in cell else ""
+            values = [table, f"{rows:,}", method, str(cell["splits"]), error, loss]
+            values += [f"{cell['fit']:.1f}", f"{cell['predict']:.2f}"]
+            lines.append("| " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
