@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import Record, append_records, read_records
+from common import Record, read_records, write_records
 from every_n_page import page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -128,8 +128,9 @@ def measure(tables: list[str], sizes: list[int], n_splits: int, output: Path) ->
                 warnings.simplefilter("ignore")
                 found = measured(estimator, method, split, table.task)
             record: Record = dict(zip(names, key, strict=True)) | {"task": table.task}
-            append_records(output, [record | {k: round(v, 5) for k, v in found.items()}])
-            print(record, found, flush=True)
+            record |= {name: round(value, 5) for name, value in found.items()}
+            write_records(output, [*read_records(output), record])
+            print(record, flush=True)
 
 
 def main() -> None:

@@ -102,22 +102,37 @@ class DrawnSample(TableSample):
         names = self.positions if self.groups is None else self.groups
         return np.asarray(row_folds(0, names, n_folds) == np.arange(n_folds)[:, None])
 
-    def folds(self, n_folds: int) -> tuple[Array, Array]:
-        """Which samples each fold holds out, and trains on; folds without either are left out.
+    def trained(self, n_folds: int) -> Array:
+        """Which samples each fold trains on; see :meth:`held_out`."""
+        if self.listed is not None:
+            return self.listed.trained(self.positions)
+        return ~self.held_out(n_folds)
+
+    def more(self, max_rows: int, random_state: Any) -> Self:
+        """As many rows of the same table, or all of them; these where there are no more.
 
         Parameters
         ----------
-        n_folds : int
-            The number of the random folds where none are given.
-
-        Returns
-        -------
-        held_out, trained : ndarray of bool of shape (n_used_folds, n_samples)
+        max_rows : int
+        random_state : int, RandomState instance or None
+            Draws the rows.
         """
-        held_out = self.held_out(n_folds if self.listed is None else len(self.listed.folds))
-        trained = ~held_out if self.listed is None else self.listed.trained(self.positions)
-        used = trained.any(axis=1) & held_out.any(axis=1)
-        return held_out[used], trained[used]
+        if len(self) >= min(max_rows, self.source.count_rows()):
+            return self
+        positions = sample_positions(self.source, max_rows, random_state)
+        raw, targets = self.source.take_raw(positions)
+        table, targets = check_X_y(
+            self.source.numbers(raw), targets, multi_output=self.y.ndim == 2, **_CHECKS
+        )
+        return replace(
+            self,
+            X=table,
+            y=targets,
+            weights=self.all_weights.of(targets, positions),
+            groups=None if self.all_groups is None else self.all_groups[positions],
+            kept=None,
+            positions=positions,
+        )
 
 
 def validated_rows(

@@ -139,7 +139,9 @@ class AllRows:
         """
         least = len(self.gram) * float(np.finfo(np.float32).eps) * self.weights.mean()
         alphas = np.unique(np.maximum(alphas, least))
-        held_out, trained = self.data.folds(N_FOLDS)
+        held_out, trained = self.data.held_out(N_FOLDS), self.data.trained(N_FOLDS)
+        used = trained.any(axis=1) & held_out.any(axis=1)
+        held_out, trained = held_out[used], trained[used]
         solved, means = self._solved(alphas, trained)
         values = self._predictions(solved, means, held_out)
         return alphas, self._losses(values, means, held_out), values

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget
+from mercer._data.sample import EncodedTarget, TargetEncoding
 from mercer._learners.forest_kernel import grow
+from mercer._solvers.left_out import relative_loss
 from mercer._solvers.sparse_ridge import ridge_on_sparse_features
 from mercer._stacking.candidates import Candidate, ViewName
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
@@ -87,43 +88,66 @@ class LeafEvaluation(Evaluation):
 
 
 @dataclass(frozen=True)
-class _Leaves:
-    """Trees of a table's rows, and ridge regressions on their leaves.
+class _Rows:
+    """Rows that trees are grown on, and what is regressed on their leaves.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
-    target : EncodedTarget
+    values : ndarray of shape (n_rows, n_outputs)
+        The target in its encoding.
+    codes : ndarray of int of shape (n_rows,), or None
+        Indices of classes; None for responses.
     weights : ndarray of shape (n_rows,)
     random_state : int, RandomState instance or None
         Seed of the trees.
     """
 
     X: Features
-    target: EncodedTarget
+    values: Array
+    codes: Array | None
     weights: Array
     random_state: RandomState
 
-    def grown(self, rows: Array) -> tuple[Forest, Array]:
-        """Trees of some rows, and the leaves that these fall into."""
-        codes = self.target.codes
-        n_classes = len(np.unique(codes)) if codes is not None else 0
+    @classmethod
+    def of(cls, sample: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> Self:
+        """The rows of a sample."""
+        codes = None if encoding.classes is None else encoding.codes_of(sample.y)
+        weights = np.asarray(sample.weights.values, dtype=float)
+        return cls(sample.X, encoding.encode(sample.y), codes, weights, random_state)
+
+    def take(self, rows: Array) -> Self:
+        """Some of the rows."""
+        codes = None if self.codes is None else self.codes[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            values=self.values[rows],
+            codes=codes,
+            weights=self.weights[rows],
+        )
+
+    def grown(self) -> tuple[Forest, Array]:
+        """Trees, and the leaves that the rows fall into."""
+        n_classes = 0 if self.codes is None else len(np.unique(self.codes))
         return grow(
-            self.X[rows],
-            self.target.values[rows] if codes is None else codes[rows],
-            self.weights[rows],
-            classification=codes is not None,
+            self.X,
+            self.values if self.codes is None else self.codes,
+            self.weights,
+            classification=self.codes is not None,
             n_trees=max(_TREES // n_classes, 1) if n_classes > 2 else _TREES,
             random_state=self.random_state,
         )
 
-    def fits(self, rows: Array, alphas: Array) -> tuple[Forest, Array, Array]:
-        """Trees of some rows, and ridge regressions of these on their leaves."""
-        kernel, leaves = self.grown(rows)
-        Z, Y, w = kernel.as_features(leaves), self.target.values[rows], self.weights[rows]
+    def fits(self, alphas: Array) -> tuple[Forest, Array, Array]:
+        """Trees, and ridge regressions on their leaves, at penalties for each thousand rows."""
+        kernel, leaves = self.grown()
+        Z, Y = kernel.as_features(leaves), self.values
         # Indicators of all classes sum to one, so that the last one is known from the others.
-        n_solved = Y.shape[1] - (self.target.codes is not None)
-        coefficients, intercepts = ridge_on_sparse_features(Z, Y[:, :n_solved], alphas, w)
+        n_solved = Y.shape[1] - (self.codes is not None)
+        coefficients, intercepts = ridge_on_sparse_features(
+            Z, Y[:, :n_solved], alphas * self.weights.sum() / 1000.0, self.weights
+        )
         if n_solved < Y.shape[1]:
             last = -coefficients.sum(axis=-1, keepdims=True)
             coefficients = np.concatenate([coefficients, last], axis=-1)
@@ -131,25 +155,31 @@ class _Leaves:
             intercepts = np.concatenate([intercepts, rest], axis=-1)
         return kernel, coefficients, intercepts
 
+    @property
+    def is_learnable(self) -> bool:
+        """Whether there are rows, and of classes two."""
+        return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
+
 
 def leaves_of_boosted_trees(
     view: ViewName,
-    X: Features,
+    sample: DrawnSample,
+    predicted: DrawnSample,
     target: EncodedTarget,
-    drawn: DrawnSample,
     random_state: RandomState,
 ) -> LeafEvaluation:
-    """Ridge regression on leaves, at the penalty of least error on rows that trees have not seen.
+    """Ridge regression on leaves, with predictions of rows by trees that have not seen them.
 
     Parameters
     ----------
     view : {"given", "scaled", "quantiles"}
-        Name of the view that `X` is.
-    X : ndarray of shape (n_rows, n_features)
+        Name of the view that the rows are in.
+    sample : DrawnSample
+        The rows that trees are grown on.
+    predicted : DrawnSample
+        The rows that are predicted by trees without their folds, of the same table.
     target : EncodedTarget
-        Of the rows, with how they are left out.
-    drawn : DrawnSample
-        The rows, with their folds.
+        Of these rows, with how they are left out.
     random_state : int, RandomState instance or None
         Seed of the trees.
 
@@ -166,44 +196,37 @@ def leaves_of_boosted_trees(
     -----
     A row falls into a leaf with rows of similar labels because its own has been seen. So trees are
     grown without each of five folds, whose rows are predicted by ridge regression on the leaves of
-    these trees. O(n d) time for the trees, and O(n n_trees) for an iteration of conjugate
-    gradients; the leaves of a row are as many numbers as there are trees.
+    these trees. The first fold chooses the penalty. O(n d) time for the trees, and O(n n_trees) for
+    an iteration of conjugate gradients; the leaves of a row are as many numbers as there are trees.
     """
-    weights = np.asarray(target.weights.values, dtype=float)
-    table = _Leaves(X, target, weights, random_state)
-    alphas = _PENALTIES * weights.sum() / 1000.0
-    held_out, trained = drawn.folds(N_FOLDS)
-    total = np.zeros((len(alphas), *target.values.shape))
-    counts = np.zeros(len(X))
-    for inside, train in zip(held_out, trained, strict=True):
-        rows = np.flatnonzero(train)
-        if target.codes is not None and not np.ptp(target.codes[rows]):
+    rows = _Rows.of(sample, target.encoding, random_state)
+    total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
+    alphas = _PENALTIES
+    for inside, train in zip(predicted.held_out(N_FOLDS), sample.trained(N_FOLDS), strict=True):
+        part = rows.take(np.flatnonzero(train))
+        if not (inside.any() and part.is_learnable):
             continue
-        kernel, coefficients, intercepts = table.fits(rows, alphas)
-        Z = kernel.features(X[inside])
-        for fitted, c, b in zip(total, coefficients, intercepts, strict=True):
-            fitted[inside] += Z @ c + b
+        kernel, coefficients, intercepts = part.fits(alphas)
+        Z = kernel.features(predicted.X[inside])
+        found = np.stack([Z @ c + b for c, b in zip(coefficients, intercepts, strict=True)])
+        errors = np.sum((found - target.values[inside]) ** 2, axis=(1, 2))
+        best = int(np.argmin(errors))
+        alphas = alphas[[best]]
+        total[inside] += found[best]
         counts[inside] += 1.0
-    if not counts.any():
-        raise ValueError("its trees would be grown on a single class")
-    values = total / np.where(counts > 0.0, counts, np.nan)[:, None]
     known = counts > 0.0
-    baseline = target.left_out_means
-    Y, w = target.values[known], weights[known, None]
-    losses = np.array([np.sum(w * (Y - found[known]) ** 2) for found in values])
-    losses /= np.sum(w * (Y - baseline[known]) ** 2) or 1.0
-    best = int(np.argmin(losses))
-    alpha = alphas[[best]]
-    kernel, coefficients, intercepts = table.fits(np.arange(len(X)), alpha)
-    member = LeafMember(view, kernel, coefficients[0], intercepts[0] - target.mean)
+    if not known.any():
+        raise ValueError("no fold leaves rows of two classes to grow trees on")
+    values = total / np.where(known, counts, np.nan)[:, None]
+    kernel, coefficients, intercepts = rows.fits(alphas)
     return LeafEvaluation(
         DESCRIPTION,
         kernel,
-        RidgeSolver(float(alpha[0])),
-        values[best] - baseline,
-        float(losses[best]),
+        RidgeSolver(float(alphas[0] * rows.weights.sum() / 1000.0)),
+        values - target.left_out_means,
+        relative_loss(target.values - values, target.values, predicted.weights, target.resampling),
         Candidate([DESCRIPTION], view, _grown_on(random_state), True, False, True),
-        member=member,
+        member=LeafMember(view, kernel, coefficients[0], intercepts[0] - target.mean),
     )
 
 
@@ -211,7 +234,7 @@ def _grown_on(random_state: RandomState) -> Callable[[Features, Any, EncodedTarg
     """How the kernel is learned from some rows alone, for their combination."""
 
     def learn(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
-        weights = np.ones(X.shape[0])
-        return [_Leaves(X, target, weights, random_state).grown(np.arange(X.shape[0]))[0]]
+        ones = np.ones(X.shape[0])
+        return [_Rows(X, target.values, target.codes, ones, random_state).grown()[0]]
 
     return learn

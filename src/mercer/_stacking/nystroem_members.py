@@ -30,6 +30,9 @@ from mercer.kernels import Kernel
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
 
+_TREE_ROWS = 500_000
+"""Trees are grown on at most this many rows, which are held in memory."""
+
 _FEWEST_GROUPS = 6
 """Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
 
@@ -103,7 +106,7 @@ class DrawnViews(ViewedSample):
     views : TableViews
     n_components : int
         Number of centers.
-    grows_trees : bool
+    grows_trees : bool, default=False
         Whether ridge regression on leaves is a member.
     random_state : int, RandomState instance or None
         Draws the centers, and the samples that kernels are learned from.
@@ -112,7 +115,7 @@ class DrawnViews(ViewedSample):
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
     n_components: int = field(kw_only=True)
-    grows_trees: bool = field(kw_only=True)
+    grows_trees: bool = field(default=False, kw_only=True)
     random_state: RandomState = field(kw_only=True)
     least_share: ClassVar[float] = 0.02
     n_machines: ClassVar[int] = 0
@@ -157,10 +160,12 @@ class DrawnViews(ViewedSample):
         if not self.grows_trees:
             return chosen
         view = next(iter(self.X))
+        predicted = replace(self.drawn, X=self.X[view])
+        sample = predicted
         try:
-            found = leaves_of_boosted_trees(
-                view, self.X[view], self.target, self.drawn, self.random_state
-            )
+            if (more := self.drawn.more(_TREE_ROWS, self.random_state)) is not self.drawn:
+                sample = replace(more, X=self.views.transform(more.X, view))
+            found = leaves_of_boosted_trees(view, sample, predicted, self.target, self.random_state)
         except Exception as error:
             on_failure(left_out_message([DESCRIPTION], error))
             return chosen
