@@ -31,8 +31,8 @@ as a group of its own for copies. Random folds are five, in a random order, with
 
 * Subjects have ten rows each, or 150 where there are 6,000 rows, an effect of their own on the
   response, and features that tell them apart. Patients are the same, with the sign of the response
-  as the class. From 3,000 rows on, fits are on Nyström features, and folds of whole groups are left
-  out.
+  as the class. From 3,000 rows on, fits are on 1,500 Nyström features, and folds of whole groups
+  are left out.
 * The level of the series is a random walk that the time, a feature, tells. The new rows are as many
   as a sixth of the others, and come next.
 * Of the rows "a third copied", a quarter are copies of a third of the others.{digits}

@@ -46,6 +46,8 @@ from mercer.kernels import Gaussian, Laplacian
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "trusted_scores.md"
 COVERAGE = 0.9
+N_COMPONENTS = 1500
+"""Number of centers of fits on Nyström features."""
 LEARNERS = ["two kernels", "default", "Nyström", "two-stage"]
 DRAWS = {"honesty": 50, "copies": 50, "coverage": 200, "sets": 200}
 ROWS = {"honesty": (400,), "copies": (120,), "coverage": (50, 500), "sets": (50, 500)}
@@ -65,7 +67,8 @@ def stack(table: Table, learner: str, cv: Any = None) -> Any:
         return (TwoStageClassifier if table.classes else TwoStageRegressor)(cv=cv)
     kind = KernelStackingClassifier if table.classes else KernelStackingRegressor
     two = [Gaussian("median"), Laplacian("median")] if learner == "two kernels" else None
-    return kind(two, cv=cv, approximation="nystroem" if learner == "Nyström" else "auto")
+    approximation = "nystroem" if learner == "Nyström" else "auto"
+    return kind(two, cv=cv, approximation=approximation, n_components=N_COMPONENTS)
 
 
 def _error(truth: np.ndarray, predictions: np.ndarray) -> float:
