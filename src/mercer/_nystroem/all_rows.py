@@ -20,11 +20,8 @@ from mercer.kernels import Kernel
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
 """Penalties that are compared on a part of the rows, for a kernel of unit scale."""
 
-_LARGEST = 1e4
-"""Larger penalties are not tried: predictions are then the mean but for a hundredth."""
-
 _AROUND = 10.0 ** np.array([-0.5, 0.0, 0.5])
-"""Multiples of the best of these, which are compared on all rows."""
+"""Multiples of the best of these penalties, which are compared on all rows."""
 
 _ROWS_PER_COLUMN = 10
 """Number of rows for each column of the preconditioner, whose Cholesky factors then take as much
@@ -58,7 +55,7 @@ class AllRows:
 
     Notes
     -----
-    4 n^2 bytes of memory, and O(n^2) kernel values, of which half are computed.
+    The matrix takes 4 n^2 bytes. Half of its values are computed, the others copied.
     """
 
     def __init__(
@@ -100,7 +97,8 @@ class AllRows:
         scores_of : callable, default=None
             The penalty of the best score is taken; that of least error without it.
         extends : bool, default=False
-            Whether larger penalties are tried as long as errors fall.
+            Whether larger penalties are tried as long as errors fall, up to the sum of the matrix's
+            eigenvalues, at which predictions are at most half as far from the mean as without one.
 
         Returns
         -------
@@ -109,7 +107,7 @@ class AllRows:
             Predictions out of fold, NaN for rows that no fold holds out.
         """
         alphas, losses, values = self.in_folds(alphas)
-        while extends and losses.argmin() == len(alphas) - 1 and alphas[-1] < _LARGEST:
+        while extends and losses.argmin() == len(losses) - 1 and alphas[-1] < len(self.gram):
             more, found, further = self.in_folds(alphas[-1:] * _AROUND[-1])
             alphas, losses = np.append(alphas, more), np.append(losses, found)
             values = np.concatenate([values, further], axis=1)
@@ -257,8 +255,8 @@ def ridge_on_all_rows(
 
     Notes
     -----
-    O(n^2) time an iteration of conjugate gradients, of which there are some tens, for each fold and
-    penalty; 4 n^2 bytes.
+    An iteration of conjugate gradients takes O(n^2) time for each fold and penalty, and there are
+    some tens of them. The matrix takes 4 n^2 bytes.
     """
     given = alphas is not None
     if alphas is None:
