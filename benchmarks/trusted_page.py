@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import Any
@@ -293,3 +294,16 @@ def page(records: Sequence[Cell]) -> str:
             )
             parts.append(section(cells) + "\n")
     return "".join(parts)
+
+
+def pooled(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Means and standard errors of the draws of two cells of the same method."""
+    n, m = first["draws"], second["draws"]
+    cell = {**first, "draws": n + m}
+    for name in (name for name in first if f"{name}, error" in first):
+        difference, mean = second[name] - first[name], (n * first[name] + m * second[name])
+        squares = n * (n - 1) * first[f"{name}, error"] ** 2
+        squares += m * (m - 1) * second[f"{name}, error"] ** 2 + n * m / (n + m) * difference**2
+        cell[name] = round(mean / (n + m), 4)
+        cell[f"{name}, error"] = round(math.sqrt(squares / (n + m - 1) / (n + m)), 4)
+    return cell

@@ -9,7 +9,8 @@ All but the last write lines to trusted_scores.jsonl, or the file that `--output
 each method on each problem, and leave out problems that have as many draws there; the last writes
 docs/trusted_scores.md from them. Draws of problems that are under way are kept in a file beside it,
 so that a run that was stopped goes on. Problems have the rows and draws of `ROWS` and `DRAWS`,
-unless `--rows` and `--draws` say others.
+unless `--rows` and `--draws` say others. A problem that has fewer draws gets those that it
+lacks, and means and standard errors of all.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from threadpoolctl import threadpool_limits
-from trusted_page import page
+from trusted_page import page, pooled
 from trusted_problems import COPIES, HONESTY, N_NEW, NOISES, SETS, Table
 
 from mercer import (
@@ -211,11 +212,13 @@ def drawn(part: str, problem: str, rows: int, learner: str, seed: int) -> Cell:
 
 def measure(problems: dict[tuple[Any, ...], int], output: Path, jobs: int) -> None:
     """Measure problems by their numbers of draws, and write their lines."""
-    before = {_key(cell): cell["draws"] for cell in read_records(output)}
+    before = _draws(read_records(output))
     missing = {key: draws for key, draws in problems.items() if before.get(key, 0) < draws}
     kept = output.with_suffix(".draws")
     known = {(*_key(draw), draw["seed"]) for draw in read_records(kept)}
-    tasks = [(*key, seed) for key, draws in missing.items() for seed in range(draws)]
+    tasks = [
+        (*key, seed) for key, draws in missing.items() for seed in range(before.get(key, 0), draws)
+    ]
     # The slowest first, so that all processes end at about the same time.
     tasks = sorted((task for task in tasks if task not in known), key=lambda task: -task[2])
     try:
@@ -224,8 +227,8 @@ def measure(problems: dict[tuple[Any, ...], int], output: Path, jobs: int) -> No
         found = sorted(read_records(kept), key=lambda draw: draw["seed"])
         for key, draws in missing.items():
             own = [draw["measures"] for draw in found if _key(draw) == key]
-            if len(own) >= draws:
-                _write(output, _cells(key, own))
+            if len(own) >= draws - before.get(key, 0):
+                _write(output, _cells(key, own), extends=key in before)
                 found = [draw for draw in found if _key(draw) != key]
         write_records(kept, found)
 
@@ -251,9 +254,21 @@ def _cells(key: tuple[Any, ...], draws: list[Measures]) -> list[Cell]:
     return cells
 
 
-def _write(output: Path, cells: list[Cell]) -> None:
-    """Write the lines of a problem in place of earlier ones."""
-    kept = [cell for cell in read_records(output) if _key(cell) != _key(cells[0])]
+def _draws(cells: list[Cell]) -> dict[tuple[Any, ...], int]:
+    """Numbers of draws of the problems whose methods all have as many."""
+    found: dict[tuple[Any, ...], set[int]] = {}
+    for cell in cells:
+        found.setdefault(_key(cell), set()).add(cell["draws"])
+    return {key: draws.pop() for key, draws in found.items() if len(draws) == 1}
+
+
+def _write(output: Path, cells: list[Cell], *, extends: bool = False) -> None:
+    """Write the lines of a problem in place of earlier ones, or together with their draws."""
+    records = read_records(output)
+    if extends:
+        earlier = {cell["method"]: cell for cell in records if _key(cell) == _key(cells[0])}
+        cells = [pooled(earlier[cell["method"]], cell) for cell in cells]
+    kept = [cell for cell in records if _key(cell) != _key(cells[0])]
     write_records(output, [*kept, *cells])
 
 

@@ -5,10 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import probabilities_page
-from benchmarks.trusted_page import SECTIONS, page
+from benchmarks.trusted_page import SECTIONS, page, pooled
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,3 +74,16 @@ def test_the_excess_of_log_loss_on_noise_is_marked_beyond_two_standard_errors() 
 
 def _scores(value: float) -> dict[str, float]:
     return {"log_loss": value, "brier": value, "calibration_error": value}
+
+
+def test_draws_are_added_to_those_of_a_record() -> None:
+    values = np.random.default_rng(0).normal(size=30)
+
+    def cell(some: np.ndarray) -> dict[str, Any]:
+        error = some.std(ddof=1) / np.sqrt(len(some))
+        return {"method": "one", "draws": len(some), "width": some.mean(), "width, error": error}
+
+    found = pooled(cell(values[:10]), cell(values[10:]))
+    assert found["draws"] == 30
+    for name, value in cell(values).items():
+        assert found[name] == value or abs(found[name] - value) < 6e-5
