@@ -55,7 +55,7 @@ class ListedFolds:
     --------
     >>> splits = [(np.array([0, 1]), np.array([2])), (np.array([0, 1, 2]), np.array([3]))]
     >>> ListedFolds.of(splits, 4).numbers
-    array([[2, 2, 1, 0]])
+    array([[1, 1, 2, 0]])
     """
 
     numbers: Array
