@@ -76,7 +76,8 @@ def given(kernel: Any) -> Candidate:
 
 
 @pytest.mark.parametrize(
-    "cv", [KFold(3), TimeSeriesSplit(4, gap=3), RepeatedKFold(n_splits=3, n_repeats=2)]
+    "cv",
+    [KFold(3), TimeSeriesSplit(4, gap=3), RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)],
 )
 def test_left_out_predictions_are_those_of_fits_to_the_training_rows(cv: Any) -> None:
     X, y = problem(150)
@@ -108,7 +109,9 @@ def test_folds_score_what_they_hold_out(estimator: Any, cv: Any, n_uncovered: in
         assert model.predict_set(X[:3]).shape == (3, 3)
 
 
-@pytest.mark.parametrize("cv", [TimeSeriesSplit(3, gap=2), RepeatedKFold(n_splits=2, n_repeats=2)])
+@pytest.mark.parametrize(
+    "cv", [TimeSeriesSplit(3, gap=2), RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)]
+)
 def test_kernels_are_learned_from_the_training_rows_of_each_fold(
     cv: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
