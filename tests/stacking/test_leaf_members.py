@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import TimeSeriesSplit
 
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._blocks.tables import drawn_rows
 from mercer.kernels import Forest, Gaussian
 
 pytest.importorskip("skops")
@@ -110,3 +111,23 @@ def test_equal_rows_are_predicted_by_the_mean() -> None:
     X_equal, y = np.zeros((N, 2)), Y[TRAIN]
     model = stack(KernelStackingRegressor).fit(X_equal, y)
     assert_allclose(model.predict(X_equal[:3]), y.mean(), atol=1e-6)
+
+
+def test_trees_are_grown_on_more_rows_than_are_drawn() -> None:
+    weights, groups = RNG.uniform(0.5, 2.0, size=N), np.arange(N) // 3
+    drawn = drawn_rows(
+        KernelStackingRegressor(), X[TRAIN], Y[TRAIN], weights, groups, max_rows=50, random_state=0
+    )
+    found = drawn.more(120, 0)
+    rows = found.positions
+    assert len(rows) == len(np.unique(rows)) == 120
+    assert_allclose(found.X, X[rows])
+    assert_allclose(found.y, Y[rows])
+    assert_allclose(found.weights.values, weights[rows])
+    assert_array_equal(found.groups, drawn.all_groups[rows])
+    # A row is in the same fold wherever it is drawn.
+    both, first, second = np.intersect1d(drawn.positions, rows, return_indices=True)
+    assert len(both)
+    assert_array_equal(drawn.held_out(5)[:, first], found.held_out(5)[:, second])
+    assert_array_equal(found.trained(5), ~found.held_out(5))
+    assert drawn.more(50, 0) is drawn

@@ -30,8 +30,8 @@ from mercer.kernels import Kernel
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
 
-_TREE_ROWS = 500_000
-"""Trees are grown on at most this many rows, which are held in memory."""
+_TREE_ROWS = 100_000
+"""Trees are grown on at most this many rows, whose leaves are a hundred numbers each in memory."""
 
 _FEWEST_GROUPS = 6
 """Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
