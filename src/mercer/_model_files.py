@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 
 from mercer._gram.tiles import available_memory
-from mercer._model_types import check_fitted, is_trusted, trusted_types
+from mercer._model_types import check_fitted, compiled_losses, is_trusted, trusted_types
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
@@ -114,7 +114,8 @@ def load(path: str | PathLike[str]) -> Any:
             check_checksum(file)
             _check(file)
             file.seek(0)
-            model = io.load(file, trusted=list(trusted_types()))
+            with compiled_losses():
+                model = io.load(file, trusted=list(trusted_types()))
             check_fitted(model)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}") from error

@@ -1,12 +1,15 @@
 """Types that a saved model may hold, by name, and checks of what was loaded."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, singledispatch
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
+from sklearn._loss import _loss as _compiled
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.metrics import check_scoring
@@ -88,6 +91,9 @@ _TRUSTED_OF_TREES = {
 }
 """What boosted trees of scikit-learn hold. Their nodes are checked when they have been loaded."""
 
+_LOSS_MODULE = _compiled.CyHalfSquaredError.__module__
+"""The module that compiled losses say they are of."""
+
 _PLAIN = {
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "set", "slice")),
     *("builtins.str", "builtins.tuple", "numpy.ndarray", "numpy.ma.MaskedArray"),
@@ -118,7 +124,24 @@ def trusted_types() -> tuple[str, ...]:
     named = {f"{t.__module__}.{t.__qualname__}" for t in (*estimators, *_TRUSTED_OF_LIBRARIES)}
     listed = _TRUSTED_OF_MERCER | _TRUSTED_OF_TREES
     held = {f"{module}.{name}" for module, names in listed.items() for name in names}
-    return tuple(sorted(named | held))
+    losses = {f"{_LOSS_MODULE}.{name}" for name in _TRUSTED_OF_TREES[_compiled.__name__]}
+    return tuple(sorted(named | held | losses))
+
+
+@contextmanager
+def compiled_losses() -> Iterator[None]:
+    """Let compiled losses be imported by the module that they name themselves.
+
+    Some releases of scikit-learn leave out its package in that name.
+    """
+    if _LOSS_MODULE in sys.modules:
+        yield
+        return
+    sys.modules[_LOSS_MODULE] = _compiled
+    try:
+        yield
+    finally:
+        del sys.modules[_LOSS_MODULE]
 
 
 def is_trusted(name: str) -> bool:

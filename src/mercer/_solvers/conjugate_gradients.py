@@ -54,7 +54,10 @@ class PreconditionedRidge:
         values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)].astype(np.float64))
         kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
         whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-        self._factor = gram[:, columns] @ whitening
+        # Of a matrix of zeros, one column stands for none: some routines refuse empty matrices.
+        rank = max(whitening.shape[1], 1)
+        self._factor = np.zeros((len(gram), rank), dtype=np.float32)
+        self._factor[:, : whitening.shape[1]] = gram[:, columns] @ whitening
 
     def solve(
         self,

@@ -190,7 +190,8 @@ class Forest(Kernel):
         assert self.cuts is not None
         n, n_trees = leaves.shape
         ends = np.cumsum([len(cuts) + 1 for cuts in self.cuts])
-        kind = sp.get_index_dtype(maxval=max(n * n_trees, int(ends[-1])))
+        largest = max(n * n_trees, int(ends[-1]))
+        kind = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
         columns = leaves + np.append(0, ends[:-1]).astype(kind)
         starts = np.arange(0, n * n_trees + 1, n_trees, dtype=kind)
         values = np.full(n * n_trees, n_trees**-0.5)
