@@ -67,6 +67,19 @@ Report = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")]
 Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Read Parquet files on the Dask cluster of this scheduler, such as tcp://host:8786.",
+        metavar="ADDRESS",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
+    ),
+]
 Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
 
 
@@ -118,20 +131,8 @@ class Fit(_Learning):
             metavar="COLUMN",
         ),
     ] = None
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Read Parquet files on the Dask cluster of this scheduler, such as "
-            "tcp://host:8786.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
-        ),
-    ] = None
+    cluster: Cluster = None
+    workers: Workers = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class Predict(Options):
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
     )
+    cluster: Cluster = None
+    workers: Workers = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from mercer_command import (
     methods,
     models,
     output,
+    predictions,
     sections,
     streaming,
     table_files,
@@ -58,14 +59,21 @@ def predict(given: app.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.app`."""
     table_files.is_parquet(given.out)
     files.check_outputs(given.out, inputs=(given.model, given.table))
+    messages.check_packages(distributed=given.cluster or given.workers)
+    streaming.check_cluster(given)
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
-        with output.progress_bar() as bar:
-            n_rows, found = models.predict_file(model, given.table, given.out, coverage, bar)
+        rows = predictions.rows_to_predict(model, given.table)
+        with (
+            streaming.cluster_client(given.cluster, given.workers) as client,
+            output.progress_bar() as bar,
+        ):
+            bar.step("predicting", rows.n_rows)
+            found = predictions.predict_file(model, rows, given.out, coverage, bar, client=client)
     output.print_notes([*notes, *found])
-    output.print_line(f"{n_rows:,} predictions in {given.out}")
+    output.print_line(f"{rows.n_rows:,} predictions in {given.out}")
 
 
 def explain(given: app.Explain) -> None:

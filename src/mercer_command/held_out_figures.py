@@ -13,9 +13,10 @@ from sklearn.pipeline import Pipeline
 from mercer.inspection import CoverageDisplay
 from mercer_command.figures import MOST_MARKS, label_dates
 from mercer_command.messages import shown
-from mercer_command.models import Trial, intervals
+from mercer_command.models import Trial
 from mercer_command.notation import Array
 from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
+from mercer_command.predictions import intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

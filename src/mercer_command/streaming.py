@@ -14,7 +14,7 @@ import pandas as pd
 
 from mercer import ParquetSource, infer_task
 from mercer_command import problem as problems
-from mercer_command.app import Fit
+from mercer_command.app import Fit, Predict
 from mercer_command.columns import Choice, read_choices
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
@@ -191,12 +191,12 @@ def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> pro
     return "classification" if task == "classification" else infer_task(_class_counts(source)[0])
 
 
-def check_cluster(options: Fit) -> None:
+def check_cluster(options: Fit | Predict) -> None:
     """Check that at most one cluster is given, and that the table can be read there.
 
     Parameters
     ----------
-    options : Fit
+    options : Fit or Predict
 
     Raises
     ------

@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
 from mercer._blocks.blocks import Block
-from mercer._blocks.dask_source import DaskSource, running_client
+from mercer._blocks.dask_passes import running_client
+from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.tables import block_source
 
 dask = pytest.importorskip("dask")

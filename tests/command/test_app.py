@@ -92,7 +92,7 @@ class TestPredict:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no attribute\nmore")
 
-        monkeypatch.setattr("mercer_command.models.predict", fail)
+        monkeypatch.setattr("mercer_command.predictions.predict", fail)
         line = error_line(run("predict", model, "table.csv", "--out", "p.csv"))
         assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
         assert not Path("p.csv").exists()

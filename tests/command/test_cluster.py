@@ -1,11 +1,19 @@
-"""Fits on Dask clusters."""
+"""Fits and predictions on Dask clusters."""
 
+import os
+import signal
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, error_line, response_table, write_folder
+from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
+from mercer import ParquetSource
+from mercer._blocks import tables
+from mercer._stacking import leaf_members
+from mercer_command import predictions
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
 from mercer_command.streaming import cluster_client
@@ -60,3 +68,96 @@ def test_clusters_that_cannot_be_used(run: Run) -> None:
         cluster_client(address, None, timeout="0.1s"),
     ):
         pass
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers take a row group each, of 20 rows at most."""
+    pieces = ParquetSource.pieces
+    monkeypatch.setattr(ParquetSource, "pieces", lambda self: pieces(self, 1))
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_workers_predict_all_rows_in_order(run: Run, model: str) -> None:
+    frame = class_table().assign(color=np.resize(["violet", "red", "green", "black"], 80))
+    write_folder(frame, Path("classes"))
+    assert run("predict", model, "classes", "--out", "here.csv").exit_code == 0
+    result = run("predict", model, "classes", "--out", "p.parquet", "--workers", 2)
+    assert result.exit_code == 0, result.output
+    assert "80 predictions in p.parquet" in result.stdout
+    pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), pd.read_csv("here.csv"))
+    notes = " ".join(result.stderr.split())
+    assert "40 rows hold categories of 'color' that the model was not fitted on" in notes
+    assert "ignored: 'kind'" in notes
+
+
+def test_workers_predict_parquet_only(run: Run, model: str) -> None:
+    line = error_line(run("predict", model, "table.csv", "--out", "p.csv", "--workers", 2))
+    assert "are for Parquet files, and table.csv is none" in line
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A prediction, in which the worker of the last rows dies, once or each time."""
+
+    mark: Path
+    rows: int
+    always: bool = False
+
+    def __call__(self, frame: Any) -> tuple[Any, Any]:
+        if frame["a"].iloc[-1] == self.rows and (self.always or not self.mark.exists()):
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return frame, {}
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_workers_that_die_while_rows_are_predicted(
+    run: Run, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"a": np.arange(70.0), "b": 0.0, "y": 0.0})
+    write_folder(frame, Path("numbers"))
+    assert run("fit", "t", "--target", "y", "--learner", "cka", "--out", "m").exit_code == 0
+    arguments = ("predict", "m", "numbers", "--out", "p.csv", "--cluster")
+    dying = Dying(tmp_path / "died", 69)
+    monkeypatch.setattr(predictions, "partial", lambda *arguments: dying)
+    result = run(*arguments, cluster.scheduler_address)
+    assert result.exit_code == 0, result.output
+    assert dying.mark.exists()
+    assert pd.read_csv("p.csv")["a"].tolist() == frame["a"].tolist()
+    Path("p.csv").unlink()
+    before = sorted(Path().iterdir())
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    monkeypatch.setattr(predictions, "partial", lambda *arguments: Dying(dying.mark, 69, True))
+    line = error_line(run(*arguments, cluster.scheduler_address))
+    assert "Several workers of the Dask cluster died in the same task" in line
+    assert sorted(Path().iterdir()) == before
+
+
+@dataclass(frozen=True)
+class DyingSums(leaf_members.LeafEquations):
+    """Sums of leaves, in which each worker dies."""
+
+    def start(self) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_workers_that_die_while_leaves_are_counted_leave_no_model(
+    run: Run, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = tables.drawn_rows
+    monkeypatch.setattr(
+        tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=40)
+    )
+    monkeypatch.setattr(leaf_members, "_TREE_SAMPLES", 45)
+    arguments = ("fit", "t", "--target", "y", "--out", "m.skops", "--cluster")
+    result = run(*arguments, cluster.scheduler_address)
+    assert result.exit_code == 0, result.output
+    Path("m.skops").unlink()
+    before = sorted(Path().iterdir())
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    monkeypatch.setattr(leaf_members, "LeafEquations", DyingSums)
+    line = error_line(run(*arguments, cluster.scheduler_address))
+    assert "Several workers of the Dask cluster died in the same task" in line
+    assert sorted(Path().iterdir()) == before

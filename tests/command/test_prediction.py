@@ -10,7 +10,7 @@ from command_cases import Run, class_table, error_line, pd, response_table, writ
 from mercer import ParquetSource
 from mercer_command.files import load_model
 from mercer_command.methods import make_model
-from mercer_command.models import NewCategories, predict
+from mercer_command.predictions import NewCategories, predict
 from mercer_command.problem import as_problem
 
 pytest.importorskip("pyarrow")
@@ -82,7 +82,7 @@ def test_an_interruption_leaves_no_incomplete_file(
         if next(parts, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer_command.models._count_new_categories", check)
+    monkeypatch.setattr("mercer_command.predictions._count_new_categories", check)
     result = run("predict", "m.skops", "t", "--out", "p.csv")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

@@ -113,12 +113,12 @@ def test_equal_rows_are_predicted_by_the_mean() -> None:
     assert_allclose(model.predict(X_equal[:3]), y.mean(), atol=1e-6)
 
 
-def test_trees_are_grown_on_more_rows_than_are_drawn() -> None:
+def test_trees_are_grown_on_more_or_fewer_rows_than_are_drawn() -> None:
     weights, groups = RNG.uniform(0.5, 2.0, size=N), np.arange(N) // 3
     drawn = drawn_rows(
         KernelStackingRegressor(), X[TRAIN], Y[TRAIN], weights, groups, max_rows=50, random_state=0
     )
-    found = drawn.more(120, 0)
+    found = drawn.resized(120, 0)
     rows = found.positions
     assert len(rows) == len(np.unique(rows)) == 120
     assert_allclose(found.X, X[rows])
@@ -130,4 +130,7 @@ def test_trees_are_grown_on_more_rows_than_are_drawn() -> None:
     assert len(both)
     assert_array_equal(drawn.held_out(5)[:, first], found.held_out(5)[:, second])
     assert_array_equal(found.trained(5), ~found.held_out(5))
-    assert drawn.more(50, 0) is drawn
+    assert drawn.resized(50, 0) is drawn
+    fewer = drawn.resized(20, 0).positions
+    assert len(np.unique(fewer)) == 20
+    assert np.isin(fewer, drawn.positions).all()

@@ -18,13 +18,14 @@ _COMPONENTS = ((50_000, 1500), (np.inf, 1000))
 fit is quadratic in it (benchmarks/large.py, estimators)."""
 
 
-def check_approximation(approximation: Any, n_components: Any) -> None:
+def check_approximation(approximation: Any, **numbers: Any) -> None:
     """Refuse settings that are no choice, before any work.
 
     Parameters
     ----------
     approximation : {"auto", "exact", "nystroem"}
-    n_components : int or "auto"
+    **numbers : int or "auto"
+        Numbers of centers and of samples, by the names of parameters.
 
     Raises
     ------
@@ -32,8 +33,9 @@ def check_approximation(approximation: Any, n_components: Any) -> None:
         If one is neither.
     """
     check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
-    if not (isinstance(n_components, str) and n_components == "auto"):
-        check_number("n_components", n_components, whole=True, low=1.0)
+    for name, number in numbers.items():
+        if not (isinstance(number, str) and number == "auto"):
+            check_number(name, number, whole=True, low=1.0)
 
 
 def fits_exactly(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
-from mercer._blocks.dask_source import reduce_pieces
+from mercer._blocks.dask_passes import map_pieces, reduce_pieces
 from mercer._blocks.numeric_tables import numeric_dtype, refuse_columns
 from mercer._blocks.parquet_files import (
     ParquetFiles,
@@ -264,6 +265,40 @@ class ParquetSource(BlockSource):
         pieces = self.with_encoder(None).pieces()
         return reduce_pieces(pieces, statistic, self.encoder, on_rows, client)
 
+    def map_frames(self, function: Callable[[Any], Any], *, client: Any = None) -> Iterator[Any]:
+        """Apply a function to consecutive rows as the files hold them, and yield results in order.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a data frame of a batch of rows.
+        client : distributed.Client, default=None
+            The cluster whose workers, which must see the files, call the function; results of some
+            row groups are then in memory. If None, it is called in this process when a result is
+            asked for.
+
+        Yields
+        ------
+        object
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import pyarrow.parquet as pq
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from mercer import ParquetSource
+        >>> with TemporaryDirectory() as folder:
+        ...     pq.write_table(pa.table({"age": [30, 41, 52]}), Path(folder) / "people.parquet")
+        ...     [len(frame) for frame in ParquetSource(folder).map_frames(lambda frame: frame)]
+        [3]
+        """
+        if client is None:
+            yield from (function(self.as_input(raw.X)) for raw in self.raw_blocks())
+            return
+        for results in map_pieces(self.pieces(), partial(_results_of_frames, function), client):
+            yield from results
+
     def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
         """Divide the row groups into consecutive sources, for several workers.
 
@@ -331,6 +366,11 @@ class ParquetSource(BlockSource):
         pa, schema = arrow(), self._files.schema
         fields = [schema.field(name) for name in self.column_names]
         return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
+
+
+def _results_of_frames(function: Callable[[Any], Any], piece: ParquetSource) -> list[Any]:
+    """Results for all batches of a piece."""
+    return list(piece.map_frames(function))
 
 
 def _check_names(files: ParquetFiles, targets: list[str], columns: list[str]) -> None:

@@ -16,6 +16,7 @@ from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.copies import with_copies
+from mercer._data.folds import sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame
 from mercer._data.weights import UnitWeights, with_class_weights
@@ -108,8 +109,8 @@ class DrawnSample(TableSample):
             return self.listed.trained(self.positions)
         return ~self.held_out(n_folds)
 
-    def more(self, max_rows: int, random_state: Any) -> Self:
-        """As many rows of the same table, or all of them; these where there are no more.
+    def resized(self, max_rows: int, random_state: Any) -> Self:
+        """As many rows of the same table, or all of them: more than these, or some of these.
 
         Parameters
         ----------
@@ -117,6 +118,8 @@ class DrawnSample(TableSample):
         random_state : int, RandomState instance or None
             Draws the rows.
         """
+        if len(self) > max_rows:
+            return self.take(sample_rows(len(self), max_rows, None, random_state))
         if len(self) >= min(max_rows, self.source.count_rows()):
             return self
         positions = sample_positions(self.source, max_rows, random_state)

@@ -1,4 +1,6 @@
-"""Ridge regression on sparse features with an intercept, by conjugate gradients."""
+"""Ridge regression with an intercept by conjugate gradients, on sparse features."""
+
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,9 +60,49 @@ def ridge_on_sparse_features(
     weighted = Z.multiply(w[:, None]).tocsr()
     transposed = weighted.T.tocsr()
     squares = np.asarray(weighted.multiply(Z).sum(axis=0)).ravel() - total * means**2
-    shifts = np.repeat(np.asarray(alphas, dtype=float), targets.shape[1])
+
+    def product(directions: Array) -> Array:
+        # The weighted sum of centered products is zero, so that centering once is enough.
+        return np.asarray(transposed @ (Z @ directions - means @ directions))
+
+    cross = transposed @ (targets - mean)
+    coefficients = ridge_on_products(product, squares, cross, alphas, tol=tol, max_iter=max_iter)
+    return coefficients, mean - means @ coefficients
+
+
+def ridge_on_products(
+    product: Callable[[Array], Array],
+    squares: Array,
+    cross: Array,
+    alphas: Array,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 200,
+) -> Array:
+    """Coefficients at several penalties from the products of features, by conjugate gradients.
+
+    Parameters
+    ----------
+    product : callable
+        From directions of shape (n_features, n_directions) to G times them, where G has the sums of
+        products of centered features.
+    squares : ndarray of shape (n_features,)
+        The diagonal of G, up to rounding.
+    cross : ndarray of shape (n_features, n_outputs)
+        Sums of products of centered features and targets.
+    alphas : ndarray of shape (n_alphas,)
+        Positive.
+    tol, max_iter : see :func:`ridge_on_sparse_features`
+
+    Returns
+    -------
+    ndarray of shape (n_alphas, n_features, n_outputs)
+        Solutions of (G + alpha I) B = C.
+    """
+    n_features, n_outputs = cross.shape
+    shifts = np.repeat(np.asarray(alphas, dtype=float), n_outputs)
     inverse = 1.0 / (np.maximum(squares, 0.0)[:, None] + shifts)
-    residual = np.tile(transposed @ (targets - mean), (1, len(alphas)))
+    residual = np.tile(cross, (1, len(alphas)))
     solution, conditioned = np.zeros_like(residual), inverse * residual
     direction, power = conditioned, np.einsum("ij,ij->j", residual, conditioned)
     limit = tol**2 * power
@@ -69,8 +111,7 @@ def ridge_on_sparse_features(
         if not active.size:
             break
         own = direction[:, active]
-        # The weighted sum of centered products is zero, so that centering once is enough.
-        image = transposed @ (Z @ own - means @ own) + shifts[active] * own
+        image = product(own) + shifts[active] * own
         step = power[active] / np.einsum("ij,ij->j", own, image)
         solution[:, active] += step * own
         residual[:, active] -= step * image
@@ -79,6 +120,4 @@ def ridge_on_sparse_features(
         power[active] = np.einsum("ij,ij->j", residual[:, active], conditioned)
         direction[:, active] = conditioned + power[active] / before * own
         active = active[power[active] > limit[active]]
-    intercepts = (mean - (means @ solution).reshape(len(alphas), -1)).copy()
-    shape = (len(means), len(alphas), targets.shape[1])
-    return solution.reshape(shape).transpose(1, 0, 2), intercepts
+    return solution.reshape(n_features, len(alphas), n_outputs).transpose(1, 0, 2)

@@ -33,6 +33,7 @@ from mercer._stacking.candidates import (
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.gaps import fitting_rows, largest_gap
+from mercer._stacking.leaf_members import tree_samples
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
@@ -85,6 +86,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
+        max_tree_samples: int | str = "auto",
         cv: Any = None,
         scoring: Any = None,
         random_state: Any = 0,
@@ -96,6 +98,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
+        self.max_tree_samples = max_tree_samples
         self.random_state = random_state
         self.verbose = verbose
 
@@ -107,7 +110,8 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
-        check_approximation(self.approximation, self.n_components)
+        trees = {"max_tree_samples": self.max_tree_samples}
+        check_approximation(self.approximation, n_components=self.n_components, **trees)
         check_folds(self.cv)
         check_bool("verbose", self.verbose)
 
@@ -224,6 +228,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         views = {name: self._views.transform(data.X, name) for name in names}
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
+        grows_trees = self.candidates is None and not self._views.is_sparse
         return DrawnViews(
             views,
             data.y,
@@ -232,7 +237,7 @@ class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             drawn=data,
             views=self._views,
             n_components=self._n_centers(data),
-            grows_trees=self.candidates is None and not self._views.is_sparse,
+            max_tree_samples=tree_samples(self.max_tree_samples, data) if grows_trees else 0,
             random_state=self.random_state,
         )
 

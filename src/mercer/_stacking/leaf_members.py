@@ -8,15 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, TargetEncoding
+from mercer._gram.tiles import check_memory_of_rows, working_memory
 from mercer._learners.forest_kernel import grow
 from mercer._solvers.left_out import relative_loss
-from mercer._solvers.sparse_ridge import ridge_on_sparse_features
 from mercer._stacking.candidates import Candidate, ViewName
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
+from mercer._stacking.leaf_sums import LeafEquations, ridge_on_leaves, ridge_on_sums
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Forest, Kernel
 
@@ -24,15 +26,26 @@ _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
 were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
 
+_TOLERANCE = 1e-6
+"""Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
+
 _TREES = 100
 """Number of trees; of more than two classes, of all of them together."""
+
+_COPIES = 4
+"""The features of these rows are in memory as they were read, in a view, without a fold, and in
+single bytes with what is made on the way (benchmarks/leaf_rows.py)."""
+
+_TREE_SAMPLES = 500_000
+"""Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
+fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
 
 DESCRIPTION = "leaves of boosted trees"
 
 
 @dataclass(frozen=True)
 class LeafMember:
-    """Ridge regression on indicators of leaves, of trees that were grown on the same rows.
+    """Ridge regression on indicators of leaves, of trees that were grown on some of the rows.
 
     Attributes
     ----------
@@ -67,11 +80,11 @@ class LeafEvaluation(Evaluation):
 
     Attributes
     ----------
-    member : LeafMember
-        Fitted to all rows.
+    member : callable
+        Fits a :class:`LeafMember` to all rows.
     """
 
-    member: LeafMember = field(kw_only=True)
+    member: Callable[[], LeafMember] = field(kw_only=True)
 
     @property
     def learned_from_some(self) -> bool:
@@ -80,7 +93,7 @@ class LeafEvaluation(Evaluation):
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> LeafMember:
         """The member; see :class:`Evaluation`."""
-        return self.member
+        return self.member()
 
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
         """The deviations as they are; see :class:`Evaluation`."""
@@ -113,7 +126,7 @@ class _Rows:
     def of(cls, sample: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> Self:
         """The rows of a sample."""
         codes = None if encoding.classes is None else encoding.codes_of(sample.y)
-        weights = np.asarray(sample.weights.values, dtype=float)
+        weights = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
         return cls(sample.X, encoding.encode(sample.y), codes, weights, random_state)
 
     def take(self, rows: Array) -> Self:
@@ -142,23 +155,43 @@ class _Rows:
     def fits(self, alphas: Array) -> tuple[Forest, Array, Array]:
         """Trees, and ridge regressions on their leaves, at penalties for each thousand rows."""
         kernel, leaves = self.grown()
-        Z, Y = kernel.as_features(leaves), self.values
-        # Indicators of all classes sum to one, so that the last one is known from the others.
-        n_solved = Y.shape[1] - (self.codes is not None)
-        coefficients, intercepts = ridge_on_sparse_features(
-            Z, Y[:, :n_solved], alphas * self.weights.sum() / 1000.0, self.weights
-        )
-        if n_solved < Y.shape[1]:
-            last = -coefficients.sum(axis=-1, keepdims=True)
-            coefficients = np.concatenate([coefficients, last], axis=-1)
-            rest = 1.0 - intercepts.sum(axis=-1, keepdims=True)
-            intercepts = np.concatenate([intercepts, rest], axis=-1)
-        return kernel, coefficients, intercepts
+        return kernel, *self.regressed(kernel, leaves, alphas)
+
+    def regressed(self, kernel: Forest, leaves: Array, alphas: Array) -> tuple[Array, Array]:
+        """Ridge regressions on the leaves that the rows fall into; see :meth:`fits`."""
+        penalties = alphas * self.weights.sum() / 1000.0
+        Y = self.values if self.codes is None else self.values[:, :-1]
+        found = ridge_on_leaves(kernel, leaves, Y, penalties, self.weights)
+        return found if self.codes is None else _with_last_class(*found)
 
     @property
     def is_learnable(self) -> bool:
         """Whether there are rows, and of classes two."""
         return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
+
+
+def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
+    """Number of rows that trees are grown on.
+
+    Parameters
+    ----------
+    max_tree_samples : int or "auto"
+        See :class:`mercer.KernelStackingRegressor`.
+    data : DrawnSample
+        Rows of the same table.
+
+    Raises
+    ------
+    MemoryError
+        If so many rows are asked for that memory does not suffice.
+    """
+    n_rows, n_features = data.source.count_rows(), data.X.shape[1]
+    bytes_each = 8 * (_COPIES * n_features + _TREES)
+    if isinstance(max_tree_samples, str):
+        return min(_TREE_SAMPLES, max(working_memory() // bytes_each, 1), n_rows)
+    n_samples = min(max_tree_samples, n_rows)
+    check_memory_of_rows(n_samples, bytes_each, "trees", "set max_tree_samples to at most {:,}")
+    return n_samples
 
 
 def leaves_of_boosted_trees(
@@ -175,7 +208,7 @@ def leaves_of_boosted_trees(
     view : {"given", "scaled", "quantiles"}
         Name of the view that the rows are in.
     sample : DrawnSample
-        The rows that trees are grown on.
+        The rows that trees are grown on, of a source that yields their view.
     predicted : DrawnSample
         The rows that are predicted by trees without their folds, of the same table.
     target : EncodedTarget
@@ -190,35 +223,24 @@ def leaves_of_boosted_trees(
     Raises
     ------
     ValueError
-        If no fold has rows to hold out and rows of two classes to learn from.
+        If no fold has rows to hold out, and two rows, of two classes, to learn from.
 
     Notes
     -----
     A row falls into a leaf with rows of similar labels because its own has been seen. So trees are
     grown without each of five folds, whose rows are predicted by ridge regression on the leaves of
-    these trees. The first fold chooses the penalty. O(n d) time for the trees, and O(n n_trees) for
-    an iteration of conjugate gradients; the leaves of a row are as many numbers as there are trees.
+    these trees. The first fold chooses the penalty. O(n d) time for the trees of the sample, and
+    O(n n_trees^2) for sums of products; the leaves of a row are as many numbers as there are trees.
     """
     rows = _Rows.of(sample, target.encoding, random_state)
-    total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
-    alphas = _PENALTIES
-    for inside, train in zip(predicted.held_out(N_FOLDS), sample.trained(N_FOLDS), strict=True):
-        part = rows.take(np.flatnonzero(train))
-        if not (inside.any() and part.is_learnable):
-            continue
-        kernel, coefficients, intercepts = part.fits(alphas)
-        Z = kernel.features(predicted.X[inside])
-        found = np.stack([Z @ c + b for c, b in zip(coefficients, intercepts, strict=True)])
-        errors = np.sum((found - target.values[inside]) ** 2, axis=(1, 2))
-        best = int(np.argmin(errors))
-        alphas = alphas[[best]]
-        total[inside] += found[best]
-        counts[inside] += 1.0
-    known = counts > 0.0
-    if not known.any():
-        raise ValueError("no fold leaves rows of two classes to grow trees on")
-    values = total / np.where(known, counts, np.nan)[:, None]
-    kernel, coefficients, intercepts = rows.fits(alphas)
+    values, alphas = _out_of_fold(rows, sample, predicted, target)
+    kernel, leaves = rows.grown()
+    fitted = _fit_to_all_rows(sample, rows, target.encoding, (kernel, leaves), alphas)
+
+    def member() -> LeafMember:
+        coefficients, intercepts = fitted()
+        return LeafMember(view, kernel, coefficients[0], intercepts[0] - target.mean)
+
     return LeafEvaluation(
         DESCRIPTION,
         kernel,
@@ -226,7 +248,83 @@ def leaves_of_boosted_trees(
         values - target.left_out_means,
         relative_loss(target.values - values, target.values, predicted.weights, target.resampling),
         Candidate([DESCRIPTION], view, _grown_on(random_state), True, False, True),
-        member=LeafMember(view, kernel, coefficients[0], intercepts[0] - target.mean),
+        member=member,
+    )
+
+
+def _out_of_fold(
+    rows: _Rows, sample: DrawnSample, predicted: DrawnSample, target: EncodedTarget
+) -> tuple[Array, Array]:
+    """Predictions of rows by trees without their folds, and the penalty of the least error.
+
+    Rows of a fold without which there is nothing to learn from are predicted by the mean.
+    """
+    total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
+    alphas, means, n_grown = _PENALTIES, target.left_out_means, 0
+    for inside, train in zip(predicted.held_out(N_FOLDS), sample.trained(N_FOLDS), strict=True):
+        part = rows.take(np.flatnonzero(train))
+        counts[inside] += 1.0
+        if not part.is_learnable:
+            total[inside] += means[inside]
+        elif inside.any():
+            n_grown += 1
+            kernel, coefficients, intercepts = part.fits(alphas)
+            Z = kernel.features(predicted.X[inside])
+            found = np.stack([Z @ c + b for c, b in zip(coefficients, intercepts, strict=True)])
+            errors = np.sum((found - target.values[inside]) ** 2, axis=(1, 2))
+            best = int(np.argmin(errors))
+            alphas = alphas[[best]]
+            total[inside] += found[best]
+    if not n_grown:
+        needed = "two rows" if rows.codes is None else "rows of two classes"
+        raise ValueError(f"no fold leaves {needed} to grow trees on")
+    return total / np.where(counts > 0.0, counts, np.nan)[:, None], alphas
+
+
+def _fit_to_all_rows(
+    sample: DrawnSample,
+    rows: _Rows,
+    encoding: TargetEncoding,
+    grown: tuple[Forest, Array],
+    alphas: Array,
+) -> Callable[[], tuple[Array, Array]]:
+    """A function that fits ridge regression on leaves to all rows of the table.
+
+    The penalty is the same for the sample and for all rows, as it is the variance of the noise
+    relative to that of coefficients. Where sums of products do not fit into memory, the fit is to
+    the sample.
+    """
+    (kernel, leaves), source = grown, sample.source
+    n_rows = source.count_rows()
+    # A state, and one that it is merged with.
+    if n_rows == len(sample) or 16 * int(kernel.first_features[-1]) ** 2 > working_memory():
+        found = rows.regressed(kernel, leaves, alphas)
+
+        def known() -> tuple[Array, Array]:
+            current_hooks().on_rows(n_rows)
+            return found
+
+        return known
+    penalties = alphas * rows.weights.sum() / 1000.0
+    statistic, n_trees = LeafEquations(kernel, encoding, sample.all_weights), leaves.shape[1]
+
+    def fitted() -> tuple[Array, Array]:
+        hooks = current_hooks()
+        sums = source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
+        n_solved = encoding.n_outputs - (encoding.classes is not None)
+        found = ridge_on_sums(sums, n_trees, penalties, n_solved, tol=_TOLERANCE)
+        return found if encoding.classes is None else _with_last_class(*found)
+
+    return fitted
+
+
+def _with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
+    """Fits to the indicators of all classes, which sum to one, from those of all but the last."""
+    last = -coefficients.sum(axis=-1, keepdims=True)
+    rest = 1.0 - intercepts.sum(axis=-1, keepdims=True)
+    return (
+        np.concatenate([coefficients, last], axis=-1),
+        np.concatenate([intercepts, rest], axis=-1),
     )
 
 

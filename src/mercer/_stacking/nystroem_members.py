@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
+from mercer._blocks.blocks import BlockSource
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
@@ -29,9 +31,6 @@ from mercer.kernels import Kernel
 
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
-
-_TREE_ROWS = 100_000
-"""Trees are grown on at most this many rows, whose leaves are a hundred numbers each in memory."""
 
 _FEWEST_GROUPS = 6
 """Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
@@ -106,8 +105,8 @@ class DrawnViews(ViewedSample):
     views : TableViews
     n_components : int
         Number of centers.
-    grows_trees : bool, default=False
-        Whether ridge regression on leaves is a member.
+    max_tree_samples : int, default=0
+        Number of rows that trees are grown on, at most; zero where there are none.
     random_state : int, RandomState instance or None
         Draws the centers, and the samples that kernels are learned from.
     """
@@ -115,7 +114,7 @@ class DrawnViews(ViewedSample):
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
     n_components: int = field(kw_only=True)
-    grows_trees: bool = field(default=False, kw_only=True)
+    max_tree_samples: int = field(default=0, kw_only=True)
     random_state: RandomState = field(kw_only=True)
     least_share: ClassVar[float] = 0.02
     n_machines: ClassVar[int] = 0
@@ -157,19 +156,17 @@ class DrawnViews(ViewedSample):
 
     def with_more(self, chosen: Selection, on_failure: Callable[[str], None]) -> Selection:
         """Ridge regression on the leaves of boosted trees; see :class:`ViewedSample`."""
-        if not self.grows_trees:
+        if not self.max_tree_samples:
             return chosen
-        view = next(iter(self.X))
-        predicted = replace(self.drawn, X=self.X[view])
-        sample = predicted
+        view, state = next(iter(self.X)), self.random_state
         try:
-            if (more := self.drawn.more(_TREE_ROWS, self.random_state)) is not self.drawn:
-                sample = replace(more, X=self.views.transform(more.X, view))
-            found = leaves_of_boosted_trees(view, sample, predicted, self.target, self.random_state)
+            leaves = leaves_of_boosted_trees(
+                view, self._tree_rows(view), self._drawn_in(view), self.target, state
+            )
         except Exception as error:
             on_failure(left_out_message([DESCRIPTION], error))
             return chosen
-        evaluations, kept = [*chosen.evaluations, found], [*chosen.kept, found]
+        evaluations, kept = [*chosen.evaluations, leaves], [*chosen.kept, leaves]
         return replace(chosen, evaluations=evaluations, kept=kept)
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
@@ -187,15 +184,29 @@ class DrawnViews(ViewedSample):
         candidate : Candidate
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
-        sample = replace(self.drawn, X=self.X[view])
-        encoder = ViewEncoder(sample.source.encoder, self.views, view)
-        data = replace(sample, source=sample.source.with_encoder(encoder))
+        data = self._drawn_in(view)
         settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
         kernels = [kernel]
         if candidate.learns_widths:
             kernels = widths_to_try(kernel, data, encoding, **settings)
         best, model = fit_best(kernels, data, encoding, **settings)
         return NystroemMember(view, kernels[best], model, self.target.mean)
+
+    def _tree_rows(self, view: ViewName) -> DrawnSample:
+        """The rows that trees are grown on, in a view; few at a time are copied on the way."""
+        drawn = self._drawn_in(view)
+        found = self.drawn.resized(self.max_tree_samples, self.random_state)
+        if found is self.drawn:
+            return drawn
+        X = np.empty(found.X.shape)
+        for rows in gen_batches(len(X), BlockSource.rows_together(X.shape[1])):
+            X[rows] = self.views.transform(found.X[rows], view)
+        return replace(found, X=X, source=drawn.source)
+
+    def _drawn_in(self, view: ViewName) -> DrawnSample:
+        """The rows that were drawn, and their source, in a view."""
+        encoder = ViewEncoder(self.drawn.source.encoder, self.views, view)
+        return replace(self.drawn, X=self.X[view], source=self.drawn.source.with_encoder(encoder))
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array

@@ -142,7 +142,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         check_folds(self.cv)
-        check_approximation(self.approximation, self.n_components)
+        check_approximation(self.approximation, n_components=self.n_components)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_bool("verbose", self.verbose)
         if self.predictor is not None:

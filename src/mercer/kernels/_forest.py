@@ -187,15 +187,20 @@ class Forest(Kernel):
         leaves : ndarray of int of shape (n_samples, n_trees)
             As `apply` or `read` returns them.
         """
-        assert self.cuts is not None
         n, n_trees = leaves.shape
-        ends = np.cumsum([len(cuts) + 1 for cuts in self.cuts])
-        largest = max(n * n_trees, int(ends[-1]))
-        kind = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
-        columns = leaves + np.append(0, ends[:-1]).astype(kind)
+        firsts = self.first_features
+        n_leaves = int(firsts[-1])
+        kind = np.int32 if max(n * n_trees, n_leaves) <= np.iinfo(np.int32).max else np.int64
+        columns = leaves + firsts[:-1].astype(kind)
         starts = np.arange(0, n * n_trees + 1, n_trees, dtype=kind)
         values = np.full(n * n_trees, n_trees**-0.5)
-        return sp.csr_matrix((values, columns.ravel(), starts), shape=(n, int(ends[-1])))
+        return sp.csr_matrix((values, columns.ravel(), starts), shape=(n, n_leaves))
+
+    @property
+    def first_features(self) -> Array:
+        """The number of the first feature of each tree, and of all features in the end."""
+        assert self.cuts is not None
+        return np.cumsum([0, *(len(cuts) + 1 for cuts in self.cuts)])
 
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]

@@ -134,14 +134,14 @@ def cuts_between(values: Array, rounding: float) -> Array:
 
 
 def leaves_of(values: Array, cuts: Array) -> Array:
-    """The leaf of each row, counted from zero.
+    """The leaf of each row, counted from zero, in the smallest type that holds all.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples,)
     cuts : ndarray of shape (n_leaves - 1,)
     """
-    return np.searchsorted(cuts, values).astype(np.int32)
+    return np.searchsorted(cuts, values).astype(np.min_scalar_type(-len(cuts) - 1))
 
 
 @cache

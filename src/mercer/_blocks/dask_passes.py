@@ -1,0 +1,188 @@
+"""Passes over pieces of sources on Dask clusters, and errors of clusters that are lost."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any, TypeVar
+
+from mercer._blocks.blocks import BlockSource, BlockStatistic, merged
+from mercer._gram.tiles import n_threads, serial_algebra
+
+State = TypeVar("State")
+
+
+def reduce_pieces(
+    pieces: Sequence[Any],
+    statistic: BlockStatistic[State],
+    encoder: Any,
+    on_rows: Callable[[int], None] | None,
+    client: Any,
+) -> State:
+    """Accumulate a statistic over sources, or delayed ones, with a tree of merges on the workers.
+
+    The tree depends on the number of pieces alone, so that the result does not depend on the number
+    of workers, nor on which of them fail. Pairs of neighbors are merged as soon as both are there:
+    the cluster holds one state per thread, and some log2(n_pieces) more.
+    """
+    from dask import delayed
+
+    if not pieces:
+        return statistic.start()
+    plan = delayed((statistic, encoder), pure=False, traverse=False)
+    partials = [task(_partial, plan, piece) for piece in pieces]
+    total = merged(partials, lambda first, second: task(_merged, plan, first, second))
+    state, _ = _computed(total, partials, on_rows, running_client(client))
+    return state
+
+
+def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tuple[State, int]:
+    """State and number of rows of a piece."""
+    statistic, encoder = plan
+    state, n_rows = statistic.start(), 0
+    for block in source.with_encoder(encoder):
+        state, n_rows = statistic.add(state, block), n_rows + block.n_rows
+    return state, n_rows
+
+
+def _merged(
+    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], second: tuple[State, int]
+) -> tuple[State, int]:
+    return plan[0].merge(first[0], second[0]), first[1] + second[1]
+
+
+def _computed(
+    result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
+) -> Any:
+    """Compute a delayed result, and report the rows of the partial results that it is made of."""
+    if client is None:
+        from dask.callbacks import Callback
+
+        keys = {partial.key for partial in partials}
+
+        def report(key: Any, value: Any, *_: Any) -> None:
+            if on_rows is not None and key in keys:
+                on_rows(value[1])
+
+        with serial_algebra(), Callback(posttask=report):
+            return result.compute()
+    from distributed import as_completed
+
+    # The counts are small, so that partial states can be released when they are merged.
+    counts = [] if on_rows is None else [task(itemgetter(1), partial) for partial in partials]
+    with cluster_errors(client):
+        futures = client.compute([result, *counts])
+        with _released(futures):
+            for count in as_completed(futures[1:], loop=client.loop):
+                if on_rows is None or count.status != "finished":
+                    break
+                on_rows(count.result())
+            return futures[0].result()
+
+
+def map_pieces(pieces: Sequence[Any], function: Callable[[Any], Any], client: Any) -> Iterator[Any]:
+    """Yield the results of a function for sources, in their order, computed by the workers.
+
+    The function is sent to the cluster once. What a worker that dies had of it, and of results that
+    were not yet consumed, is computed again by another.
+    """
+    from dask import delayed
+
+    with cluster_errors(running_client(client)):
+        sent = client.persist(delayed(function, pure=False, traverse=False))
+    yield from results_in_order([task(_applied, sent, piece) for piece in pieces], client)
+
+
+def _applied(function: Callable[[Any], Any], piece: Any) -> Any:
+    return function(piece)
+
+
+@contextmanager
+def _released(futures: Iterable[Any]) -> Iterator[None]:
+    """Let a cluster forget results, and stop work on them, when they are no longer of use."""
+    try:
+        yield
+    finally:
+        for future in futures:
+            future.release()
+
+
+def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
+    """Yield the results of delayed tasks; two per thread are computed before they are consumed."""
+    from dask import compute
+
+    client = running_client(client)
+    if client is None:
+        for first in range(0, len(tasks), n_threads()):
+            with serial_algebra():
+                results = compute(*tasks[first : first + n_threads()])
+            yield from results
+        return
+    waiting: deque[Any] = deque()
+    with cluster_errors(client), _released(waiting):
+        ahead = 2 * max(sum(client.nthreads().values()), 1)
+        for each in tasks:
+            waiting.append(client.compute(each))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A delayed call with a key of its own."""
+    from dask import delayed
+
+    return delayed(function, pure=False)(*arguments)
+
+
+def running_client(client: Any) -> Any:
+    """The given client, which must not be closed, or the current one; None if there is neither."""
+    if client is None:
+        if "distributed" not in sys.modules:
+            return None
+        from distributed import Client
+
+        try:
+            return Client.current()
+        except ValueError:
+            return None
+    if client.status != "running":
+        raise RuntimeError(
+            f"The Dask client is {client.status}: it has no connection to a cluster. "
+            "Make a new one, and start again."
+        )
+    return client
+
+
+@contextmanager
+def cluster_errors(client: Any) -> Iterator[None]:
+    """Turn the ways in which a cluster is lost into one readable error."""
+    import asyncio
+    import concurrent.futures
+
+    import dask
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
+    try:
+        # Dask warns of graphs of 10 MiB by default, which is less than a statistic may hold.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
+            yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            "Several workers of the Dask cluster died in the same task, most often because a "
+            "partition does not fit into a worker's memory. Use smaller partitions, or workers "
+            "with more memory."
+        ) from error
+    except (Exception, *lost) as error:
+        if client.status == "running" and not isinstance(error, lost):
+            raise
+        raise RuntimeError(
+            "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
+            "the client was closed. Connect a new client, and start again."
+        ) from error

@@ -1,0 +1,184 @@
+"""Ridge regression on the leaves of trees from sums over rows, to which blocks are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg.blas import dsymm
+from sklearn.utils import gen_batches
+
+from mercer._blocks.blocks import Block
+from mercer._blocks.row_sample import RowWeights
+from mercer._data.sample import TargetEncoding
+from mercer._data.weights import UnitWeights
+from mercer._nystroem.features import Moments
+from mercer._solvers.sparse_ridge import ridge_on_products, ridge_on_sparse_features
+from mercer._typing import Array
+from mercer.kernels import Forest
+
+_TILE_VALUES = 2**19
+"""Number of leaves of a tile of rows: as whole numbers they are 4 MB, which stay in the cache."""
+
+
+@dataclass(frozen=True)
+class LeafEquations:
+    """The statistic that ridge regression on leaves depends on: moments of their indicators.
+
+    Parameters
+    ----------
+    kernel : Forest
+        With leaves.
+    encoding : TargetEncoding
+    weights : RowWeights
+        By default all are one.
+
+    Notes
+    -----
+    A state holds a matrix with a row and a column for each leaf, of which only the entries on and
+    above the diagonal are not zero. O(T^2) additions for each row, and T trees.
+    """
+
+    kernel: Forest
+    encoding: TargetEncoding
+    weights: RowWeights = UnitWeights(0)  # noqa: RUF009
+
+    def start(self) -> Moments:
+        """Sums over no rows."""
+        return Moments.zero(int(self.kernel.first_features[-1]), self.encoding.n_outputs)
+
+    def add(self, state: Moments, block: Block) -> Moments:
+        """Add the rows of a block, with targets, to a state, which is changed.
+
+        Parameters
+        ----------
+        state : Moments
+        block : Block
+        """
+        assert block.y is not None
+        weights = np.asarray(self.weights.of(block.y, block.positions).values, dtype=float)
+        leaves = self.kernel.apply(block.X)
+        add_leaves(state, self.kernel, leaves, self.encoding.encode(block.y), weights)
+        return state
+
+    def merge(self, first: Moments, second: Moments) -> Moments:
+        """Sums over the rows of two states.
+
+        Parameters
+        ----------
+        first, second : Moments
+        """
+        return first.plus(second)
+
+
+def add_leaves(sums: Moments, kernel: Forest, leaves: Array, Y: Array, weights: Array) -> None:
+    """Add the indicators of leaves, and targets, of some rows to sums, in place.
+
+    Parameters
+    ----------
+    sums : Moments
+        Of indicators; of their products on and above the diagonal.
+    kernel : Forest
+    leaves : ndarray of int of shape (n_rows, n_trees)
+    Y : ndarray of shape (n_rows, n_outputs)
+    weights : ndarray of shape (n_rows,)
+    """
+    roots = np.sqrt(weights)
+    sums.squares += np.sum((roots[:, None] * Y) ** 2, axis=0)
+    sums.values += weights @ Y
+    sums.count += float(weights.sum())
+    for rows in gen_batches(len(leaves), max(_TILE_VALUES // leaves.shape[1], 64)):
+        _add_tile(sums, kernel.first_features, leaves[rows], Y[rows], weights[rows])
+
+
+def _add_tile(sums: Moments, firsts: Array, leaves: Array, Y: Array, weights: Array) -> None:
+    n_features, n_trees = int(firsts[-1]), leaves.shape[1]
+    columns = np.ascontiguousarray((leaves + firsts[:-1]).T, dtype=np.intp)
+    every = np.tile(weights, n_trees)
+    sums.features += np.bincount(columns.ravel(), every, n_features)
+    for output, y in enumerate(Y.T):
+        sums.cross[:, output] += np.bincount(
+            columns.ravel(), np.tile(weights * y, n_trees), n_features
+        )
+    weighted = bool(np.any(weights != 1.0))
+    for tree, (first, end) in enumerate(pairwise(firsts)):
+        # A pair of leaves, of this tree and of one that is not before it, is one number.
+        width = n_features - int(first)
+        pairs = ((columns[tree] - first) * width + columns[tree:] - first).ravel()
+        masses = every[: pairs.size] if weighted else None
+        found = np.bincount(pairs, masses, (end - first) * width)
+        sums.gram[first:end, first:] += found.reshape(end - first, width)
+
+
+def ridge_on_sums(
+    sums: Moments, n_trees: int, alphas: Array, n_outputs: int, *, tol: float = 1e-3
+) -> tuple[Array, Array]:
+    """Coefficients of leaves, and intercepts, at several penalties.
+
+    Parameters
+    ----------
+    sums : Moments
+        What :func:`add_leaves` has added.
+    n_trees : int
+        Features are the indicators divided by the root of this number.
+    alphas : ndarray of shape (n_alphas,)
+        Positive.
+    n_outputs : int
+        Number of outputs, the first ones, that are regressed.
+    tol : float, default=1e-3
+        See :func:`ridge_on_products`. An iteration takes as long for any number of rows.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (n_alphas, n_leaves, n_outputs)
+    intercepts : ndarray of shape (n_alphas, n_outputs)
+    """
+    means, mean = sums.means()
+    mean = mean[:n_outputs]
+    squares = sums.gram.diagonal() - sums.count * means**2
+
+    def product(directions: Array) -> Array:
+        # The transpose has the order of columns that BLAS takes without a copy.
+        whole = dsymm(1.0, sums.gram.T, directions, lower=True)
+        return np.asarray(whole - np.outer(sums.count * means, means @ directions))
+
+    cross = sums.cross[:, :n_outputs] - np.outer(sums.features, mean)
+    penalties = n_trees * np.asarray(alphas)
+    found = ridge_on_products(product, squares, cross, penalties, tol=tol, max_iter=1000)
+    return np.sqrt(n_trees) * found, mean - means @ found
+
+
+def ridge_on_leaves(
+    kernel: Forest, leaves: Array, Y: Array, alphas: Array, weights: Array, *, tol: float = 1e-3
+) -> tuple[Array, Array]:
+    """Ridge regression on the features of a forest, of rows whose leaves are known.
+
+    Parameters
+    ----------
+    kernel : Forest
+        With leaves.
+    leaves : ndarray of int of shape (n_rows, n_trees)
+    Y : ndarray of shape (n_rows, n_outputs)
+    alphas : ndarray of shape (n_alphas,)
+        Positive.
+    weights : ndarray of shape (n_rows,)
+        Positive.
+    tol : float, default=1e-3
+        See :func:`ridge_on_products`.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (n_alphas, n_leaves, n_outputs)
+    intercepts : ndarray of shape (n_alphas, n_outputs)
+
+    Notes
+    -----
+    Sums of products take the place of the sparse features where they are fewer numbers than these.
+    """
+    n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
+    if leaves.size < n_leaves**2:
+        return ridge_on_sparse_features(kernel.as_features(leaves), Y, alphas, weights, tol=tol)
+    sums = Moments.zero(n_leaves, Y.shape[1])
+    add_leaves(sums, kernel, leaves, Y, weights)
+    return ridge_on_sums(sums, n_trees, alphas, Y.shape[1], tol=tol)

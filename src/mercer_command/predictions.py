@@ -1,0 +1,272 @@
+"""Predictions of the rows of tables by saved models, also on Dask clusters."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from mercer import ParquetSource
+from mercer.preprocessing import convert
+from mercer_command.files import appended_table
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.notation import Array, as_dates, format_dates
+from mercer_command.output import Bar
+from mercer_command.streaming import parquet_source
+from mercer_command.table_files import is_parquet, read_cells
+
+# Numbers of rows with categories that a model was not fitted on, of each column.
+NewCategories: TypeAlias = dict[str, Counter[str]]
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of a table that a model predicts, with the columns that it was fitted on.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns of the table.
+    n_rows : int
+    parts : ParquetSource or DataFrame
+        The rows of Parquet files, or of a text file.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    parts: ParquetSource | pd.DataFrame
+
+    def map(self, function: Callable[[pd.DataFrame], Any], client: Any) -> Iterator[Any]:
+        """Apply a function to consecutive rows, and yield results in order.
+
+        Parameters
+        ----------
+        function : callable
+        client : distributed.Client or None
+            Its workers read Parquet files.
+        """
+        if isinstance(self.parts, ParquetSource):
+            return self.parts.map_frames(function, client=client)
+        return map(function, [self.parts])
+
+
+def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
+    """Open a table whose rows a model can predict.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    table : Path
+        A CSV file, a Parquet file, or a folder of Parquet files.
+
+    Returns
+    -------
+    TableRows
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, has no rows, or lacks columns of the model.
+    """
+    if not (table.exists() and is_parquet(table)):
+        frame = read_cells(table).frame
+        names = tuple(frame.columns)
+        return TableRows(names, len(frame), frame[needed_columns(model, names)])
+    names = parquet_source(table).column_names
+    source = parquet_source(table, columns=needed_columns(model, names))
+    n_rows = source.count_rows()
+    if n_rows == 0:
+        raise InputError(f"the table {table} has no rows")
+    return TableRows(names, n_rows, source)
+
+
+def predict_file(
+    model: Pipeline,
+    rows: TableRows,
+    out: Path,
+    coverage: float | None,
+    bar: Bar,
+    *,
+    client: Any = None,
+) -> list[str]:
+    """Predict each row of a table, and write the predictions.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    rows : TableRows
+    out : Path
+        The file to write, which appears when it is complete.
+    coverage : float or None
+        Coverage of prediction intervals; no intervals if None.
+    bar : Bar
+        It shows the number of rows that were done.
+    client : distributed.Client, default=None
+        The cluster that reads Parquet files and predicts their rows; this process if None.
+
+    Returns
+    -------
+    list of str
+        What was ignored, and which categories the model was not fitted on.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, or see `predict`.
+
+    Notes
+    -----
+    Parquet files are read in parts, so that memory does not depend on their number of rows. Rows
+    in which the target is missing are predicted too.
+    """
+    found: NewCategories = {}
+    with appended_table(out) as append:
+        for frame, new in rows.map(partial(_predicted_part, model, coverage), client):
+            append(frame)
+            bar.advance(len(frame))
+            for name, counts in new.items():
+                found.setdefault(name, Counter()).update(counts)
+    extra = [name for name in rows.names if name not in model.feature_names_in_]
+    notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
+    unknown = (
+        f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
+        f"on: {listing(counts, most=4)}"
+        for name, counts in found.items()
+    )
+    return [*notes, *unknown]
+
+
+def _predicted_part(
+    model: Pipeline, coverage: float | None, frame: pd.DataFrame
+) -> tuple[pd.DataFrame, NewCategories]:
+    """Predictions of a part of a table, and the categories that the model was not fitted on."""
+    found: NewCategories = {}
+    return predict(model, frame, coverage, found), found
+
+
+def predict(
+    model: Pipeline, frame: pd.DataFrame, coverage: float | None, found: NewCategories
+) -> pd.DataFrame:
+    """Predict each row of a part of a table.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    frame : DataFrame of shape (n_rows, n_columns)
+        The columns that the model was fitted on, in that order.
+    coverage : float or None
+        Coverage of prediction intervals; no intervals if None.
+    found : dict of str to Counter
+        The categories that the model was not fitted on are added.
+
+    Returns
+    -------
+    DataFrame of shape (n_rows, n_outputs)
+        The column `prediction`. For classifiers with decision values, one column of them for two
+        classes (positive for the second), else one for each class. For classifiers with
+        probabilities, one column for each class. For regressors with uncertainties, the column
+        `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
+        and `upper`.
+
+    Raises
+    ------
+    InputError
+        If columns hold text where the model was fitted on numbers; or if the model predicts no
+        intervals.
+    """
+    typed = model["reader"].transform(frame)
+    _count_new_categories(model, typed, found)
+    encoded, step = model["columns"].transform(typed), model[-1]
+    target = model["reader"].target
+    role, notation = target[1:] if target else ("", "")
+    predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
+    if hasattr(step, "decision_function"):
+        values: Array = step.decision_function(encoded)
+        names = [f"decision_{name}" for name in step.classes_]
+        predictions[names if values.ndim > 1 else names[1]] = values
+    if hasattr(step, "predict_proba"):
+        names = [f"probability_{name}" for name in step.classes_]
+        predictions[names] = step.predict_proba(encoded)
+    if hasattr(step, "noise_variance_"):
+        _, predictions["std"] = step.predict(encoded, return_std=True, include_noise=True)
+    if coverage is not None:
+        bounds = intervals(step, encoded, coverage)
+        predictions["lower"] = _as_target(bounds[:, 0], role, notation)
+        predictions["upper"] = _as_target(bounds[:, 1], role, notation)
+    return predictions
+
+
+def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
+    """Return predictions of dates as dates: in their notation, if they were text."""
+    if role not in ("date", "time"):
+        return predicted
+    return format_dates(predicted, notation) if notation else as_dates(predicted)
+
+
+def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCategories) -> None:
+    for key, encoder, names in model["columns"].transformers_:
+        if key not in ("categories", "levels") or not len(names):
+            continue
+        [categories] = [step.categories_ for step in encoder if hasattr(step, "categories_")]
+        for name, known in zip(names, categories, strict=True):
+            values = convert(typed[[name]], "category")[:, 0]
+            new = values[~np.isin(values.astype(str), known.astype(str)) & typed[name].notna()]
+            if len(new):
+                found.setdefault(name, Counter()).update(new)
+
+
+def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array:
+    """Predict intervals that hold the response with some probability.
+
+    Parameters
+    ----------
+    step : fitted estimator
+        The last step of a model of `fit`.
+    encoded : array-like of shape (n_rows, n_features)
+        Encoded columns.
+    coverage : float, default=0.9
+        The probability, between zero and one.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2)
+
+    Raises
+    ------
+    InputError
+        If the model predicts no intervals, or the coverage is not between zero and one.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise InputError(f"the coverage of intervals is between 0 and 1; got {coverage:g}")
+    if not hasattr(step, "predict_interval"):
+        raise InputError(
+            "the model predicts no intervals; those of mercer fit --learner stacking do, if the "
+            "target is a response"
+        )
+    return np.asarray(step.predict_interval(encoded, coverage))
+
+
+def needed_columns(model: Pipeline, names: Iterable[str]) -> list[str]:
+    """Return the names of the columns of a model, or refuse a table that lacks some of them.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    names : iterable of str
+        Of the columns of the table.
+
+    Raises
+    ------
+    InputError
+        If it lacks some.
+    """
+    needed, known = [str(name) for name in model.feature_names_in_], set(names)
+    if missing := [name for name in needed if name not in known]:
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
+    return needed

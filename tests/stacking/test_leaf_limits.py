@@ -1,0 +1,139 @@
+"""Leaves of trees where little can be learned, of odd targets, and of categories that come late."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.pipeline import make_pipeline
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
+from mercer._blocks import tables
+from mercer.preprocessing import table_encoder
+
+N = 400
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = (X[:, 0] > 0.0) + np.abs(X[:, 1]) + 0.1 * RNG.normal(size=N)
+LEAVES = "leaves of boosted trees"
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of small tables, 150 rows stand for the 20,000 that are drawn of large ones."""
+    drawn = tables.drawn_rows
+    monkeypatch.setattr(
+        tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=150)
+    )
+
+
+def stack(kind: Any = KernelStackingRegressor, max_tree_samples: int = 200) -> Any:
+    return kind(
+        approximation="nystroem",
+        n_components=60,
+        max_samples=100,
+        max_tree_samples=max_tree_samples,
+    )
+
+
+def has_leaves(model: Any) -> bool:
+    return any(candidate.description == LEAVES for candidate in model.candidates_)
+
+
+@pytest.mark.parametrize("max_tree_samples", [200, N])
+def test_trees_of_a_constant_target_have_one_leaf(max_tree_samples: int) -> None:
+    model = stack(max_tree_samples=max_tree_samples).fit(X, np.full(N, 3.0))
+    assert has_leaves(model)
+    assert_allclose(model.predict(X), 3.0)
+
+
+@pytest.mark.parametrize("n_rows", [3, 10, 30])
+def test_trees_of_few_rows_have_one_leaf(n_rows: int) -> None:
+    model = stack().fit(X[:n_rows], Y[:n_rows])
+    assert has_leaves(model)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [(KernelStackingRegressor, "two rows"), (KernelStackingClassifier, "rows of two classes")],
+)
+def test_one_row_grows_no_trees(kind: Any, needed: str) -> None:
+    y = Y if kind is KernelStackingRegressor else 1 * (Y > 1.0)
+    with pytest.warns(UserWarning, match=f"no fold leaves {needed} to grow trees on"):
+        model = stack(kind, max_tree_samples=1).fit(X, y)
+    assert not has_leaves(model)
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("max_tree_samples", [2, 3])
+def test_rows_of_folds_without_which_nothing_is_left_are_predicted_by_the_mean(
+    max_tree_samples: int,
+) -> None:
+    model = stack(max_tree_samples=max_tree_samples).fit(X, Y)
+    assert has_leaves(model)
+    assert np.isfinite(model.loo_predictions_).all()
+    assert model.loo_score_ > 0.8
+
+
+def test_all_rows_are_equal() -> None:
+    model = stack().fit(np.zeros((N, 2)), Y)
+    [prediction] = model.predict(np.zeros((1, 2)))
+    assert abs(prediction - Y.mean()) < 3.0 * Y.std() / np.sqrt(150)
+    assert model.loo_score_ < 0.01
+
+
+@pytest.mark.parametrize("value", [1e6, 1e200])
+@pytest.mark.parametrize("row", [5, N - 1])
+def test_one_extreme_response_moves_predictions_by_no_more_than_itself(
+    value: float, row: int
+) -> None:
+    y = Y.copy()
+    y[row] = value
+    predictions = stack().fit(X, y).predict(X)
+    assert np.isfinite(predictions).all()
+    assert (np.abs(predictions) <= value).all()
+
+
+def test_a_class_that_the_trees_have_not_seen() -> None:
+    labels = 1 * (Y > 1.0)
+    labels[[7, 300]] = 2
+    model = stack(KernelStackingClassifier, max_tree_samples=160).fit(X, labels)
+    probabilities = model.predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert probabilities[:, 2].mean() < 0.1
+    assert model.score(X, labels) > 0.8
+
+
+def test_most_values_are_missing() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(
+        kind=np.where(Y > 1.0, "u", "v"), none=np.nan
+    )
+    frame = frame.mask(RNG.random(frame.shape) < 0.9)
+    noise = RNG.normal(size=N)
+    model = make_pipeline(table_encoder(), stack()).fit(frame, noise)
+    assert np.isfinite(model.predict(frame)).all()
+    assert model[-1].loo_score_ < 0.05
+
+
+def test_two_thousand_categories_of_which_some_come_late(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    levels = np.array([f"c{k}" for k in range(2000)])
+    known = RNG.choice(levels[:1000], size=3000)
+    late = RNG.choice(levels[1000:], size=1000)
+    frame = pd.DataFrame({"c": np.append(known, late), "x": RNG.normal(size=4000)})
+    effects = RNG.normal(size=2000)
+    y = effects[frame["c"].str[1:].astype(int)] + frame["x"]
+    frame.assign(y=y).to_parquet(tmp_path / "t.parquet", row_group_size=500)
+    encoder = table_encoder().fit(frame[:3000], y[:3000])
+    source = ParquetSource(tmp_path / "t.parquet", "y", encoder=encoder)
+    model = stack().fit(source)
+    assert has_leaves(model)
+    predictions = model.predict(encoder.transform(frame))
+    assert np.isfinite(predictions).all()
+    assert np.corrcoef(predictions, y)[0, 1] > 0.6
+    # Rows of categories that the encoder does not know differ by the other column alone.
+    assert np.corrcoef(predictions[3000:], frame["x"][3000:])[0, 1] > 0.8
