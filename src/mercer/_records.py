@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._expansion import KernelExpansion
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 
@@ -215,6 +216,29 @@ class KernelTermsMixin:
             relevance += weight * base.relevance(relevance.size)
         shares = np.sign(weights) * getattr(getattr(self, "learner_", self), "shares_", np.ones(1))
         return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
+
+    def kernel_expansion(self) -> KernelExpansion:
+        """Return the fitted function as a sum of kernels times coefficients at centers.
+
+        Returns
+        -------
+        mercer.inspection.KernelExpansion
+            What :func:`mercer.inspection.shapley_values` and other explanations are computed from.
+
+        Raises
+        ------
+        TypeError
+            If the estimator predicts nothing, or from Gram matrices in place of features.
+        """
+        check_is_fitted(self)
+        return self._expansion()
+
+    def _expansion(self) -> KernelExpansion:
+        """The expansion of a fitted estimator."""
+        raise TypeError(
+            f"{type(self).__name__} predicts nothing. Explain an estimator that predicts with its "
+            "kernel, such as TwoStageRegressor(learner)."
+        )
 
     def learned_gram(self, X: Features) -> Array:
         """Return the Gram matrix of the learned kernel on samples.

@@ -1,7 +1,7 @@
 """Probabilities of classes, from predictions of samples that had no part in them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer._data.resampling import Resampling
 from mercer._data.weights import SampleWeights, as_weights
+from mercer._expansion import KernelExpansion, class_expansion
 from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._typing import Array
@@ -236,3 +237,27 @@ def held_out_temperature(
     probabilities = calibration.probabilities(values)
     groups = None if resampling.groups is None else resampling.groups[rows]
     return calibration, HeldOutProbabilities(probabilities, known, inside, groups, numbers=rows)
+
+
+def calibrated_expansion(
+    expansion: KernelExpansion, calibration: Calibration, classes: Array
+) -> KernelExpansion:
+    """Scores whose softmax is the probabilities of classes; of two classes, the log-odds.
+
+    Parameters
+    ----------
+    expansion : KernelExpansion
+        Of what :func:`class_values` is given, or of a value for each class.
+    calibration : Calibration
+        Of values with a column for each class.
+    classes : ndarray of shape (n_classes,)
+    """
+    n_values, k = len(expansion.intercept), len(classes)
+    columns = np.array([[-1.0, 1.0]]) if n_values == 1 else np.eye(k)
+    matrix = np.dot(columns, calibration.factor)
+    found = replace(
+        expansion,
+        terms=[term.mapped(matrix) for term in expansion.terms],
+        intercept=expansion.intercept @ matrix + calibration.intercept,
+    )
+    return class_expansion(found, classes)

@@ -10,6 +10,7 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
+from mercer._expansion import THE_TABLE, KernelTerm
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.scoring import PredictionScorer
@@ -64,6 +65,19 @@ class NystroemModel:
         X : ndarray or sparse matrix of shape (n_rows, n_features)
         """
         return _values(self.columns, self.choice.fit, X)
+
+    def term(self, view: str = THE_TABLE) -> tuple[KernelTerm, Array]:
+        """The predicted values as a term of an expansion, and a constant of shape (n_outputs,).
+
+        Parameters
+        ----------
+        view : str, default="given"
+            Name of the view that the kernel is evaluated on.
+        """
+        columns, fit = self.columns, self.choice.fit
+        term = KernelTerm(columns.kernel, columns.centers, fit.coefficients, view)
+        constants = columns.means + columns.kernel.offset
+        return term, fit.intercept - constants @ fit.coefficients
 
     def decision_function(self, X: Features) -> Array:
         """Logarithms of the probabilities of classes, or for two classes of their ratio.

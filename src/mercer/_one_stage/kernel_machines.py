@@ -10,9 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.weights import SampleWeights
+from mercer._expansion import THE_TABLE, KernelExpansion, KernelTerm, Scale, features_of
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import TrainingData, new_samples, training_data, with_callbacks
-from mercer._model_selection.calibration import Calibration, class_values, held_out_temperature
+from mercer._model_selection.calibration import (
+    Calibration,
+    calibrated_expansion,
+    class_values,
+    held_out_temperature,
+)
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
 from mercer._targets import Target
@@ -103,6 +109,12 @@ class KernelMachines(OneStage):
         samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
         values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
         return values + self.intercept_
+
+    def _machines_expansion(self, scale: Scale) -> KernelExpansion:
+        """The values of all machines."""
+        training, support = features_of(self), self.support_
+        term = KernelTerm(self.kernel_, training[support], self.dual_coef_[support], rows=support)
+        return KernelExpansion([term], self.intercept_, scale, {THE_TABLE: training})
 
     def _without_intercept(
         self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array
@@ -226,6 +238,10 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         values = self._values(X)
         return self.temperature_.probabilities(class_values(values))
 
+    def _expansion(self) -> KernelExpansion:
+        found = self._machines_expansion("decision value")
+        return calibrated_expansion(found, self.temperature_, self.classes_)
+
 
 class MachineRegressor(Regressor, KernelMachines):
     """One kernel machine for each response."""
@@ -258,6 +274,9 @@ class MachineRegressor(Regressor, KernelMachines):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         return self._shaped(self._values(X))
+
+    def _expansion(self) -> KernelExpansion:
+        return self._machines_expansion("response")
 
 
 def _unweighted(loss: Loss) -> Loss:

@@ -72,6 +72,17 @@ class Ridge:
         """Predictions without the intercept: of centered rows, from the mean response."""
         return np.asarray(rows @ self.dual_coef_)
 
+    def linear(self, n_fitted: int) -> tuple[Array, Array]:
+        """What `deviations` multiplies rows by, (n_fitted, n_outputs), and the zeros it adds.
+
+        Parameters
+        ----------
+        n_fitted : int
+            Number of training samples.
+        """
+        coefficients = self.dual_coef_.reshape(n_fitted, -1)
+        return coefficients, np.zeros(coefficients.shape[1])
+
 
 def fit_ridge(
     gram: Array,

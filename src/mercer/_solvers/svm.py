@@ -119,6 +119,26 @@ def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
     return completed
 
 
+def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, float]:
+    """What a machine of two classes multiplies kernel values by, and its intercept.
+
+    Parameters
+    ----------
+    machine : SVC
+    n_fitted : int
+        Number of samples that it was fitted to.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (n_fitted,)
+        Zero for all but support vectors.
+    intercept : float
+    """
+    coefficients = np.zeros(n_fitted)
+    coefficients[machine.support_] = machine.dual_coef_[0]
+    return coefficients, float(machine.intercept_[0])
+
+
 @dataclass(frozen=True)
 class SVMPath:
     """Support vector machines along a grid of C, tried on held-out samples.

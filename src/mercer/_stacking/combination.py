@@ -54,6 +54,20 @@ class Combination(Protocol):
         """
         ...
 
+    def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
+        """Matrices that deviations are multiplied by in a sum, and what is added to the sum.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_outputs,)
+
+        Returns
+        -------
+        matrices : sequence of ndarray of shape (n_outputs, n_outputs)
+        intercept : ndarray of shape (n_outputs,)
+        """
+        ...
+
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """How much of each member is taken, shape (n_members,)."""
         ...
@@ -84,6 +98,10 @@ class LinearCombination:
         """Combined predictions; see :class:`Combination`."""
         pairs = zip(self.weights, deviations, strict=True)
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
+
+    def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
+        """The sum; see :class:`Combination`."""
+        return [weight * np.eye(len(means)) for weight in self.weights], means
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """The weights."""
@@ -118,9 +136,13 @@ class LogisticCombination:
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
         """Probabilities of the classes; see :class:`Combination`."""
         pairs = zip(deviations, self.slopes, strict=True)
-        with np.errstate(divide="ignore"):
-            logits = np.log(means) + self.intercepts + sum((d @ s for d, s in pairs), 0.0)
+        logits = self.linear(means)[1] + sum((d @ s for d, s in pairs), 0.0)
         return np.asarray(softmax(logits, axis=1))
+
+    def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
+        """The sum whose softmax is the probabilities; see :class:`Combination`."""
+        with np.errstate(divide="ignore"):
+            return list(self.slopes), np.log(means) + self.intercepts
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """Mean size of each member's part of the sum, with a sum of one; zeros if there is none."""

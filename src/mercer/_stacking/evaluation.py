@@ -12,11 +12,13 @@ from mercer._data.folds import sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._data.weights import SampleWeights
+from mercer._expansion import Term
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._stacking.candidates import Candidate, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
+from mercer._stacking.stack_expansion import gram_term
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -154,6 +156,21 @@ class Predictor(Protocol):
         """Predictions less the mean, from centered rows at the same scale."""
         ...
 
+    def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """Coefficients and constant of the deviations, where these are linear in the rows.
+
+        Parameters
+        ----------
+        n_fitted : int
+            Number of training samples.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_fitted, n_outputs)
+        constant : ndarray of shape (n_outputs,)
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class GramMember:
@@ -189,6 +206,10 @@ class GramMember:
         ndarray of shape (n_rows, n_outputs)
         """
         return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """The deviations as a term of an expansion, and a constant; see :func:`gram_term`."""
+        return gram_term(self, Z, n_outputs)
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0

@@ -37,6 +37,7 @@ from mercer._stacking.leaf_members import tree_samples
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
+from mercer._stacking.stack_expansion import StackExpansionMixin
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, warn
 from mercer.kernels import Kernel
@@ -71,7 +72,7 @@ class EvaluatedCandidate:
     score: float | None = None
 
 
-class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
     candidates_: list[EvaluatedCandidate]

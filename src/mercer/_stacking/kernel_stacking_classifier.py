@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.sample import EncodedTarget, encode_target
+from mercer._expansion import KernelExpansion, Views, class_expansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.candidates import ViewName
@@ -288,6 +289,18 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         """
         found: Array = self._for_rows(X, self._labels_of)
         return found
+
+    def _expansion(self) -> KernelExpansion:
+        return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
+
+    def _shrinkage(self, views: Views) -> Array:
+        # Of logarithms of probabilities.
+        closeness = self._closeness(views)
+        means = np.tile(self._frequencies, (len(closeness), 1))
+        near = self._combination.combine(self._deviations(views), means)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.log(closeness + (1.0 - closeness) * self._frequencies / near)
+        return np.where(closeness < 1.0, change, 0.0)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
+from mercer._expansion import KernelExpansion, Views
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows, jackknife_plus
 from mercer._model_selection.residual_scale import ResidualScale, learn_scale
@@ -365,6 +366,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             found = jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage, masses)
             ends.append(found)
         return np.concatenate(ends)
+
+    def _expansion(self) -> KernelExpansion:
+        means = self._target.mean
+        return self._stack_expansion(means, "response").decoded(self._target)
+
+    def _shrinkage(self, views: Views) -> Array:
+        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
+        return np.asarray((self._closeness(views) - 1.0) * deviations)
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, TargetEncoding
+from mercer._expansion import FunctionTerm, Term
 from mercer._gram.tiles import check_memory_of_rows, working_memory
 from mercer._learners.forest_kernel import grow
 from mercer._solvers.left_out import relative_loss
@@ -66,6 +68,12 @@ class LeafMember:
     def deviations(self, X: Features, Z: Features) -> Array:
         """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
         return np.asarray(self.kernel.features(X) @ self.coefficients + self.intercept)
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """The deviations as a function; see :meth:`GramMember.term`."""
+        function = partial(self.deviations, Z=Z)
+        term = FunctionTerm(function, np.eye(n_outputs), self.kernel.describe(), self.view)
+        return term, np.zeros(n_outputs)
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0

@@ -11,7 +11,7 @@ from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
 from mercer._solvers.grids import ROUNDING
-from mercer._solvers.svm import WIDER, class_decisions, fit_svm
+from mercer._solvers.svm import WIDER, class_decisions, fit_svm, machine_coefficients
 from mercer._stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._stacking.ridges import scored
 from mercer._typing import Array, RandomState
@@ -43,6 +43,14 @@ class ScaledMachine:
         """Predicted class indicators less their means, from the kernel with training samples."""
         decisions = class_decisions(self.machine, rows, self.center.size)
         return np.asarray(self.slope * (decisions - self.center))
+
+    def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """See :class:`Predictor`; None of more than two classes, whose decisions are votes."""
+        if self.center.size != 2:
+            return None
+        coefficients, intercept = machine_coefficients(self.machine, n_fitted)
+        signs = self.slope * np.array([-1.0, 1.0])
+        return np.outer(coefficients, signs), intercept * signs - self.slope * self.center
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
+from mercer._expansion import Term
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.width_factors import fit_best, widths_to_try
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
@@ -62,6 +63,11 @@ class NystroemMember:
     def deviations(self, X: Features, Z: Features) -> Array:
         """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
         return np.asarray(self.model.values(X) - self.mean)
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """The deviations as a term; see :meth:`GramMember.term`."""
+        term, constant = self.model.term(self.view)
+        return term, constant - self.mean
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0

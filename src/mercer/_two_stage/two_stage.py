@@ -19,6 +19,7 @@ from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample, encode_target
+from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.scoring import checked_scorer
@@ -41,6 +42,7 @@ from mercer._two_stage.learner_choice import (
     group_folds,
     isotropic_learners,
 )
+from mercer._two_stage.second_stage_expansion import second_stage_expansion
 from mercer._two_stage.training_rows import ExactRows, FeatureRows
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, table_advice
@@ -112,6 +114,9 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
                 "fit with approximation='nystroem'."
             )
         return np.asarray(function(self._kernel_rows(X)))
+
+    def _expansion(self) -> KernelExpansion:
+        return second_stage_expansion(self.predictor_, self)
 
     def _is_approximate(self) -> bool:
         """Whether the second stage is fitted, and on Nyström features."""

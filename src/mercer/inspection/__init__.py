@@ -1,7 +1,8 @@
 """What was learned, and how far it can be trusted: displays, and a report on held-out rows.
 
-`report` tests a fitted model on rows that it was not fitted to. `kernel_terms` returns the kernels
-of a fitted estimator, and the displays draw what it learned.
+`report` tests a fitted model on rows that it was not fitted to. `shapley_values` says what each
+column contributes to predictions. `kernel_terms` returns the kernels of a fitted estimator, and the
+displays draw what it learned.
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
 them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. They are drawn by
@@ -12,6 +13,7 @@ kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over e
 needed only to draw: ``pip install "mercer[plot]"``.
 """
 
+from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection._coverage import CoverageDisplay
@@ -19,16 +21,20 @@ from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
+from mercer.inspection._shapley import ShapleyValues, shapley_values
 
 __all__ = [
     "AlignmentPathDisplay",
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
+    "KernelExpansion",
     "KernelTerms",
     "KernelWeightsDisplay",
     "ModelReport",
     "ReportSection",
+    "ShapleyValues",
     "kernel_terms",
     "report",
+    "shapley_values",
 ]

@@ -1,6 +1,6 @@
 """The base of the probabilistic estimators, and Gaussian-process classification."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._expansion import THE_TABLE, KernelExpansion, KernelTerm, features_of
 from mercer._kernel_estimator import TrainingData, kernel_rows, new_samples
 from mercer._model_selection.calibration import normalized_probabilities
 from mercer._one_stage.base import (
@@ -127,6 +128,13 @@ class BayesianMKL(OneStage):
     def _means(self, X: Features) -> Array:
         """Return posterior means of the latent functions, shape (n_new, n_problems)."""
         return self._posterior().means(kernel_rows(self, X)[:, self.rows_])
+
+    def _latent_expansion(self) -> KernelExpansion:
+        """The posterior means of the latent functions."""
+        training, rows = features_of(self), self.rows_
+        term = KernelTerm(self.kernel_, training[rows], self.dual_coef_[rows], rows=rows)
+        none = np.zeros(self.dual_coef_.shape[1])
+        return KernelExpansion([term], none, "latent mean", {THE_TABLE: training[rows]})
 
     def _means_and_variances(self, X: Features, diagonal: Any) -> tuple[Array, Array]:
         """Return posterior means and variances, both of shape (n_new, n_problems)."""
@@ -362,3 +370,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         means, variances = self._means_and_variances(X, diagonal)
         std = np.sqrt(variances)
         return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
+
+    def _expansion(self) -> KernelExpansion:
+        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return replace(self._latent_expansion(), outputs=tuple(map(str, names)))

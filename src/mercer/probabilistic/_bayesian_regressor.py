@@ -1,12 +1,14 @@
 """Gaussian-process regression with a learned sum of kernels."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
+from mercer._data.sample import TargetEncoding
+from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import TrainingData
 from mercer._one_stage.base import Regressor
 from mercer._targets import Target
@@ -233,6 +235,10 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
             variances = variances + self.noise_variance_
         means = means * self.y_scale_ + self.y_mean_
         return self._shaped(means), self._shaped(np.sqrt(variances))
+
+    def _expansion(self) -> KernelExpansion:
+        found = replace(self._latent_expansion(), scale="response")
+        return found.decoded(TargetEncoding(self.y_mean_, self.y_scale_, None))
 
     def predict_interval(
         self, X: Features, coverage: float = 0.9, *, diagonal: Any = None

@@ -1,0 +1,307 @@
+"""Fitted functions as sums over terms: a kernel times coefficients at centers, in a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._data.weights import as_weights
+from mercer._gram.dense import UnitScale
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+from mercer.kernels._column_products import ColumnProduct, column_products
+
+Views: TypeAlias = dict[Any, Features]
+"""Rows of a table in each view, by the names of the views."""
+
+Scale: TypeAlias = Literal["response", "decision value", "log-odds", "logit", "latent mean"]
+"""What an expansion is the value of."""
+
+THE_TABLE = "given"
+"""Name of the view that is the table as it is."""
+
+
+class Term(Protocol):
+    """A part of a fitted function.
+
+    Attributes
+    ----------
+    view : str
+        Name of the view that it is evaluated on. Each column of a view is a function of the same
+        column of the table.
+    """
+
+    @property
+    def view(self) -> str:
+        """Name of the view."""
+        ...
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        ...
+
+    def mapped(self, matrix: Array) -> Self:
+        """The same part with its outputs multiplied by a matrix, (n_outputs, n_new_outputs)."""
+        ...
+
+    def products(self, n_features: int) -> list[ColumnProduct] | None:
+        """The kernel as a sum of products over columns; None if it is not known to be a kernel."""
+        ...
+
+
+class Encoding(Protocol):
+    """How responses are standardized."""
+
+    @property
+    def offset(self) -> Array:
+        """What is added to values, shape (n_outputs,)."""
+        ...
+
+    @property
+    def scale(self) -> Array:
+        """What they are multiplied by before, shape (n_outputs,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class KernelTerm:
+    """A kernel times coefficients at centers, sum_i c_i k(x, z_i).
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+        In the view.
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    view : str, default="given"
+    rows : ndarray of int of shape (n_centers,), default=None
+        Positions of the centers among the rows that the model was fitted to; None where a center
+        stands for other rows, as on Nyström features.
+    """
+
+    kernel: Kernel
+    centers: Features
+    coefficients: Array
+    view: str = THE_TABLE
+    rows: Array | None = None
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        values = self.kernel._shifted(as_doubles(X), as_doubles(self.centers))
+        # Added to the values, the offset would cost those of wide kernels their digits.
+        constant = self.kernel.offset * self.coefficients.sum(axis=0)
+        return np.asarray(values @ self.coefficients + constant)
+
+    def mapped(self, matrix: Array) -> KernelTerm:
+        """The term with its outputs multiplied by a matrix."""
+        return replace(self, coefficients=self.coefficients @ matrix)
+
+    def products(self, n_features: int) -> list[ColumnProduct]:
+        """The kernel as a sum of products over columns."""
+        return column_products(self.kernel, n_features)
+
+
+@dataclass(frozen=True)
+class FunctionTerm:
+    """A part of a prediction that is no sum over centers, such as votes of several machines.
+
+    Attributes
+    ----------
+    function : callable
+        From rows of the view to values of shape (n_rows, n_inner).
+    matrix : ndarray of shape (n_inner, n_outputs)
+        What these are multiplied by.
+    description : str
+    view : str, default="given"
+    """
+
+    function: Callable[[Features], Array]
+    matrix: Array
+    description: str
+    view: str = THE_TABLE
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        found = self.function(X)
+        return np.asarray(found.reshape(len(found), -1) @ self.matrix)
+
+    def mapped(self, matrix: Array) -> FunctionTerm:
+        """The term with its outputs multiplied by a matrix."""
+        return replace(self, matrix=self.matrix @ matrix)
+
+    def products(self, n_features: int) -> None:
+        """None: it is not known to be a kernel."""
+
+
+@dataclass(frozen=True)
+class KernelExpansion:
+    """A fitted function: an intercept, plus the sum of terms.
+
+    Attributes
+    ----------
+    terms : sequence of KernelTerm or FunctionTerm
+    intercept : ndarray of shape (n_outputs,)
+    scale : {"response", "decision value", "log-odds", "logit", "latent mean"}
+        What the function is: a response; a decision value; the logarithm of the odds of a class;
+        scores of classes whose softmax is their probabilities; or the mean of the latent function.
+    training : dict of str to (ndarray or sparse matrix)
+        Rows that the model keeps of its training table, in each view; on Nyström features, the
+        centers or a sample.
+    views_of : callable, default=None
+        From validated rows to these rows in each view; None where the table is the only one.
+    outputs : tuple of str, default=()
+        Names of the outputs; classes where the scale is one of classes.
+    shrinkage : callable, default=None
+        From views of rows to what the model adds to the function, shape (n_rows, n_outputs), where
+        a row is far from all training rows; None if it adds nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor
+    >>> X, y = make_friedman1(50, random_state=0)
+    >>> model = TwoStageRegressor(alpha=1.0).fit(X, y)
+    >>> expansion = model.kernel_expansion()
+    >>> expansion.scale, [term.coefficients.shape for term in expansion.terms]
+    ('response', [(50, 1)])
+    >>> bool(abs(expansion(X)[:, 0] - model.predict(X)).max() < 1e-9)
+    True
+    """
+
+    terms: Sequence[Term]
+    intercept: Array
+    scale: Scale
+    training: Views
+    views_of: Callable[[Features], Views] | None = None
+    outputs: tuple[str, ...] = ()
+    shrinkage: Callable[[Views], Array] | None = None
+
+    def views(self, X: Features) -> Views:
+        """Validated rows in each view, as dense arrays of double precision.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        """
+        found = {THE_TABLE: X} if self.views_of is None else self.views_of(X)
+        return {name: as_doubles(view) for name, view in found.items()}
+
+    def __call__(self, X: Features) -> Array:
+        """Values of the function, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            Validated.
+        """
+        return self.of_views(self.views(X))
+
+    def of_views(self, views: Views) -> Array:
+        """Values of the function on rows in each view, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        views : dict of str to ndarray
+        """
+        n_rows = next(iter(views.values())).shape[0]
+        total = np.tile(np.asarray(self.intercept, dtype=float), (n_rows, 1))
+        for term in self.terms:
+            total += term(views[term.view])
+        return total
+
+    def decoded(self, encoding: Encoding) -> KernelExpansion:
+        """The same function in the responses' own unit, ``offset + scale * values``.
+
+        Parameters
+        ----------
+        encoding : TargetEncoding
+        """
+        size, shrinkage = np.diag(encoding.scale), self.shrinkage
+        return replace(
+            self,
+            terms=[term.mapped(size) for term in self.terms],
+            intercept=encoding.offset + self.intercept @ size,
+            shrinkage=None if shrinkage is None else lambda views: shrinkage(views) @ size,
+        )
+
+
+def as_doubles(X: Features) -> Array:
+    """A table as a dense array of double precision."""
+    dense: Any = X.toarray() if sp.issparse(X) else X
+    return np.asarray(dense, dtype=np.float64)
+
+
+def class_expansion(
+    expansion: KernelExpansion, classes: Iterable[Any], scale: Scale = "logit"
+) -> KernelExpansion:
+    """An expansion of one score for each class; of two classes, their difference.
+
+    Parameters
+    ----------
+    expansion : KernelExpansion
+        With an output for each class, whose softmax is the probabilities.
+    classes : iterable
+    scale : {"logit", "decision value", "latent mean"}, default="logit"
+        Of more than two classes.
+
+    Returns
+    -------
+    KernelExpansion
+        Of two classes, the log-odds of the second.
+    """
+    names = tuple(str(label) for label in classes)
+    if len(names) != 2:
+        return replace(expansion, outputs=names, scale=scale)
+    difference, shrinkage = np.array([[-1.0], [1.0]]), expansion.shrinkage
+    return replace(
+        expansion,
+        terms=[term.mapped(difference) for term in expansion.terms],
+        intercept=expansion.intercept @ difference,
+        outputs=names[1:],
+        scale="log-odds",
+        shrinkage=None if shrinkage is None else lambda views: shrinkage(views) @ difference,
+    )
+
+
+def features_of(estimator: Any) -> Features:
+    """Return the training samples of a fitted estimator, in the order of its coefficients.
+
+    Raises
+    ------
+    TypeError
+        If it was fitted to Gram matrices.
+    """
+    if estimator.X_fit_ is None:
+        raise TypeError(
+            f"This {type(estimator).__name__} was fitted to precomputed Gram matrices, which have "
+            "no columns to explain predictions by: fit it to the features, with kernels on the "
+            "columns of each source (OnColumns), to have the part of each source."
+        )
+    return estimator.X_fit_
+
+
+def of_rows_as_they_are(unit: UnitScale, coefficients: Array) -> tuple[Array, Array]:
+    """What a linear function of centered and scaled kernel values is of the values themselves.
+
+    Parameters
+    ----------
+    unit : UnitScale
+    coefficients : ndarray of shape (n_samples, n_outputs)
+        c; the function is ``unit.apply(rows) @ c``.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (n_samples, n_outputs)
+        Those of an output sum to zero, so that constants may be added to the kernel.
+    constant : ndarray of shape (n_outputs,)
+        The function is ``rows @ coefficients + constant``.
+    """
+    weights = as_weights(unit.weights, len(unit.means))
+    total = coefficients.sum(axis=0)
+    found = (coefficients - np.outer(weights.values, total) / weights.total) / unit.scale
+    return found, -unit.means @ found

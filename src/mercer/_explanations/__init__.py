@@ -1,0 +1,1 @@
+"""Arithmetic of explanations: contributions of players to fitted functions, and their variance."""

@@ -1,0 +1,288 @@
+"""Parts of a fitted function that are products over players, and those that are not.
+
+A player is a set of columns whose values are exchanged together. With a partition of the columns
+into players, each product of kernels on few columns is a product over players if no factor has
+columns of two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mercer._expansion import KernelExpansion, KernelTerm, Term, Views, as_doubles
+from mercer._typing import Array
+from mercer.kernels._column_products import ColumnProduct, Factor, used_columns
+
+
+class ProductPart(Protocol):
+    """A sum of coefficients times products of one factor for each player.
+
+    Attributes
+    ----------
+    view : str
+        The view of the table that it is evaluated on.
+    players : ndarray of int of shape (n_active,)
+        Players that it depends on.
+    coefficients : ndarray of shape (n_terms, n_outputs)
+    """
+
+    @property
+    def view(self) -> str:
+        """Name of the view."""
+        ...
+
+    @property
+    def players(self) -> Array:
+        """Players that it depends on."""
+        ...
+
+    @property
+    def coefficients(self) -> Array:
+        """Coefficients of the products."""
+        ...
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Factors of some products on rows of the view.
+
+        Returns
+        -------
+        shifted : ndarray of shape (n_active, n_rows, n_terms)
+            Factors less their offsets, so that their differences keep their digits.
+        offsets : ndarray of shape (n_active,)
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class CenterPart:
+    """A product of kernels, one for each player, times coefficients at centers.
+
+    Attributes
+    ----------
+    view : str
+    players : ndarray of int of shape (n_active,)
+    kernels : sequence of sequence of Factor
+        Of each player.
+    centers : ndarray of shape (n_centers, n_features)
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    """
+
+    view: str
+    players: Array
+    kernels: Sequence[Sequence[Factor]]
+    centers: Array
+    coefficients: Array
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Factors of some centers; see :class:`ProductPart`."""
+        centers = self.centers[terms]
+        shifted = np.empty((len(self.players), len(X), len(centers)))
+        offsets = np.empty(len(self.players))
+        for k, (first, *others) in enumerate(self.kernels):
+            total, offset = first.shifted(X, centers), first.kernel.offset
+            for other in others:
+                # (s + a)(t + b) - ab = st + bs + at.
+                factor, level = other.shifted(X, centers), other.kernel.offset
+                total = total * factor + level * total + offset * factor
+                offset *= level
+            shifted[k], offsets[k] = total, offset
+        return shifted, offsets
+
+
+@dataclass(frozen=True)
+class MonomialPart:
+    """A polynomial: coefficients times powers of columns.
+
+    Attributes
+    ----------
+    view : str
+    players : ndarray of int of shape (n_active,)
+    columns : sequence of ndarray of int
+        Of each of these players.
+    exponents : ndarray of int of shape (n_monomials, n_features)
+    coefficients : ndarray of shape (n_monomials, n_outputs)
+    """
+
+    view: str
+    players: Array
+    columns: Sequence[Array]
+    exponents: Array
+    coefficients: Array
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Products of each player's powers in some monomials; see :class:`ProductPart`."""
+        exponents = self.exponents[terms]
+        found = [
+            np.prod(X[:, None, columns] ** exponents[:, columns], axis=2)
+            for columns in self.columns
+        ]
+        return np.stack(found), np.zeros(len(found))
+
+
+@dataclass(frozen=True)
+class OtherProduct:
+    """A product of kernels, some of which are on columns of several players.
+
+    Attributes
+    ----------
+    view : str
+    product : ColumnProduct
+    centers : ndarray of shape (n_centers, n_features)
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    """
+
+    view: str
+    product: ColumnProduct
+    centers: Array
+    coefficients: Array
+
+    def __call__(self, X: Array) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        values = np.full((len(X), len(self.centers)), self.product.weight)
+        for factor in self.product.factors:
+            values *= factor.shifted(X, self.centers) + factor.kernel.offset
+        return np.asarray(values @ self.coefficients)
+
+    @property
+    def columns(self) -> Array:
+        """Columns that it depends on."""
+        return used_columns([self.product])
+
+    @property
+    def description(self) -> str:
+        """The kernels on columns of several players."""
+        kernels = [f.kernel.describe() for f in self.product.factors if len(f.columns) > 1]
+        return " and ".join(dict.fromkeys(kernels))
+
+
+@dataclass(frozen=True)
+class OtherFunction:
+    """A function of all columns.
+
+    Attributes
+    ----------
+    term : Term
+    columns : ndarray of int
+    """
+
+    term: Term
+    columns: Array
+
+    @property
+    def view(self) -> str:
+        """Name of the view."""
+        return self.term.view
+
+    def __call__(self, X: Array) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        return self.term(X)
+
+    @property
+    def description(self) -> str:
+        """What the function is."""
+        return str(getattr(self.term, "description", type(self.term).__name__))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A fitted function as the sum of its parts, up to a constant.
+
+    Attributes
+    ----------
+    exact : list of ProductPart
+    others : list of (OtherProduct or OtherFunction)
+    player_of : ndarray of int of shape (n_features,)
+        The player that each column belongs to.
+    n_players : int
+    n_outputs : int
+    """
+
+    exact: list[ProductPart]
+    others: list[OtherProduct | OtherFunction]
+    player_of: Array
+    n_players: int
+    n_outputs: int
+
+    @classmethod
+    def of(cls, expansion: KernelExpansion, player_of: Array, n_players: int) -> Parts:
+        """The parts of an expansion, for a partition of its columns into players."""
+        exact: list[ProductPart] = []
+        others: list[OtherProduct | OtherFunction] = []
+        n = len(player_of)
+        for term in expansion.terms:
+            products = term.products(n)
+            if products is None or not isinstance(term, KernelTerm):
+                others.append(OtherFunction(term, np.arange(n)))
+                continue
+            separable = [found for found in products if found.is_separable and found.factors]
+            if separable:
+                exact.append(_monomials(term, separable, player_of))
+            for found in products:
+                if found.is_separable:
+                    continue
+                if all(len(set(player_of[list(f.columns)])) == 1 for f in found.factors):
+                    exact.append(_centers(term, found, player_of))
+                else:
+                    centers = as_doubles(term.centers)
+                    others.append(OtherProduct(term.view, found, centers, term.coefficients))
+        return cls(exact, others, player_of, n_players, len(expansion.intercept))
+
+    @property
+    def sampled_players(self) -> Array:
+        """Players that the parts which are no products depend on, ascending."""
+        if not self.others:
+            return np.empty(0, dtype=int)
+        return np.unique(self.player_of[np.concatenate([part.columns for part in self.others])])
+
+    def of_others(self, views: Views) -> Array:
+        """Sum of the parts that are no products, shape (n_rows, n_outputs)."""
+        total = np.zeros((next(iter(views.values())).shape[0], self.n_outputs))
+        for part in self.others:
+            total += part(views[part.view])
+        return total
+
+
+def _by_player(found: ColumnProduct, player_of: Array) -> dict[int, list[Factor]]:
+    """Factors of each player, in the players' order."""
+    groups: dict[int, list[Factor]] = {}
+    for factor in found.factors:
+        groups.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
+    return dict(sorted(groups.items()))
+
+
+def _centers(term: KernelTerm, found: ColumnProduct, player_of: Array) -> CenterPart:
+    groups = _by_player(found, player_of)
+    return CenterPart(
+        term.view,
+        np.array(list(groups), dtype=int),
+        list(groups.values()),
+        as_doubles(term.centers),
+        found.weight * term.coefficients,
+    )
+
+
+def _monomials(
+    term: KernelTerm, products: Sequence[ColumnProduct], player_of: Array
+) -> MonomialPart:
+    """Inner products of single columns: sums over centers are coefficients of monomials."""
+    centers = as_doubles(term.centers)
+    exponents = np.zeros((len(products), len(player_of)), dtype=int)
+    coefficients = np.empty((len(products), term.coefficients.shape[1]))
+    for t, found in enumerate(products):
+        values, weight = np.full(len(centers), found.weight), 1.0
+        for factor in found.factors:
+            column = factor.columns[0]
+            exponents[t, column] += 1
+            unit = np.ones((1, len(player_of)))
+            # The kernel is s x z: its value at z = 1 for x = 1 is s.
+            weight *= float(factor.shifted(unit, unit)[0, 0])
+            values = values * centers[:, column]
+        coefficients[t] = weight * values @ term.coefficients
+    players = np.unique(player_of[exponents.any(axis=0)])
+    used = exponents.any(axis=0)
+    columns = [np.flatnonzero((player_of == player) & used) for player in players]
+    return MonomialPart(term.view, players, columns, exponents, coefficients)

@@ -1,0 +1,143 @@
+"""The function that a fitted two-stage estimator has learned, as an expansion in its kernel."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+
+from mercer._expansion import (
+    THE_TABLE,
+    FunctionTerm,
+    KernelExpansion,
+    KernelTerm,
+    Scale,
+    class_expansion,
+    features_of,
+    of_rows_as_they_are,
+)
+from mercer._gram.dense import UnitScale
+from mercer._model_selection.calibration import calibrated_expansion
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._solvers.ridge import Ridge
+from mercer._solvers.svm import machine_coefficients
+from mercer._two_stage.label_machines import LabelMachines
+from mercer._typing import Array, Features
+
+
+@singledispatch
+def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
+    """Write the prediction of a second stage as an expansion.
+
+    Parameters
+    ----------
+    predictor : object
+        Fitted to a Gram matrix, or to Nyström features. Of an unknown kind, it is a function of the
+        kernel's values.
+    model : TwoStage
+        The fitted estimator that it belongs to.
+
+    Returns
+    -------
+    KernelExpansion
+        Of responses; of log-odds or scores of classes, where there are probabilities; else of
+        decision values.
+    """
+    if not is_classifier(predictor):
+        return _of_function(predictor.predict, model, 1, "response")
+    if hasattr(predictor, "decision_function"):
+        n_values = 1 if len(model.classes_) == 2 else len(model.classes_)
+        return _of_function(predictor.decision_function, model, n_values, "decision value")
+
+    def logarithms(rows: Array) -> Array:
+        return np.log(np.maximum(predictor.predict_proba(rows), np.finfo(float).tiny))
+
+    found = _of_function(logarithms, model, len(model.classes_), "logit")
+    return class_expansion(found, model.classes_)
+
+
+@second_stage_expansion.register
+def _(predictor: Ridge, model: Any) -> KernelExpansion:
+    n = features_of(model.learner_).shape[0]
+    intercept = np.atleast_1d(predictor.intercept_)
+    return _of_kernel(model, predictor.linear(n)[0], intercept, "response")
+
+
+@second_stage_expansion.register
+def _(predictor: NystroemModel, model: Any) -> KernelExpansion:
+    term, constant = predictor.term()
+    training = {THE_TABLE: term.centers}
+    found = KernelExpansion([term], constant, "response", training)
+    if predictor.calibration is None:
+        return found.decoded(predictor.encoding)
+    return calibrated_expansion(found, predictor.calibration, model.classes_)
+
+
+@second_stage_expansion.register
+def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
+    """Log-odds of each label."""
+    n = features_of(model.learner_).shape[0]
+    parts = [
+        (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
+        for machine in predictor.machines
+    ]
+    # Of a label, values v and -v are brought to probabilities by the softmax.
+    factors = 2.0 * np.array([temperature.factor for temperature in predictor.temperatures])
+    coefficients = np.column_stack([part for part, _ in parts]) * factors
+    intercept = np.array([level for _, level in parts]) * factors
+    return _of_kernel(model, coefficients, intercept, "log-odds")
+
+
+@second_stage_expansion.register
+def _(predictor: Pipeline, model: Any) -> KernelExpansion:
+    """A support vector machine on the centered kernel."""
+    if list(predictor.named_steps) != ["center", "svc"]:
+        return second_stage_expansion.dispatch(object)(predictor, model)
+    center, machine = predictor
+    if len(model.classes_) == 2:
+        dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
+        unit = UnitScale(center.K_fit_rows_, 1.0)
+        coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
+        found = _of_kernel(model, coefficients, constant + intercept, "decision value")
+    else:
+        votes = predictor.decision_function
+        found = _of_function(votes, model, len(model.classes_), "decision value")
+    if hasattr(model, "temperature_"):
+        return calibrated_expansion(found, model.temperature_, model.classes_)
+    return found
+
+
+def _of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
+    """An expansion in the learned kernel at all training samples of nonzero coefficients."""
+    training = features_of(model.learner_)
+    # Constraints of support vector machines make sums of coefficients zero, up to rounding.
+    rows = np.flatnonzero(np.abs(coefficients).max(axis=1) > _rounding(coefficients))
+    term = KernelTerm(model.learner_.kernel_, training[rows], coefficients[rows], rows=rows)
+    names = tuple(map(str, getattr(model, "classes_", ())))
+    outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
+    return KernelExpansion([term], intercept, scale, {THE_TABLE: training}, outputs=outputs)
+
+
+def _rounding(coefficients: Array) -> float:
+    """Rounding error of the mean of coefficients, which centering subtracts from each."""
+    return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
+
+
+def _of_function(function: Any, model: Any, n_values: int, scale: Scale) -> KernelExpansion:
+    """An expansion of a function of the learned kernel's values at the training samples."""
+    training = features_of(model.learner_)
+    kernel = model.learner_.kernel_
+
+    def evaluated(X: Features) -> Array:
+        return np.asarray(function(kernel(X, training)))
+
+    n_values = evaluated(training[:1]).reshape(1, -1).shape[1] if n_values == 1 else n_values
+    term = FunctionTerm(evaluated, np.eye(n_values), kernel.describe())
+    names = tuple(map(str, getattr(model, "classes_", ())))
+    outputs = names[1:] if len(names) == 2 else names
+    return KernelExpansion(
+        [term], np.zeros(n_values), scale, {THE_TABLE: training}, outputs=outputs
+    )

@@ -1,0 +1,230 @@
+"""A fitted model as its explanations see it: its function, and the columns of the user's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._expansion import KernelExpansion, Views, as_doubles
+from mercer._explanations.parts import Parts
+from mercer._typing import Array, RandomState
+from mercer.inspection._display import best_of
+from mercer.kernels._on_columns import column_positions
+from mercer.preprocessing._encoded_columns import encoded_columns
+
+Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
+"""Names of groups of columns and these columns, or the columns of each group."""
+
+N_BACKGROUND = 100
+"""Number of training rows that a background has by default, as that of the package shap."""
+
+
+@dataclass(frozen=True)
+class Players:
+    """Sets of columns whose values are exchanged together.
+
+    Attributes
+    ----------
+    names : list of str
+    columns : list of list of int
+        Positions of each player's columns in the user's table.
+    """
+
+    names: list[str]
+    columns: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of_columns(self, encoded: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The player that each column belongs to, given the user's column of each."""
+        owner = np.empty(sum(map(len, self.columns)), dtype=np.intp)
+        for player, columns in enumerate(self.columns):
+            owner[columns] = player
+        return np.asarray(owner[encoded])
+
+    def data_of(self, X: Any) -> Array:
+        """Values of the players' columns, shape (n_rows, n_players); of several columns, text."""
+        table = _as_array(X)
+        if all(len(columns) == 1 for columns in self.columns):
+            return table[:, [columns[0] for columns in self.columns]]
+        found = np.empty((len(table), len(self)), dtype=object)
+        for player, columns in enumerate(self.columns):
+            part = table[:, columns]
+            several = len(columns) > 1
+            found[:, player] = [", ".join(map(str, r)) for r in part] if several else part[:, 0]
+        return found
+
+
+@dataclass(frozen=True)
+class ExplainedModel:
+    """A fitted model, the function that it has learned, and its columns.
+
+    Attributes
+    ----------
+    model : estimator or Pipeline
+    step : estimator
+        The model, or the last step of a pipeline.
+    expansion : KernelExpansion
+    names : list of str
+        Of the columns of the user's table.
+    encoded : ndarray of int of shape (n_features,)
+        The column of the user's table that each column of the last step is computed from.
+    """
+
+    model: Any
+    step: Any
+    expansion: KernelExpansion
+    names: list[str]
+    encoded: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, model: Any) -> ExplainedModel:
+        """Read a fitted estimator, a pipeline that ends in one, or a search over either.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        TypeError
+            If it is no estimator of mercer that predicts, or if it is a pipeline of which a step
+            computes features from several columns.
+        """
+        model = best_of(model)
+        step = best_of(model[-1]) if isinstance(model, Pipeline) else model
+        if not hasattr(step, "kernel_expansion"):
+            raise TypeError(
+                f"{type(step).__name__} cannot be explained: this takes a fitted estimator of "
+                "mercer that predicts, a Pipeline that ends in one, or a search over either."
+            )
+        check_is_fitted(step)
+        expansion = step.kernel_expansion()
+        several = isinstance(model, Pipeline) and len(model) > 1
+        n_columns = int(model.n_features_in_ if several else step.n_features_in_)
+        encoded = encoded_columns(model[:-1] if several else "passthrough", n_columns)
+        if len(encoded) != step.n_features_in_:
+            raise TypeError(
+                "The columns that the steps before the last compute are not known. Explain the "
+                "last step by them: pass model[-1] and model[:-1].transform(X)."
+            )
+        given = getattr(model if several else step, "feature_names_in_", None)
+        names = [f"x{z}" for z in range(n_columns)] if given is None else [str(n) for n in given]
+        return cls(model, step, expansion, names, encoded)
+
+    def views(self, X: Any) -> Views:
+        """Rows of the user's table in each view of the last step.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not those of the fit, or values are missing where the model takes
+            none.
+        """
+        if self.model is not self.step and len(self.model) > 1:
+            X = self.model[:-1].transform(X)
+        rows = validate_data(
+            self.step, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        return self.expansion.views(rows)
+
+    def background(self, background: Any, random_state: RandomState) -> Views:
+        """Background rows in each view.
+
+        Parameters
+        ----------
+        background : table, int or None
+            Rows like those of X, or a number of training rows, which are drawn.
+        random_state : int, RandomState instance or None
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two.
+        """
+        if background is None or isinstance(background, int | np.integer):
+            n_rows = N_BACKGROUND if background is None else int(background)
+            return self._drawn(n_rows, random_state)
+        views = self.views(background)
+        _check_several(next(iter(views.values())).shape[0])
+        return views
+
+    def players(self, groups: Groups) -> Players:
+        """The columns of the user's table, some of which may be grouped.
+
+        Parameters
+        ----------
+        groups : mapping, iterable or None
+
+        Raises
+        ------
+        ValueError
+            If a column is in two groups, or there is no such column.
+        """
+        named = _named(groups)
+        found = [column_positions(_Header(self.names), columns) for _, columns in named]
+        positions = [z for columns in found for z in columns]
+        if len(set(positions)) < len(positions):
+            twice = next(z for z in positions if positions.count(z) > 1)
+            raise ValueError(
+                f"Column {self.names[twice]!r} is in more than one place of groups: each column "
+                f"belongs to one player, of which a table of {len(self.names)} columns has at "
+                "most as many."
+            )
+        alone = [z for z in range(len(self.names)) if z not in set(positions)]
+        joined = [" + ".join(self.names[z] for z in columns) for columns in found]
+        names = [name or text for (name, _), text in zip(named, joined, strict=True)]
+        return Players([*names, *(self.names[z] for z in alone)], [*found, *([z] for z in alone)])
+
+    def parts(self, players: Players) -> Parts:
+        """The parts of the function, for a partition of the columns into players."""
+        return Parts.of(self.expansion, players.of_columns(self.encoded), len(players))
+
+    def _drawn(self, n_rows: int, random_state: RandomState) -> Views:
+        training = self.expansion.training
+        n_known = next(iter(training.values())).shape[0]
+        rows = np.arange(n_known)
+        if n_rows < n_known:
+            rng = check_random_state(random_state)
+            rows = np.sort(rng.choice(n_known, n_rows, replace=False))
+        _check_several(len(rows))
+        return {name: as_doubles(view[rows]) for name, view in training.items()}
+
+
+def _check_several(n_rows: int) -> None:
+    if n_rows < 2:
+        raise ValueError(
+            f"The background has {n_rows} row{'s' * (n_rows != 1)}; at least 2 are required: what "
+            "a column contributes is compared with its values in other rows."
+        )
+
+
+def _named(groups: Groups) -> list[tuple[str, Any]]:
+    """Pairs of a name and columns; the name is empty where none is given."""
+    if groups is None:
+        return []
+    if isinstance(groups, Mapping):
+        return [(str(name), columns) for name, columns in groups.items()]
+    return [("", columns) for columns in groups]
+
+
+def _as_array(X: Any) -> Array:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+
+
+@dataclass(frozen=True)
+class _Header:
+    """A table without rows, whose columns are found by name or position."""
+
+    columns: list[str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """No rows, and the columns."""
+        return 0, len(self.columns)

@@ -1,0 +1,273 @@
+"""Shapley values of the predictions of fitted models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer._expansion import Scale, Views
+from mercer._explanations.parts import Parts
+from mercer._explanations.product_values import product_values
+from mercer._explanations.sampled_values import Game, enumerated_values, permutation_values
+from mercer._typing import Array, RandomState
+from mercer._validation import check_number
+from mercer.inspection._explained_model import ExplainedModel, Groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ShapleyValues:
+    """Contributions of columns to predictions, by `shapley_values`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        In the unit of the prediction.
+    base_value : float or ndarray of shape (n_outputs,)
+        Mean prediction of the background.
+    standard_errors : ndarray of the shape of `values`
+        Zero where a value is exact.
+    data : ndarray of shape (n_rows, n_players)
+        The rows' values; text where a player has several columns.
+    feature_names : list of str of shape (n_players,)
+    output_names : list of str
+        Classes, or empty for responses.
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+        What is explained.
+    shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        What the model adds to the sum of base value and values since a row is far from all training
+        rows; zero for all others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor
+    >>> from mercer.inspection import shapley_values
+    >>> X, y = make_friedman1(100, n_features=5, random_state=0)
+    >>> model = TwoStageRegressor().fit(X, y)
+    >>> found = shapley_values(model, X[:3])
+    >>> found.values.shape, found.feature_names
+    ((3, 5), ['x0', 'x1', 'x2', 'x3', 'x4'])
+    >>> sums = found.base_value + found.values.sum(axis=1)
+    >>> bool(abs(sums - model.predict(X[:3])).max() < 1e-6)
+    True
+    """
+
+    values: Array
+    base_value: Any
+    standard_errors: Array
+    data: Array
+    feature_names: list[str]
+    output_names: list[str]
+    scale: Scale
+    shrinkage: Array
+
+    @property
+    def predictions(self) -> Array:
+        """What the model says: base value, values and shrinkage, summed, shape (n_rows, ...)."""
+        return np.asarray(self.base_value + self.values.sum(axis=1) + self.shrinkage)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The values as a data frame with a row for each explained row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns are the feature names; of several outputs, pairs of output and feature name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = _pandas()
+        if self.values.ndim == 2:
+            return pd.DataFrame(self.values, columns=self.feature_names)
+        n_rows, _, n_outputs = self.values.shape
+        names = self.output_names or [str(output) for output in range(n_outputs)]
+        columns = pd.MultiIndex.from_product([names, self.feature_names])
+        return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
+
+    def to_shap(self) -> Any:
+        """The values as an object of the package shap, whose plots take it.
+
+        Returns
+        -------
+        shap.Explanation
+
+        Raises
+        ------
+        ImportError
+            If shap is not installed.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError("to_shap needs the package shap: pip install shap") from error
+        base = np.broadcast_to(self.base_value, (len(self.values), *np.shape(self.base_value)))
+        return shap.Explanation(
+            values=self.values,
+            base_values=base.copy(),
+            data=self.data,
+            error_std=self.standard_errors,
+            feature_names=self.feature_names,
+            output_names=self.output_names or None,
+        )
+
+
+def shapley_values(
+    model: Any,
+    X: Any,
+    background: Any = None,
+    groups: Groups = None,
+    *,
+    n_permutations: int | Literal["all"] = 1,
+    random_state: RandomState = 0,
+) -> ShapleyValues:
+    r"""Contribution of each column to each prediction: exact interventional Shapley values.
+
+    The value of a set S of columns is the mean prediction over background rows that take the
+    explained row's values in S. The Shapley value of a column is what its value adds to that, on
+    average over all orders in which columns may be added. The values of a row and the base value
+    sum to the prediction.
+
+    What is explained is the response; of classes, the logarithm of their odds, or for more than two
+    classes scores whose softmax is their probabilities; of `BayesianMKLClassifier` the mean of the
+    latent function; the decision value where there are no probabilities.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline or search
+        Fitted: an estimator of mercer that predicts, a pipeline that ends in one and whose other
+        steps handle each column by itself, such as `table_encoder`, or a search over either.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
+        Rows to explain, as the model takes them.
+    background : array-like, sparse matrix, data frame or int, default=None
+        At least two rows of the same columns, or a number of training rows that are drawn; None
+        stands for 100. Values are exact for this background.
+    groups : mapping of str to columns, or iterable of columns, default=None
+        Columns whose values are exchanged together, by names or positions; all others are on their
+        own. All columns that the encoder of a table makes of one column always are one.
+    n_permutations : int or "all", default=1
+        Pairs of opposite permutations for each background row, by which parts of the model that are
+        no products over columns are explained; "all" enumerates all subsets of columns, which is
+        exact, and takes 2^d evaluations for d columns.
+    random_state : int, RandomState instance or None, default=0
+        Draws the background rows and the permutations.
+
+    Returns
+    -------
+    ShapleyValues
+        Values, base value and standard errors, with the rows and the names of the columns.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model predicts nothing, is not of mercer, was fitted to Gram matrices, or has a step
+        that computes features from several columns.
+    ValueError
+        If columns differ from those of the fit, values are missing where the model takes none, the
+        background has one row, or a column is in two groups.
+
+    Notes
+    -----
+    Gaussian kernels, also with a width for each feature, product Laplacians, inner products,
+    polynomials, and sums and products of these are sums of products over columns, for which values
+    are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
+
+    .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
+              z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
+
+    by a Gauss-Legendre rule that is exact for the polynomial in t. O(n b d^2) time for each row, n
+    centers, b background rows and d columns. Other kernels, such as the Laplacian of the Euclidean
+    distance, projections and leaves of trees, are explained by permutations [2]_, with standard
+    errors: O(n b d^2) time, too. A kernel on the columns of one player is exact whatever its form.
+
+    References
+    ----------
+    .. [1] S. Lundberg, S.-I. Lee (2017). A unified approach to interpreting model predictions.
+       NeurIPS. With the marginal distribution of the other columns, as in D. Janzing, L. Minorics,
+       P. Bloebaum (2020). Feature relevance quantification in explainable AI. AISTATS.
+    .. [2] J. Castro, D. Gomez, J. Tejada (2009). Polynomial calculation of the Shapley value based
+       on sampling. Computers & Operations Research 36.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelStackingClassifier
+    >>> from mercer.inspection import shapley_values
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = KernelStackingClassifier().fit(X[50:], y[50:])
+    >>> found = shapley_values(model, X[70:72], groups={"petal": list(X.columns[2:])})
+    >>> found.feature_names, found.scale
+    (['petal', 'sepal length (cm)', 'sepal width (cm)'], 'log-odds')
+    """
+    if not isinstance(n_permutations, str):
+        check_number("n_permutations", n_permutations, whole=True, low=1)
+    elif n_permutations != "all":
+        raise ValueError(f'n_permutations must be a number or "all"; got {n_permutations!r}.')
+    explained = ExplainedModel.of(model)
+    players = explained.players(groups)
+    rows = explained.views(X)
+    others = explained.background(background, random_state)
+    parts = explained.parts(players)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    values, errors = _values(parts, rows, others, n_permutations, rng)
+    expansion = explained.expansion
+    base = expansion.of_views(others).mean(axis=0)
+    shrinkage = np.zeros((len(values), parts.n_outputs))
+    if expansion.shrinkage is not None:
+        shrinkage = expansion.shrinkage(rows)
+    single = parts.n_outputs == 1
+    return ShapleyValues(
+        values[:, :, 0] if single else values,
+        float(base[0]) if single else base,
+        errors[:, :, 0] if single else errors,
+        players.data_of(X),
+        players.names,
+        list(expansion.outputs),
+        expansion.scale,
+        shrinkage[:, 0] if single else shrinkage,
+    )
+
+
+def _values(
+    parts: Parts,
+    rows: Views,
+    background: Views,
+    n_permutations: int | str,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Values and standard errors, both of shape (n_rows, n_players, n_outputs)."""
+    n_rows = next(iter(rows.values())).shape[0]
+    values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
+    errors = np.zeros_like(values)
+    for part in parts.exact:
+        X, Z = rows[part.view], background[part.view]
+        values[:, part.players] += product_values(part, X, Z)
+    sampled = parts.sampled_players
+    for r in range(n_rows if sampled.size else 0):
+        row = {name: view[r] for name, view in rows.items()}
+        game = Game(parts.of_others, row, background, parts.player_of, sampled)
+        if isinstance(n_permutations, str):
+            values[r, sampled] += enumerated_values(game)
+        else:
+            found, deviations = permutation_values(game, n_permutations, rng)
+            values[r, sampled] += found
+            errors[r, sampled] = deviations
+    return values, errors
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("A data frame needs the package pandas: pip install pandas") from error
+    return pd

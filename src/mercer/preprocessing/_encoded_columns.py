@@ -1,0 +1,130 @@
+"""Which column of a table each column of an encoded table is computed from."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
+
+
+def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+    """Position of the column that each output of a fitted transformer is computed from.
+
+    Parameters
+    ----------
+    transformer : transformer, "passthrough" or "drop"
+        `table_encoder`, a transformer of scikit-learn that handles each column by itself, or a
+        `Pipeline` or `ColumnTransformer` of these.
+    n_columns : int
+        Number of columns that it is given.
+
+    Returns
+    -------
+    ndarray of int of shape (n_outputs,)
+
+    Raises
+    ------
+    TypeError
+        If a transformer is not known to handle each column by itself, as one that computes
+        principal components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing import table_encoder
+    >>> X = np.array([[1.0, "a"], [2.0, "b"], [np.nan, "a"]], dtype=object)
+    >>> encoded_columns(table_encoder().fit(X), 2)
+    array([0, 0, 1, 1])
+    """
+    if isinstance(transformer, str):
+        return np.arange(n_columns if transformer == "passthrough" else 0)
+    return _encoded(transformer, n_columns)
+
+
+@singledispatch
+def _encoded(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+    raise TypeError(
+        f"{type(transformer).__name__} is not known to handle each column by itself, so that "
+        "predictions cannot be explained by the columns before it. Explain the estimator after it "
+        "by its outputs: pass model[-1] and model[:-1].transform(X)."
+    )
+
+
+@_encoded.register(OneToOneFeatureMixin)
+def _(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+    return np.arange(n_columns)
+
+
+@_encoded.register
+def _(transformer: FunctionTransformer, n_columns: int) -> NDArray[np.intp]:
+    if transformer.func is not None and transformer.feature_names_out != "one-to-one":
+        return _encoded.dispatch(object)(transformer, n_columns)
+    return np.arange(n_columns)
+
+
+@_encoded.register
+def _(transformer: Pipeline, n_columns: int) -> NDArray[np.intp]:
+    found = np.arange(n_columns)
+    for _, step in transformer.steps:
+        found = found[encoded_columns("passthrough" if step is None else step, len(found))]
+    return found
+
+
+@_encoded.register
+def _(transformer: ColumnTransformer, n_columns: int) -> NDArray[np.intp]:
+    ends = [part.stop for part in transformer.output_indices_.values()]
+    found = np.zeros(max(ends, default=0), dtype=np.intp)
+    for name, step, _ in transformer.transformers_:
+        part = transformer.output_indices_[name]
+        if part.stop > part.start:
+            columns = np.asarray(transformer._transformer_to_input_indices[name], dtype=np.intp)
+            found[part] = columns[encoded_columns(step, len(columns))]
+    return found
+
+
+@_encoded.register
+def _(transformer: SimpleImputer, n_columns: int) -> NDArray[np.intp]:
+    """Columns without any known value are left out; indicators of missing values follow."""
+    known = np.array([value == value for value in transformer.statistics_])  # noqa: PLR0124
+    kept = np.flatnonzero(known | bool(transformer.keep_empty_features))
+    marked = transformer.indicator_.features_ if transformer.add_indicator else []
+    return np.concatenate([kept, np.asarray(marked, dtype=np.intp)])
+
+
+@_encoded.register
+def _(transformer: OneHotEncoder, n_columns: int) -> NDArray[np.intp]:
+    rare = transformer.infrequent_categories_ if transformer._infrequent_enabled else None
+    counts = []
+    for column, categories in enumerate(transformer.categories_):
+        count = len(categories)
+        if rare is not None and rare[column] is not None:
+            count += 1 - len(rare[column])
+        if transformer.drop_idx_ is not None and transformer.drop_idx_[column] is not None:
+            count -= 1
+        counts.append(count)
+    return np.repeat(np.arange(n_columns), counts)
+
+
+@_encoded.register(SelectorMixin)
+def _(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+    return np.flatnonzero(transformer.get_support())
+
+
+@_encoded.register
+def _(transformer: CalendarFeatures, n_columns: int) -> NDArray[np.intp]:
+    return np.array([position for position, _ in transformer.features_ for _ in range(2)], int)
+
+
+@_encoded.register
+def _(transformer: TextFeatures, n_columns: int) -> NDArray[np.intp]:
+    return np.repeat(np.arange(n_columns), [part.shape[1] for part in transformer.directions_])
