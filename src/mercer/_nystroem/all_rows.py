@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,22 +14,27 @@ from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.features import KernelColumns
-from mercer._solvers.conjugate_gradients import PreconditionedRidge
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product
+from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
 """Penalties that are compared on a part of the rows, for a kernel of unit scale."""
 
-_AROUND = 10.0 ** np.array([-0.5, 0.0, 0.5])
-"""Multiples of the best of these penalties, which are compared on all rows."""
+_AROUND = 10.0 ** np.array([-0.5, 0.5])
+"""Multiples of the best of these penalties, which are compared next."""
 
 _ROWS_PER_COLUMN = 10
 """Number of rows for each column of the preconditioner, whose Cholesky factors then take as much
 time as some iterations."""
 
-_PART_ROWS = 3000
-"""Penalties are first compared on at most this many rows: a tenth of the time."""
+_PART_ROWS = 5000
+"""Widths and penalties are compared on at most this many rows. Those chosen on half as many are
+too large for all."""
+
+_COMPARED_ROWS = 2000
+"""Penalties are compared by the errors of about this many held-out rows."""
 
 ScoresOfValues = Callable[[Array, Array], Array]
 """From predictions out of fold, whose outputs are those of the penalties side by side, and
@@ -47,6 +53,9 @@ class AllRows:
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
+    tol : float, default=1e-2
+        See :meth:`PreconditionedRidge.solve`. Errors on new rows then differ by less than a
+        thousandth from those of solutions.
 
     Raises
     ------
@@ -59,7 +68,12 @@ class AllRows:
     """
 
     def __init__(
-        self, kernel: Kernel, data: DrawnSample, encoding: TargetEncoding, state: RandomState
+        self,
+        kernel: Kernel,
+        data: DrawnSample,
+        encoding: TargetEncoding,
+        random_state: RandomState,
+        tol: float = 1e-2,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
@@ -81,12 +95,12 @@ class AllRows:
         # The constant is a feature of unit scale: the intercept, which folds have of their own.
         gram += np.float32(1.0)
         self.columns = KernelColumns(kernel, X, np.asarray(means, dtype=float))
-        self.gram, self.shares = gram, shares
-        columns = check_random_state(state).permutation(len(gram))
+        self.gram, self.shares, self.tol = gram, shares, tol
+        columns = check_random_state(random_state).permutation(len(gram))
         self._ridge = PreconditionedRidge(gram, columns[: max(len(gram) // _ROWS_PER_COLUMN, 1)])
 
     def choose(
-        self, alphas: Array, scores_of: ScoresOfValues | None = None, *, extends: bool = False
+        self, alphas: Array, scores_of: ScoresOfValues | None = None
     ) -> tuple[RidgeChoice, Array]:
         """Fit at the best penalty, and predict each row by the fits without it.
 
@@ -96,9 +110,6 @@ class AllRows:
             Penalties that are compared.
         scores_of : callable, default=None
             The penalty of the best score is taken; that of least error without it.
-        extends : bool, default=False
-            Whether larger penalties are tried as long as errors fall, up to the sum of the matrix's
-            eigenvalues, at which predictions are at most half as far from the mean as without one.
 
         Returns
         -------
@@ -106,43 +117,68 @@ class AllRows:
         held_out : ndarray of shape (n_rows, n_outputs)
             Predictions out of fold, NaN for rows that no fold holds out.
         """
-        alphas, losses, values = self.in_folds(alphas)
-        while extends and losses.argmin() == len(losses) - 1 and alphas[-1] < len(self.gram):
-            more, found, further = self.in_folds(alphas[-1:] * _AROUND[-1])
-            alphas, losses = np.append(alphas, more), np.append(losses, found)
-            values = np.concatenate([values, further], axis=1)
-        flat = values.reshape(len(values), -1)
-        scores = None if scores_of is None else scores_of(flat, alphas)
+        alphas, (held_out, trained) = self._attainable(alphas), self._folds()
+        everything = np.ones((1, len(self.gram)), dtype=bool)
+        solved, means = self._solved(alphas, np.concatenate([trained, everything]))
+        values = self._predictions(solved[:-1], means[:-1], held_out)
+        losses = self._losses(values, means[:-1], held_out)
+        scores = None
+        if scores_of is not None:
+            scores = scores_of(values.reshape(len(values), -1), alphas)
         alpha = best_penalty(alphas, losses if scores is None else -scores)
-        best = alphas == alpha
-        solved, means = self._solved(alphas[best], np.ones((1, len(self.gram)), dtype=bool))
-        fit = self._fit(solved[0, 0], means[0])
-        return RidgeChoice(alphas, losses, alpha, fit, [], scores), values[:, best][:, 0]
+        best = int(np.flatnonzero(alphas == alpha)[0])
+        fit = self._fit(solved[-1, best], means[-1])
+        return RidgeChoice(alphas, losses, alpha, fit, [], scores), values[:, best]
 
-    def in_folds(self, alphas: Array) -> tuple[Array, Array, Array]:
-        """Losses of penalties, and predictions of each row by the fits without it.
+    def best_alpha(self, alphas: Array | None = None) -> tuple[float, float]:
+        """The penalty of least error out of fold, for rows of weight one, and its loss.
 
         Parameters
         ----------
-        alphas : ndarray of shape (n_alphas,)
-
-        Returns
-        -------
-        alphas : ndarray of shape (n_alphas,)
-            Ascending, and at least what errors of single precision amount to.
-        losses : ndarray of shape (n_alphas,)
-            Squared errors out of fold relative to those of the training rows' means.
-        values : ndarray of shape (n_rows, n_alphas, n_outputs)
-            NaN for rows that no fold holds out.
+        alphas : ndarray of shape (n_alphas,), default=None
+            Penalties that are compared, by default powers of ten and two around the best. Larger
+            ones are tried as long as errors fall, up to the sum of the matrix's eigenvalues, at
+            which predictions are at most half as far from the mean as without a penalty.
         """
-        least = len(self.gram) * float(np.finfo(np.float32).eps) * self.weights.mean()
-        alphas = np.unique(np.maximum(alphas, least))
+        held_out, trained = self._folds()
+        # The last ones: where folds are later times, these have the most training rows.
+        n_held_out = np.cumsum(held_out[::-1].sum(axis=1))
+        used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_ROWS)), None)
+        losses: dict[float, float] = {}
+
+        def compare(found: Array) -> None:
+            fresh = np.setdiff1d(self._attainable(found), list(losses))
+            if fresh.size:
+                solved, means = self._solved(fresh, trained[used])
+                values = self._predictions(solved, means, held_out[used])
+                compared = self._losses(values, means, held_out[used])
+                losses.update(zip(fresh.tolist(), compared.tolist(), strict=True))
+
+        def best() -> float:
+            known = np.sort(list(losses))
+            return best_penalty(known, np.array([losses[alpha] for alpha in known]))
+
+        compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
+        while best() == max(losses) < len(self.gram):
+            compare(best() * _AROUND[-1:])
+        if alphas is None:
+            compare(best() * _AROUND)
+        return best() / self._mean_weight, losses[best()]
+
+    @property
+    def _mean_weight(self) -> float:
+        return float(self.weights.mean())
+
+    def _attainable(self, alphas: Array) -> Array:
+        """Penalties in ascending order, and at least what errors of single precision amount to."""
+        least = len(self.gram) * float(np.finfo(np.float32).eps) * self._mean_weight
+        return np.unique(np.maximum(alphas, least))
+
+    def _folds(self) -> tuple[Array, Array]:
+        """Held-out and training rows of folds that have both, shape (n_folds, n_rows)."""
         held_out, trained = self.data.held_out(N_FOLDS), self.data.trained(N_FOLDS)
         used = trained.any(axis=1) & held_out.any(axis=1)
-        held_out, trained = held_out[used], trained[used]
-        solved, means = self._solved(alphas, trained)
-        values = self._predictions(solved, means, held_out)
-        return alphas, self._losses(values, means, held_out), values
+        return held_out[used], trained[used]
 
     def _solved(self, alphas: Array, trained: Array) -> tuple[Array, Array]:
         """Coefficients of fits to some rows each, and the means of their targets."""
@@ -151,7 +187,7 @@ class AllRows:
         # Indicators of all classes sum to one, so that the last one is known from the others.
         n_solved = self.targets.shape[1] - (self.encoding.classes is not None)
         targets = (self.targets - means[:, None, :])[:, :, :n_solved]
-        solved = self._ridge.solve(targets, roots, alphas)
+        solved = self._ridge.solve(targets, roots, alphas, tol=self.tol)
         if n_solved < self.targets.shape[1]:
             solved = np.concatenate([solved, -solved.sum(axis=-1, keepdims=True)], axis=-1)
         return solved, means
@@ -162,7 +198,7 @@ class AllRows:
         total = np.zeros((n_rows, solved.shape[1], solved.shape[3]))
         for c, mean, inside in zip(solved, means, held_out, strict=True):
             flat = c.transpose(1, 0, 2).reshape(n_rows, -1)
-            fitted = (self.gram @ flat).reshape(n_rows, *total.shape[1:])
+            fitted = large_product(self.gram, flat).reshape(n_rows, *total.shape[1:])
             total[inside] += (mean + fitted)[inside]
         counts = held_out.sum(axis=0)[:, None, None]
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
@@ -201,25 +237,58 @@ def part_of(data: DrawnSample, encoding: TargetEncoding, random_state: RandomSta
     return data.take(covered[sample_rows(len(covered), _PART_ROWS, codes, random_state)])
 
 
-def best_alpha(
-    kernel: Kernel,
-    part: DrawnSample,
+def suitable_width(
+    widened: Callable[[int], Kernel],
+    data: DrawnSample,
     encoding: TargetEncoding,
-    state: RandomState,
-) -> float:
-    """The penalty of least error out of fold, for rows of weight one.
+    random_state: RandomState,
+) -> tuple[Kernel, float]:
+    """The kernel and the penalty of least error out of fold on a part of the rows.
 
     Parameters
     ----------
-    kernel : Kernel
-    part : DrawnSample
+    widened : callable
+        The kernel with its widths a number of steps larger.
+    data : DrawnSample
+        All rows of the table.
     encoding : TargetEncoding
-    state : int, RandomState instance or None
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    kernel : Kernel
+        Widths become smaller first, as those learned from few rows are too large for many, and
+        larger if smaller ones predict no better.
+    alpha : float
+        The penalty for rows of weight one.
     """
-    rows = AllRows(kernel, part, encoding, state)
-    mean_weight = float(rows.weights.mean())
-    found, losses, _ = rows.in_folds(mean_weight * _PENALTIES)
-    return best_penalty(found, losses) / mean_weight
+    part = part_of(data, encoding, random_state)
+
+    @cache
+    def compared(step: int) -> tuple[float, float]:
+        around = compared(step - 1 if step > 0 else step + 1)[0] if step else None
+        alphas = None if around is None else around * np.append(_AROUND, 1.0)
+        rows = AllRows(widened(-step), part, encoding, random_state)
+        return rows.best_alpha(alphas)
+
+    same = widened(0) == widened(1) == widened(-1)
+    step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
+    return widened(-step), compared(step)[0]
+
+
+def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:
+    """The penalties that fits to all rows compare.
+
+    Parameters
+    ----------
+    alpha : float
+        Of least error on a part of the rows, for rows of weight one.
+    data : DrawnSample
+    scored : bool
+        Whether a score chooses the penalty. Then two more are compared.
+    """
+    factors = np.append(_AROUND, 1.0) if scored else np.ones(1)
+    return data.all_weights.average * alpha * factors
 
 
 def ridge_on_all_rows(
@@ -230,6 +299,7 @@ def ridge_on_all_rows(
     *,
     random_state: RandomState,
     scores_of: ScoresOfValues | None = None,
+    tol: float = 1e-2,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
     """Ridge regression on the kernel between all rows, at a penalty that folds choose.
 
@@ -241,11 +311,13 @@ def ridge_on_all_rows(
         All rows of the table.
     encoding : TargetEncoding
     alphas : ndarray of shape (n_alphas,), or None
-        Penalties that are compared on all rows. If None, powers of ten are compared on a part of
-        the rows, and three around the best on all.
+        Penalties that are compared on all rows. If None, the best on a part of the rows is taken,
+        or where there is a score, compared with two around it.
     random_state : int, RandomState instance or None
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
+    tol : float, default=1e-2
+        See :class:`AllRows`.
 
     Returns
     -------
@@ -258,14 +330,12 @@ def ridge_on_all_rows(
     An iteration of conjugate gradients takes O(n^2) time for each fold and penalty, and there are
     some tens of them. The matrix takes 4 n^2 bytes.
     """
-    given = alphas is not None
     if alphas is None:
         part = part_of(data, encoding, random_state)
-        alpha = best_alpha(kernel, part, encoding, random_state)
-        alphas = data.all_weights.average * alpha * _AROUND
-    rows = AllRows(kernel, data, encoding, random_state)
-    alphas = np.asarray(alphas, dtype=float)
-    choice, held_out = rows.choose(alphas, scores_of, extends=not given)
+        alpha = AllRows(kernel, part, encoding, random_state).best_alpha()[0]
+        alphas = penalties_for(alpha, data, scored=scores_of is not None)
+    rows = AllRows(kernel, data, encoding, random_state, tol)
+    choice, held_out = rows.choose(np.asarray(alphas, dtype=float), scores_of)
     return rows.columns, choice, held_out
 
 

@@ -82,11 +82,6 @@ class RidgeChoice:
     fold_fits: list[LinearFit | None]
     scores: Array | None = None
 
-    @property
-    def cost(self) -> float:
-        """What the best kernel has least of: the negative score, or the loss without one."""
-        return float(self.losses.min() if self.scores is None else -self.scores.max())
-
 
 class _Path:
     """Ridge regression with an intercept at every penalty, from one eigendecomposition.

@@ -1,20 +1,19 @@
 """Kernels whose widths were learned from few rows, and suit as many rows as they are fitted to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from mercer._blocks.passes import pass_hooks
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
+from mercer._nystroem.all_rows import penalties_for, suitable_width
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
-from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
+from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._solvers.left_out import descended
-from mercer._typing import RandomState
+from mercer._typing import Array, RandomState
 from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
@@ -51,15 +50,16 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     return kernel.with_theta(theta)
 
 
-def widths_to_try(
+def with_suitable_widths(
     kernel: Kernel,
     data: DrawnSample,
     encoding: TargetEncoding,
     *,
     n_components: int,
     random_state: RandomState,
-) -> list[Kernel]:
-    """The kernel with widths that may suit all rows, for :func:`fit_best`.
+    scored: bool = False,
+) -> tuple[Kernel, Array | None]:
+    """The kernel with widths that suit all rows, and the penalties to fit it with.
 
     Parameters
     ----------
@@ -70,43 +70,24 @@ def widths_to_try(
     n_components : int
         Number of centers of the fit.
     random_state : int, RandomState instance or None
+    scored : bool, default=False
+        Whether a score chooses the penalty.
+
+    Returns
+    -------
+    kernel : Kernel
+    alphas : ndarray of shape (n_alphas,), or None
+        None where the fit compares its default penalties.
 
     Notes
     -----
     The factor of :func:`rescaled_kernel` suits a fit on centers, which favor wide kernels, as these
-    are smoother. Where all rows are centers, the widths as they were learned are tried as well.
+    are smoother. Where all rows are centers, fits to all of a part of the rows are compared.
     """
-    rescaled = rescaled_kernel(kernel, data, encoding, random_state)
-    if rescaled == kernel or not all_rows_are_centers(data, n_components):
-        return [rescaled]
-    return [rescaled, kernel]
-
-
-def fit_best(
-    kernels: Sequence[Kernel], data: DrawnSample, encoding: TargetEncoding, **settings: Any
-) -> tuple[int, NystroemModel]:
-    """Fit a predictor on each kernel to all rows, and keep the one of least error out of fold.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        The first of equal ones is preferred.
-    data : DrawnSample
-    encoding : TargetEncoding
-    **settings : object
-        Arguments of :func:`fit_nystroem`.
-
-    Returns
-    -------
-    best : int
-        Index of the kernel.
-    model : NystroemModel
-    """
-    models = [fit_nystroem(kernels[0], data, encoding, **settings)]
-    with pass_hooks():
-        models += [fit_nystroem(kernel, data, encoding, **settings) for kernel in kernels[1:]]
-    best = int(np.argmin([model.choice.cost for model in models]))
-    return best, models[best]
+    if not all_rows_are_centers(data, n_components):
+        return rescaled_kernel(kernel, data, encoding, random_state), None
+    found, alpha = suitable_width(_widened(kernel), data, encoding, random_state)
+    return found, penalties_for(alpha, data, scored=scored)
 
 
 def rescaled_kernel(
@@ -135,10 +116,7 @@ def rescaled_kernel(
     are tried from one on in the direction in which errors of ridge regression on Nyström features
     fall, in five folds (benchmarks/large_tables.py).
     """
-
-    def widened(step: int) -> Kernel:
-        return with_width_factor(kernel, step * float(np.log(2.0) / 2.0))
-
+    widened = _widened(kernel)
     if widened(0) == widened(1) == widened(-1):
         return kernel
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
@@ -159,3 +137,9 @@ def rescaled_kernel(
 
     best = descended(loss, 0, (-6, 6))
     return kernel if best == 0 else widened(best)
+
+
+def _widened(kernel: Kernel) -> Callable[[int], Kernel]:
+    """The kernel with widths multiplied by powers of the square root of two."""
+    unit = float(np.log(2.0) / 2.0)
+    return lambda step: with_width_factor(kernel, step * unit) if step else kernel

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
+from sklearn.utils import gen_batches
 
 from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
@@ -13,6 +14,47 @@ from mercer._typing import Array
 _RANK_TOLERANCE = 1e-6
 """Eigenvalues of these columns' block below this fraction of the largest one are rounding errors of
 single precision."""
+
+_FEW_VECTORS = 8
+"""Up to this many vectors, a product with each in turn takes less time than with all at once."""
+
+_PRODUCT_VALUES = 2**18
+"""Rows of about this many values stay in the cache of a core while vectors are multiplied."""
+
+
+def large_product(matrix: Array, vectors: Array) -> Array:
+    """A product of a large matrix with vectors, in less time than of matrices where these are few.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_columns)
+        Its rows are contiguous.
+    vectors : ndarray of shape (n_columns, n_vectors)
+
+    Notes
+    -----
+    Products of matrices first copy the large one, into an order for many columns. Here some rows
+    at a time are multiplied by each vector, in threads.
+
+    Examples
+    --------
+    >>> large_product(np.eye(2), np.array([[1.0], [2.0]]))
+    array([[1.],
+           [2.]])
+    """
+    if vectors.shape[1] > _FEW_VECTORS:
+        return np.asarray(matrix @ vectors)
+    found = np.empty((len(matrix), vectors.shape[1]), dtype=np.result_type(matrix, vectors))
+    columns = np.ascontiguousarray(vectors.T)
+
+    def fill(rows: slice) -> None:
+        for k, column in enumerate(columns):
+            found[rows, k] = matrix[rows] @ column
+
+    batches = gen_batches(len(matrix), max(_PRODUCT_VALUES // matrix.shape[1], 1))
+    for _ in map_tiles(fill, list(batches)):
+        pass
+    return found
 
 
 class PreconditionedRidge:
@@ -157,7 +199,7 @@ class _Systems:
     def apply(self, gram: Array, vectors: Array, columns: Array) -> Array:
         """Products of the matrices of some systems with a vector each."""
         roots, alphas = self.roots_of(columns), self._alphas[columns // self._n_outputs]
-        return np.asarray(roots * (gram @ (roots * vectors)) + alphas * vectors)
+        return np.asarray(roots * large_product(gram, roots * vectors) + alphas * vectors)
 
     def precondition(self, vectors: Array, columns: Array) -> Array:
         """Products of the inverse preconditioners with a vector each."""

@@ -16,8 +16,8 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._expansion import Term
-from mercer._nystroem.second_stage import NystroemModel
-from mercer._nystroem.width_factors import fit_best, widths_to_try
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._stacking.candidates import Candidate, TableViews, ViewName
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
@@ -192,11 +192,11 @@ class DrawnViews(ViewedSample):
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         data = self._drawn_in(view)
         settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
-        kernels = [kernel]
+        alphas = None
         if candidate.learns_widths:
-            kernels = widths_to_try(kernel, data, encoding, **settings)
-        best, model = fit_best(kernels, data, encoding, **settings)
-        return NystroemMember(view, kernels[best], model, self.target.mean)
+            kernel, alphas = with_suitable_widths(kernel, data, encoding, **settings)
+        model = fit_nystroem(kernel, data, encoding, alphas=alphas, **settings)
+        return NystroemMember(view, kernel, model, self.target.mean)
 
     def _tree_rows(self, view: ViewName) -> DrawnSample:
         """The rows that trees are grown on, in a view; few at a time are copied on the way."""

@@ -20,8 +20,8 @@ from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import NystroemModel
-from mercer._nystroem.width_factors import fit_best, widths_to_try
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
 from mercer.kernels import Kernel
@@ -97,23 +97,23 @@ class FeatureRows:
         report()
         n_rows = self.drawn.source.count_rows()
         current_hooks().on_start(n_rows)
-        encoding, learners = self.target.encoding, [learner]
+        encoding = self.target.encoding
+        scorer = None if model.scoring is None else prediction_scorer(model.scoring)
         settings = {
             "n_components": number_of_components(model.n_components, n_rows),
             "random_state": model.random_state,
         }
+        alphas = None
         if model.learner is None or not getattr(learner, "_widths_are_given", True):
-            kernels = widths_to_try(learner.kernel_, self.drawn, encoding, **settings)
-            learners = [self._with_kernel(model, learner, kernel) for kernel in kernels]
-        best, predictor = fit_best(
-            [learner.kernel_ for learner in learners],
-            self.drawn,
-            encoding,
-            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
-            scorer=None if model.scoring is None else prediction_scorer(model.scoring),
-            **settings,
+            kernel, alphas = with_suitable_widths(
+                learner.kernel_, self.drawn, encoding, scored=scorer is not None, **settings
+            )
+            learner = self._with_kernel(model, learner, kernel)
+        if not isinstance(model.alpha, str):
+            alphas = np.atleast_1d(model.alpha)
+        predictor = fit_nystroem(
+            learner.kernel_, self.drawn, encoding, alphas=alphas, scorer=scorer, **settings
         )
-        learner = learners[best]
         if model.learner is None:
             used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
             model.candidates_[0] = replace(model.candidates_[0], **used)
