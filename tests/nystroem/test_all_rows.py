@@ -19,9 +19,11 @@ from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import TargetEncoding, encode_target
 from mercer._data.weights import as_weights
-from mercer._nystroem.all_rows import ridge_on_all_rows
+from mercer._model_selection.calibration import calibrate
+from mercer._nystroem.all_rows import AllRows, ridge_on_all_rows, suitable_width
+from mercer._nystroem.width_factors import with_width_factor
 from mercer._typing import Array
-from mercer.kernels import CallableKernel, Gaussian, Laplacian
+from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -31,6 +33,7 @@ LABELS = np.array(["blue", "green", "red"])[np.digitize(Y, [8.0, 12.0])]
 WEIGHTS = RNG.uniform(0.2, 3.0, size=N)
 KERNEL = Gaussian(1.5)
 ALPHAS = np.array([0.03, 0.3])
+PRECISE: dict[str, Any] = {"random_state": 0, "tol": 1e-3}
 
 
 def drawn(
@@ -68,7 +71,7 @@ def dense_fit(Z: Array, rows: Array, targets: Array, weights: Array, alpha: floa
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
 def test_the_fit_is_ridge_regression_with_an_intercept(y: Array, weights: Array | None) -> None:
     data, encoding = drawn(y, weights)
-    columns, choice, _ = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, random_state=0)
+    columns, choice, _ = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, **PRECISE)
     Z = RNG.uniform(-2.0, 2.0, size=(50, 2))
     w = np.ones(N) if weights is None else weights
     expected = dense_fit(Z, np.arange(N), encoding.encode(y), w, choice.alpha)
@@ -79,7 +82,7 @@ def test_the_fit_is_ridge_regression_with_an_intercept(y: Array, weights: Array 
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
 def test_rows_are_predicted_without_their_folds(y: Array, weights: Array | None) -> None:
     data, encoding = drawn(y, weights)
-    _, choice, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, random_state=0)
+    _, choice, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS, **PRECISE)
     w = np.ones(N) if weights is None else weights
     targets = encoding.encode(y)
     errors = baseline = 0.0
@@ -101,7 +104,7 @@ def test_folds_of_the_past_do_not_see_what_comes_later() -> None:
     found = []
     for y in (Y, later):
         data, encoding = drawn(y, listed=ListedFolds.of(splits, N))
-        _, _, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS[:1], random_state=0)
+        _, _, held_out = ridge_on_all_rows(KERNEL, data, encoding, ALPHAS[:1], **PRECISE)
         assert np.isnan(held_out[: first[0]]).all()
         found.append(encoding.decode(held_out[first]))
     assert_allclose(found[1], found[0], rtol=1e-3)
@@ -113,6 +116,47 @@ def test_noise_is_hardly_predicted() -> None:
     _, choice, _ = ridge_on_all_rows(Gaussian(0.05), data, encoding, None, random_state=0)
     assert choice.alpha >= 1.0
     assert choice.losses.min() > 0.95
+
+
+def steps_from(kernel: Kernel) -> Callable[[int], Kernel]:
+    return lambda step: with_width_factor(kernel, step * np.log(2.0) / 2.0)
+
+
+@pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
+@pytest.mark.parametrize("width", [0.2, 12.0])
+def test_widths_are_changed_in_the_direction_in_which_predictions_improve(
+    width: float, y: Array
+) -> None:
+    data, encoding = drawn(y)
+    found, alpha = suitable_width(steps_from(Gaussian(width)), data, encoding, 0)
+    assert abs(np.log(found.bandwidth / 1.5)) < abs(np.log(width / 1.5)) - np.log(2.0)
+    assert alpha > 0.0
+
+
+def test_kernels_without_a_width_keep_their_penalty() -> None:
+    data, encoding = drawn(Y)
+    kernel = Linear()
+    found, alpha = suitable_width(lambda step: kernel, data, encoding, 0)
+    assert found is kernel
+    expected, _ = AllRows(kernel, data, encoding, 0).best_alpha()
+    assert alpha == expected
+
+
+def test_penalties_of_classes_have_the_least_logarithmic_loss() -> None:
+    data, encoding = drawn(LABELS)
+    alphas = np.array([0.001, 0.1, 10.0])
+    alpha, cost = AllRows(KERNEL, data, encoding, 0, tol=1e-3).best_alpha(alphas)
+    targets, codes = encoding.encode(LABELS), encoding.codes_of(LABELS)
+    losses = []
+    for penalty in alphas:
+        values = np.empty_like(targets)
+        for inside in data.held_out(5):
+            rows = np.flatnonzero(~inside)
+            values[inside] = dense_fit(X[inside], rows, targets, np.ones(N), penalty)
+        found = calibrate(values, codes, targets.sum(axis=0)).probabilities(values)
+        losses.append(-np.log(found[np.arange(N), codes]).mean())
+    assert alpha == alphas[np.argmin(losses)]
+    assert_allclose(cost, min(losses), rtol=0.01)
 
 
 def test_constant_kernels_predict_the_mean() -> None:

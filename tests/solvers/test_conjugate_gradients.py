@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer._solvers.conjugate_gradients import PreconditionedRidge
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -74,3 +74,14 @@ def test_a_matrix_of_zeros_leaves_the_penalty():
 def test_single_precision_stays():
     ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
     assert ridge.solve(Y[None], np.ones((1, N)), ALPHAS).dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3000, 700), (7, 2**18 + 1)])
+@pytest.mark.parametrize("n_vectors", [0, 1, 3, 20])
+def test_large_products_are_products(shape, n_vectors):
+    draws = np.random.default_rng(1)
+    matrix = draws.integers(-4, 5, size=shape).astype(np.float32)
+    vectors = draws.integers(-4, 5, size=(shape[1], n_vectors)).astype(np.float32)
+    found = large_product(matrix, vectors)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, matrix @ vectors)

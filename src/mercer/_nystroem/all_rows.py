@@ -12,9 +12,10 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
+from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.features import KernelColumns
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product, row_batches
 from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
@@ -85,15 +86,13 @@ class AllRows:
         if not np.isfinite(means).all():
             raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
         overall = float(shares @ means)
-        gram -= means
-        gram -= (means - np.float32(overall))[:, None]
-        self.scale = float(shares @ gram.diagonal())
+        self.scale = float(shares @ (gram.diagonal() - 2.0 * means + overall))
         if self.scale <= np.finfo(np.float32).eps * abs(overall):
             self.scale = 1.0
             gram[:] = 0.0
-        gram /= np.float32(self.scale)
-        # The constant is a feature of unit scale: the intercept, which folds have of their own.
-        gram += np.float32(1.0)
+            _center(gram, np.zeros_like(means), 0.0, self.scale)
+        else:
+            _center(gram, means, overall, self.scale)
         self.columns = KernelColumns(kernel, X, np.asarray(means, dtype=float))
         self.gram, self.shares, self.tol = gram, shares, tol
         columns = check_random_state(random_state).permutation(len(gram))
@@ -131,39 +130,42 @@ class AllRows:
         return RidgeChoice(alphas, losses, alpha, fit, [], scores), values[:, best]
 
     def best_alpha(self, alphas: Array | None = None) -> tuple[float, float]:
-        """The penalty of least error out of fold, for rows of weight one, and its loss.
+        """The penalty of least cost out of fold, for rows of weight one, and this cost.
+
+        Errors of class indicators are least where decisions near the boundary are poor, so that the
+        cost of classes is the logarithmic loss of calibrated probabilities.
 
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,), default=None
             Penalties that are compared, by default powers of ten and two around the best. Larger
-            ones are tried as long as errors fall, up to the sum of the matrix's eigenvalues, at
+            ones are tried as long as costs fall, up to the sum of the matrix's eigenvalues, at
             which predictions are at most half as far from the mean as without a penalty.
         """
         held_out, trained = self._folds()
         # The last ones: where folds are later times, these have the most training rows.
         n_held_out = np.cumsum(held_out[::-1].sum(axis=1))
         used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_ROWS)), None)
-        losses: dict[float, float] = {}
+        costs: dict[float, float] = {}
 
         def compare(found: Array) -> None:
-            fresh = np.setdiff1d(self._attainable(found), list(losses))
+            fresh = np.setdiff1d(self._attainable(found), list(costs))
             if fresh.size:
                 solved, means = self._solved(fresh, trained[used])
                 values = self._predictions(solved, means, held_out[used])
-                compared = self._losses(values, means, held_out[used])
-                losses.update(zip(fresh.tolist(), compared.tolist(), strict=True))
+                compared = self._costs(values, means, held_out[used])
+                costs.update(zip(fresh.tolist(), compared.tolist(), strict=True))
 
         def best() -> float:
-            known = np.sort(list(losses))
-            return best_penalty(known, np.array([losses[alpha] for alpha in known]))
+            known = np.sort(list(costs))
+            return best_penalty(known, np.array([costs[alpha] for alpha in known]))
 
         compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
-        while best() == max(losses) < len(self.gram):
+        while best() == max(costs) < len(self.gram):
             compare(best() * _AROUND[-1:])
         if alphas is None:
             compare(best() * _AROUND)
-        return best() / self._mean_weight, losses[best()]
+        return best() / self._mean_weight, costs[best()]
 
     @property
     def _mean_weight(self) -> float:
@@ -214,6 +216,21 @@ class AllRows:
         baseline = w @ (Y - held_out[:, known].T @ means / counts) ** 2
         ratios = np.divide(errors, baseline, out=np.ones_like(errors), where=baseline > 0.0)
         return np.asarray(ratios.mean(axis=1))
+
+    def _costs(self, values: Array, means: Array, held_out: Array) -> Array:
+        """What predictions out of fold are compared by, shape (n_alphas,)."""
+        if self.encoding.classes is None:
+            return self._losses(values, means, held_out)
+        known = held_out.any(axis=0)
+        codes, w = self.encoding.codes_of(self.data.y[known]), self.weights[known]
+        counts = self.weights @ self.targets
+
+        def log_loss(indicators: Array) -> float:
+            found = calibrate(indicators, codes, counts, w / w.mean()).probabilities(indicators)
+            of_class = np.maximum(found[np.arange(len(codes)), codes], np.finfo(float).tiny)
+            return -float(np.average(np.log(of_class), weights=w))
+
+        return np.array([log_loss(found) for found in values[known].transpose(1, 0, 2)])
 
     def _fit(self, solved: Array, mean: Array) -> LinearFit:
         """Coefficients of kernel values less the means at the rows."""
@@ -346,10 +363,26 @@ def _gram(kernel: Kernel, X: Features) -> Array:
     same, table = kernel._evaluated_on(X)
 
     def fill(tile: Tile) -> None:
-        values = same._shifted(table[tile.rows], table[tile.columns])
+        values = same._shifted(table[tile.rows], table[tile.columns]).astype(np.float32)
         gram[tile.rows, tile.columns] = values
         gram[tile.columns, tile.rows] = values.T
 
     for _ in map_tiles(fill, tile_plan(X.shape[0])):
         pass
     return gram
+
+
+def _center(gram: Array, means: Array, overall: float, scale: float) -> None:
+    """Center a Gram matrix, divide it by a scale and add one, in place.
+
+    The constant is a feature of unit scale: the intercept, which folds have of their own.
+    """
+    rest = (np.float32(overall) - means + np.float32(scale))[:, None]
+
+    def fill(rows: slice) -> None:
+        gram[rows] -= means
+        gram[rows] += rest[rows]
+        gram[rows] /= np.float32(scale)
+
+    for _ in map_tiles(fill, list(row_batches(gram))):
+        pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.linalg
@@ -18,8 +18,8 @@ single precision."""
 _FEW_VECTORS = 8
 """Up to this many vectors, a product with each in turn takes less time than with all at once."""
 
-_PRODUCT_VALUES = 2**18
-"""Rows of about this many values stay in the cache of a core while vectors are multiplied."""
+_BATCH_VALUES = 2**18
+"""About this many values stay in the cache of a core."""
 
 
 def large_product(matrix: Array, vectors: Array) -> Array:
@@ -51,9 +51,19 @@ def large_product(matrix: Array, vectors: Array) -> Array:
         for k, column in enumerate(columns):
             found[rows, k] = matrix[rows] @ column
 
-    batches = gen_batches(len(matrix), max(_PRODUCT_VALUES // matrix.shape[1], 1))
-    for _ in map_tiles(fill, list(batches)):
+    for _ in map_tiles(fill, list(row_batches(matrix))):
         pass
+    return found
+
+
+def row_batches(matrix: Array) -> Iterator[slice]:
+    """Rows of a large matrix that stay in the cache of a core together.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_columns)
+    """
+    found: Iterator[slice] = gen_batches(len(matrix), max(_BATCH_VALUES // matrix.shape[1], 1))
     return found
 
 

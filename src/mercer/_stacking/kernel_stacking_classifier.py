@@ -313,7 +313,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             kernels, table, self.random_state, None if score is None else score.alone
         )
         kept = [*found[:_N_RIDGE], *machines]
-        combination = self._combined([e.deviations for e in kept], table.target)
+        deviations = [e.deviations for e in kept]
+        combination = self._combined(deviations, table.target)
+        if table.least_share:
+            shares = combination.shares(deviations, table.weights)
+            used = np.flatnonzero(shares > table.least_share * shares.sum())
+            kept = [kept[k] for k in used]
+            combination = self._combined([deviations[k] for k in used], table.target)
         return Selection([*found, *machines], kept, combination, table.weights)
 
     def _combination_of(

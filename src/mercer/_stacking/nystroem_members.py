@@ -122,7 +122,7 @@ class DrawnViews(ViewedSample):
     n_components: int = field(kw_only=True)
     max_tree_samples: int = field(default=0, kw_only=True)
     random_state: RandomState = field(kw_only=True)
-    least_share: ClassVar[float] = 0.02
+    least_share: ClassVar[float] = 0.1
     n_machines: ClassVar[int] = 0
 
     def take(self, rows: Array) -> Self:
