@@ -37,6 +37,12 @@ too large for all."""
 _COMPARED_ROWS = 2000
 """Penalties are compared by the errors of about this many held-out rows."""
 
+_ROUNDING = 8.0
+"""Four times the norm of a matrix of independent errors of unit size, by the root of its size."""
+
+_COMPARED_ITERATIONS = 100
+"""Penalties that need more iterations than this on a part of the rows are not taken."""
+
 ScoresOfValues = Callable[[Array, Array], Array]
 """From predictions out of fold, whose outputs are those of the penalties side by side, and
 penalties to a score of each."""
@@ -54,9 +60,9 @@ class AllRows:
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
-    tol : float, default=1e-2
-        See :meth:`PreconditionedRidge.solve`. Errors on new rows then differ by less than a
-        thousandth from those of solutions.
+    tol : float, default=1e-3
+        See :meth:`PreconditionedRidge.solve`. Where there is little noise, errors on new rows are
+        larger for a coarser one.
 
     Raises
     ------
@@ -74,7 +80,7 @@ class AllRows:
         data: DrawnSample,
         encoding: TargetEncoding,
         random_state: RandomState,
-        tol: float = 1e-2,
+        tol: float = 1e-3,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
@@ -151,7 +157,7 @@ class AllRows:
         def compare(found: Array) -> None:
             fresh = np.setdiff1d(self._attainable(found), list(costs))
             if fresh.size:
-                solved, means = self._solved(fresh, trained[used])
+                solved, means = self._solved(fresh, trained[used], _COMPARED_ITERATIONS)
                 values = self._predictions(solved, means, held_out[used])
                 compared = self._costs(values, means, held_out[used])
                 costs.update(zip(fresh.tolist(), compared.tolist(), strict=True))
@@ -172,8 +178,13 @@ class AllRows:
         return float(self.weights.mean())
 
     def _attainable(self, alphas: Array) -> Array:
-        """Penalties in ascending order, and at least what errors of single precision amount to."""
-        least = len(self.gram) * float(np.finfo(np.float32).eps) * self._mean_weight
+        """Penalties in ascending order, and at least what errors of single precision amount to.
+
+        Errors of values are independent, so that the norm of the matrix of them grows like the
+        square root of its size.
+        """
+        rounding = _ROUNDING * np.sqrt(len(self.gram)) * float(np.finfo(np.float32).eps)
+        least = rounding * self._mean_weight
         return np.unique(np.maximum(alphas, least))
 
     def _folds(self) -> tuple[Array, Array]:
@@ -182,14 +193,14 @@ class AllRows:
         used = trained.any(axis=1) & held_out.any(axis=1)
         return held_out[used], trained[used]
 
-    def _solved(self, alphas: Array, trained: Array) -> tuple[Array, Array]:
+    def _solved(self, alphas: Array, trained: Array, max_iter: int = 1000) -> tuple[Array, Array]:
         """Coefficients of fits to some rows each, and the means of their targets."""
         roots = np.sqrt(self.weights) * trained
         means = (roots**2 @ self.targets) / (roots**2).sum(axis=1, keepdims=True)
         # Indicators of all classes sum to one, so that the last one is known from the others.
         n_solved = self.targets.shape[1] - (self.encoding.classes is not None)
         targets = (self.targets - means[:, None, :])[:, :, :n_solved]
-        solved = self._ridge.solve(targets, roots, alphas, tol=self.tol)
+        solved = self._ridge.solve(targets, roots, alphas, tol=self.tol, max_iter=max_iter)
         if n_solved < self.targets.shape[1]:
             solved = np.concatenate([solved, -solved.sum(axis=-1, keepdims=True)], axis=-1)
         return solved, means
@@ -316,7 +327,7 @@ def ridge_on_all_rows(
     *,
     random_state: RandomState,
     scores_of: ScoresOfValues | None = None,
-    tol: float = 1e-2,
+    tol: float = 1e-3,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
     """Ridge regression on the kernel between all rows, at a penalty that folds choose.
 
@@ -333,7 +344,7 @@ def ridge_on_all_rows(
     random_state : int, RandomState instance or None
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
-    tol : float, default=1e-2
+    tol : float, default=1e-3
         See :class:`AllRows`.
 
     Returns

@@ -118,7 +118,7 @@ class PreconditionedRidge:
         alphas: Array,
         *,
         tol: float = 1e-3,
-        max_iter: int = 50,
+        max_iter: int = 1000,
     ) -> Array:
         """Coefficients of all fits at all penalties.
 
@@ -131,9 +131,9 @@ class PreconditionedRidge:
             Positive.
         tol : float, default=1e-3
             A system is solved when its preconditioned gradient is this fraction of that at zero.
-        max_iter : int, default=50
-            Maximum number of iterations. A system that is not solved by then is a fit that was
-            stopped early, which regularizes it further.
+        max_iter : int, default=1000
+            Maximum number of iterations. Predictions of a system that is not solved by then may be
+            far from those of its solution.
 
         Returns
         -------

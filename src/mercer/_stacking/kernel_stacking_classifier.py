@@ -1,6 +1,7 @@
 """Stacked classification on kernels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -313,14 +314,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             kernels, table, self.random_state, None if score is None else score.alone
         )
         kept = [*found[:_N_RIDGE], *machines]
-        deviations = [e.deviations for e in kept]
-        combination = self._combined(deviations, table.target)
-        if table.least_share:
-            shares = combination.shares(deviations, table.weights)
-            used = np.flatnonzero(shares > table.least_share * shares.sum())
-            kept = [kept[k] for k in used]
-            combination = self._combined([deviations[k] for k in used], table.target)
-        return Selection([*found, *machines], kept, combination, table.weights)
+        combination = self._combined([e.deviations for e in kept], table.target)
+        chosen = Selection([*found, *machines], kept, combination, table.weights)
+        if not table.least_share:
+            return chosen
+        kept = [kept[k] for k in np.flatnonzero(chosen.shares > table.least_share)]
+        combination = self._combined([e.deviations for e in kept], table.target)
+        return replace(chosen, kept=kept, combination=combination)
 
     def _combination_of(
         self, deviations: Sequence[Array], target: EncodedTarget
