@@ -61,8 +61,7 @@ class AllRows:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-3
-        See :meth:`PreconditionedRidge.solve`. Where there is little noise, errors on new rows are
-        larger for a coarser one.
+        See :meth:`PreconditionedRidge.solve`. A coarser one errs where there is little noise.
 
     Raises
     ------
@@ -270,8 +269,8 @@ def suitable_width(
     data: DrawnSample,
     encoding: TargetEncoding,
     random_state: RandomState,
-) -> tuple[Kernel, float]:
-    """The kernel and the penalty of least error out of fold on a part of the rows.
+) -> tuple[Kernel, float, float]:
+    """The kernel and the penalty of least cost out of fold on a part of the rows.
 
     Parameters
     ----------
@@ -289,6 +288,8 @@ def suitable_width(
         larger if smaller ones predict no better.
     alpha : float
         The penalty for rows of weight one.
+    cost : float
+        See :meth:`AllRows.best_alpha`.
     """
     part = part_of(data, encoding, random_state)
 
@@ -301,7 +302,7 @@ def suitable_width(
 
     same = widened(0) == widened(1) == widened(-1)
     step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
-    return widened(-step), compared(step)[0]
+    return widened(-step), *compared(step)
 
 
 def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:

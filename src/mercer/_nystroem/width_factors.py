@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,23 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     return kernel.with_theta(theta)
 
 
+class SuitableKernel(NamedTuple):
+    """A kernel whose widths suit all rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    alphas : ndarray of shape (n_alphas,), or None
+        Penalties to fit it with; None where the fit compares its default ones.
+    cost : float
+        By which kernels are compared where all rows are centers, and zero otherwise.
+    """
+
+    kernel: Kernel
+    alphas: Array | None
+    cost: float
+
+
 def with_suitable_widths(
     kernel: Kernel,
     data: DrawnSample,
@@ -58,7 +76,7 @@ def with_suitable_widths(
     n_components: int,
     random_state: RandomState,
     scored: bool = False,
-) -> tuple[Kernel, Array | None]:
+) -> SuitableKernel:
     """The kernel with widths that suit all rows, and the penalties to fit it with.
 
     Parameters
@@ -75,9 +93,7 @@ def with_suitable_widths(
 
     Returns
     -------
-    kernel : Kernel
-    alphas : ndarray of shape (n_alphas,), or None
-        None where the fit compares its default penalties.
+    SuitableKernel
 
     Notes
     -----
@@ -85,9 +101,9 @@ def with_suitable_widths(
     are smoother. Where all rows are centers, fits to all of a part of the rows are compared.
     """
     if not all_rows_are_centers(data, n_components):
-        return rescaled_kernel(kernel, data, encoding, random_state), None
-    found, alpha = suitable_width(_widened(kernel), data, encoding, random_state)
-    return found, penalties_for(alpha, data, scored=scored)
+        return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None, 0.0)
+    found, alpha, cost = suitable_width(_widened(kernel), data, encoding, random_state)
+    return SuitableKernel(found, penalties_for(alpha, data, scored=scored), cost)
 
 
 def rescaled_kernel(

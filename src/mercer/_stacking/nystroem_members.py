@@ -194,7 +194,7 @@ class DrawnViews(ViewedSample):
         settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
         alphas = None
         if candidate.learns_widths:
-            kernel, alphas = with_suitable_widths(kernel, data, encoding, **settings)
+            kernel, alphas, _ = with_suitable_widths(kernel, data, encoding, **settings)
         model = fit_nystroem(kernel, data, encoding, alphas=alphas, **settings)
         return NystroemMember(view, kernel, model, self.target.mean)
 

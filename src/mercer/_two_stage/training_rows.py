@@ -20,10 +20,11 @@ from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
 from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
+from mercer._two_stage.learner_choice import comparable
 from mercer.kernels import Kernel
 
 _RESIDUAL_ROWS = 5000
@@ -103,12 +104,11 @@ class FeatureRows:
             "n_components": number_of_components(model.n_components, n_rows),
             "random_state": model.random_state,
         }
-        alphas = None
+        best, alphas = 0, None
         if model.learner is None or not getattr(learner, "_widths_are_given", True):
-            kernel, alphas = with_suitable_widths(
-                learner.kernel_, self.drawn, encoding, scored=scorer is not None, **settings
+            best, learner, alphas = self._suitable(
+                model, learner, scored=scorer is not None, **settings
             )
-            learner = self._with_kernel(model, learner, kernel)
         if not isinstance(model.alpha, str):
             alphas = np.atleast_1d(model.alpha)
         predictor = fit_nystroem(
@@ -116,12 +116,33 @@ class FeatureRows:
         )
         if model.learner is None:
             used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
-            model.candidates_[0] = replace(model.candidates_[0], **used)
+            model.candidates_[best] = replace(model.candidates_[best], **used)
         choice = predictor.choice
         scores = 1.0 - choice.losses if choice.scores is None else choice.scores
         results = grid_results("alpha", choice.alphas, scores[None])
         found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
         return _learned(learner) | found | self._held_out(predictor)
+
+    def _suitable(
+        self, model: Any, learner: Any, **settings: Any
+    ) -> tuple[int, Any, NDArray[np.float64] | None]:
+        """The number of the best learner, as it would be with suitable widths, and penalties.
+
+        Learners of nearly the same left-out error are compared where all rows are centers.
+        """
+        learners = [learner]
+        if model.learner is None and all_rows_are_centers(self.drawn, settings["n_components"]):
+            sample, table = self.sample, self.drawn.frame(self.part)
+            others = [candidate.learner for candidate in comparable(model.candidates_)[1:]]
+            learners += [fitted(for_task(other, model._task), table, sample) for other in others]
+        encoding = self.target.encoding
+        suitable = [
+            with_suitable_widths(each.kernel_, self.drawn, encoding, **settings)
+            for each in learners
+        ]
+        best = int(np.argmin([found.cost for found in suitable]))
+        kernel, alphas, _ = suitable[best]
+        return best, self._with_kernel(model, learners[best], kernel), alphas
 
     def _with_kernel(self, model: Any, learner: Any, kernel: Kernel) -> Any:
         """The learner as it would be with a kernel of other widths."""
