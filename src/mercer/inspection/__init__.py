@@ -1,8 +1,9 @@
 """What was learned, and how far it can be trusted: displays, and a report on held-out rows.
 
 `report` tests a fitted model on rows that it was not fitted to. `shapley_values` says what each
-column contributes to predictions. `kernel_terms` returns the kernels of a fitted estimator, and the
-displays draw what it learned.
+column contributes to predictions, `shapley_interactions` what each pair does together, and
+`sobol_indices` which shares of the function's variance they have. `kernel_terms` returns the
+kernels of a fitted estimator, and the displays draw what it learned.
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
 them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. They are drawn by
@@ -19,6 +20,12 @@ from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDispla
 from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
+from mercer.inspection._interactions import (
+    ShapleyInteractions,
+    SobolIndices,
+    shapley_interactions,
+    sobol_indices,
+)
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import ShapleyValues, shapley_values
@@ -33,8 +40,12 @@ __all__ = [
     "KernelWeightsDisplay",
     "ModelReport",
     "ReportSection",
+    "ShapleyInteractions",
     "ShapleyValues",
+    "SobolIndices",
     "kernel_terms",
     "report",
+    "shapley_interactions",
     "shapley_values",
+    "sobol_indices",
 ]
