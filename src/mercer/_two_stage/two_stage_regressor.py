@@ -84,8 +84,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The learned kernel.
     candidates_ : list of EvaluatedLearner
         With ``learner=None``: `description`, `learner`, `loo_error` and `alpha` of the kernels that
-        were compared, the lowest error first. On Nyström features, the first has the width that is
-        used, and the error of the width that was rescaled to it.
+        were compared, the lowest error first. On a large table, the one that is used has the width
+        that suits all rows, and the error of the width that was learned.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float
