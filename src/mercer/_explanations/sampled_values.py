@@ -77,9 +77,14 @@ class Game:
         Player j is in the subsets whose numbers have the j-th bit.
         """
         m, b = len(self.players), self.n_background
-        subsets = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
+        subsets = _members(m)
         found = self.values(np.repeat(subsets, b, axis=0), np.tile(np.arange(b), len(subsets)))
         return np.asarray(found.reshape(len(subsets), b, -1).mean(axis=1))
+
+
+def _members(m: int) -> Array:
+    """Whether player j is in the subset of each number, that is, its j-th bit: shape (2^m, m)."""
+    return np.asarray((np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1)
 
 
 def enumerated_values(game: Game) -> Array:
@@ -91,7 +96,7 @@ def enumerated_values(game: Game) -> Array:
     """
     values, m = game.of_all_subsets(), len(game.players)
     numbers = np.arange(len(values))
-    sizes = np.bitwise_count(numbers)
+    sizes = _members(m).sum(axis=1)
     found = []
     for j in range(m):
         without = numbers[(numbers >> j) & 1 == 0]
@@ -109,7 +114,7 @@ def enumerated_interactions(game: Game) -> Array:
     """
     values, m = game.of_all_subsets(), len(game.players)
     numbers = np.arange(len(values))
-    sizes = np.bitwise_count(numbers)
+    sizes = _members(m).sum(axis=1)
     found = np.zeros((m, m, values.shape[1]))
     for j in range(m):
         for k in range(j + 1, m):
