@@ -28,7 +28,7 @@ _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
 were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
 
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-8
 """Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
 
 _TREES = 100
