@@ -315,6 +315,18 @@ class TestTables:
         both = shapley_values(TwoStageRegressor().fit(X_RESPONSE, Y_RESPONSE), X_RESPONSE[:2])
         assert both.to_frame()["1", "x2"].tolist() == both.values[:, 2, 1].tolist()
 
+    def test_frames_of_polars_are_as_those_of_pandas(self, table: Any) -> None:
+        pl = pytest.importorskip("polars")
+        frame, y = table
+        found, expected = (
+            shapley_values(
+                make_pipeline(table_encoder(), ridge_on_default()).fit(X, y), X[:5], X[20:40]
+            )
+            for X in (pl.from_pandas(frame), frame)
+        )
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-10)
+        assert found.data.tolist()[1:] == expected.data.tolist()[1:]
+
     def test_searches_and_scalers_are_seen_through(self) -> None:
         search = GridSearchCV(ridge_on_default(), {"alpha": [0.1, 1.0]}, cv=2)
         model = make_pipeline(StandardScaler(), search).fit(X_RESPONSE, Y_RESPONSE)
@@ -406,14 +418,22 @@ class TestBadInput:
             shapley_values(self.model, X_RESPONSE, groups={"a": ["age"]})
         with pytest.raises(ValueError, match="Column 7 is absent"):
             shapley_values(self.model, X_RESPONSE, groups=[[7]])
+        with pytest.raises(ValueError, match="No column is chosen"):
+            shapley_values(self.model, X_RESPONSE, groups=[[0], []])
 
     def test_settings(self) -> None:
         with pytest.raises(ValueError, match="n_permutations"):
             shapley_values(self.model, X_RESPONSE, n_permutations=0)
         with pytest.raises(ValueError, match='n_permutations must be a number or "all"'):
             shapley_values(self.model, X_RESPONSE, n_permutations="some")  # type: ignore[arg-type]
+        X, Y = responses(30, 17)
+        model = ridge_on(Laplacian(2.0), X, Y)
+        with pytest.raises(ValueError, match="subsets of at most 16 columns, and 17 are"):
+            shapley_values(model, X, n_permutations="all")
 
 
+# The package issues this warning of matplotlib when it is imported.
+@pytest.mark.filterwarnings("ignore:The set_:PendingDeprecationWarning")
 def test_shap_is_asked_for_by_name_where_it_is_absent() -> None:
     found = shapley_values(TestBadInput.model, X_RESPONSE[:2])
     try:

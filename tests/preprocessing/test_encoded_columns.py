@@ -15,6 +15,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     QuantileTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 
 from mercer.preprocessing import table_encoder
@@ -69,6 +70,12 @@ def test_numbers(transformer: Any) -> None:
 def test_categories(options: Any) -> None:
     codes = np.column_stack([CODES, CODES[:, 0] > 1.0])
     check(OneHotEncoder(sparse_output=False, **options).fit(codes), codes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_means_of_the_target(n_classes: int) -> None:
+    labels = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 2, N)) % n_classes
+    check(TargetEncoder(random_state=0).fit(CODES, labels), CODES)
 
 
 @pytest.mark.filterwarnings("ignore:Skipping features without any observed values")

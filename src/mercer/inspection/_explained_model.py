@@ -17,6 +17,7 @@ from mercer._explanations.parts import Parts
 from mercer._typing import Array, RandomState
 from mercer.inspection._display import best_of
 from mercer.kernels._on_columns import column_positions
+from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
 
 Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
@@ -52,15 +53,14 @@ class Players:
 
     def data_of(self, X: Any) -> Array:
         """Values of the players' columns, shape (n_rows, n_players); of several columns, text."""
-        table = _as_array(X)
-        if all(len(columns) == 1 for columns in self.columns):
-            return table[:, [columns[0] for columns in self.columns]]
-        found = np.empty((len(table), len(self)), dtype=object)
-        for player, columns in enumerate(self.columns):
-            part = table[:, columns]
-            several = len(columns) > 1
-            found[:, player] = [", ".join(map(str, r)) for r in part] if several else part[:, 0]
-        return found
+        cells = _cells(X)
+        columns = [
+            cells[positions[0]]
+            if len(positions) == 1
+            else _objects(", ".join(map(str, row)) for row in zip(*(cells[z] for z in positions)))
+            for positions in self.columns
+        ]
+        return np.column_stack(columns)
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,20 @@ def _named(groups: Groups) -> list[tuple[str, Any]]:
     return [("", columns) for columns in groups]
 
 
-def _as_array(X: Any) -> Array:
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+def _cells(X: Any) -> list[Array]:
+    """Columns of a table, as arrays of numbers or of objects."""
+    table = X.toarray() if hasattr(X, "toarray") else X
+    return [_values(np.asarray(column)) for _, column in named_columns(table)]
+
+
+def _values(column: Array) -> Array:
+    if column.dtype.kind in "mM":  # As objects, nanoseconds would be whole numbers.
+        column = column.astype(f"{column.dtype.kind}8[us]")
+    return column if column.dtype.kind in "iuf" else column.astype(object)
+
+
+def _objects(values: Iterable[Any]) -> Array:
+    return np.array(list(values), dtype=object)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,10 @@ from mercer.inspection._explained_model import ExplainedModel, Groups
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST_ENUMERATED = 16
+"""Twice as many subsets for each further column: 16 columns and 100 background rows are 6.5 million
+evaluations, which take minutes."""
+
 
 @dataclass(frozen=True)
 class ShapleyValues:
@@ -218,6 +222,12 @@ def shapley_values(
     rows = explained.views(X)
     others = explained.background(background, random_state)
     parts = explained.parts(players)
+    if n_permutations == "all" and len(parts.sampled_players) > _MOST_ENUMERATED:
+        raise ValueError(
+            f'n_permutations="all" enumerates subsets of at most {_MOST_ENUMERATED} columns, and '
+            f"{len(parts.sampled_players)} are in kernels that are no products over columns: pass "
+            "a number, or group columns."
+        )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     values, errors = _values(parts, rows, others, n_permutations, rng)
     expansion = explained.expansion

@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
 from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 
@@ -113,6 +113,12 @@ def _(transformer: OneHotEncoder, n_columns: int) -> NDArray[np.intp]:
             count -= 1
         counts.append(count)
     return np.repeat(np.arange(n_columns), counts)
+
+
+@_encoded.register
+def _(transformer: TargetEncoder, n_columns: int) -> NDArray[np.intp]:
+    """Of more than two classes, each column becomes one for each class."""
+    return np.repeat(np.arange(n_columns), len(transformer.encodings_) // n_columns)
 
 
 @_encoded.register(SelectorMixin)
