@@ -13,8 +13,10 @@ the product, which may underflow: products of the others are those before and af
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -27,8 +29,14 @@ _TILE_VALUES = 4 * CACHED_VALUES
 """Factors of a tile: smaller tiles evaluate kernels more often, and larger ones leave the cache
 (benchmarks/explanations.py)."""
 
+_ROWS = 256
+"""Rows whose factors are in memory together, each times a tile's products."""
 
-def product_values(part: ProductPart, X: Array, Z: Array) -> Array:
+Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
+"""From factors as differences and as background values to integrals of products."""
+
+
+def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool = False) -> Array:
     """Shapley values of the players of a part.
 
     Parameters
@@ -37,6 +45,8 @@ def product_values(part: ProductPart, X: Array, Z: Array) -> Array:
     X : ndarray of shape (n_rows, n_features)
         Rows to explain, in the part's view.
     Z : ndarray of shape (n_background, n_features)
+    independent : bool, default=False
+        Whether the players' background values are independent of each other.
 
     Returns
     -------
@@ -44,13 +54,23 @@ def product_values(part: ProductPart, X: Array, Z: Array) -> Array:
 
     Notes
     -----
-    O(n b d^2) time for each row, n products, b background rows and d players.
+    O(n b d^2) time for each row, n products, b background rows and d players; O(n d^2) of
+    independent players, whose factors on the background are replaced by their means.
     """
-    nodes = _nodes(len(part.players))
-    return _over_tiles(part, X, Z, lambda D, B: _first_differences(D, B, nodes))
+    m = len(part.players)
+    nodes = _nodes(m)
+
+    def differences(D: Array, B: Array) -> list[Array]:
+        return [_first_differences(D, B, nodes)]
+
+    if independent:
+        return _over_mean_factors(part, X, Z, differences, m)
+    return _over_background(part, X, Z, differences)
 
 
-def product_interactions(part: ProductPart, X: Array, Z: Array) -> Array:
+def product_interactions(
+    part: ProductPart, X: Array, Z: Array, *, independent: bool = False
+) -> Array:
     """Shapley interaction indices of pairs of players of a part.
 
     Parameters
@@ -58,6 +78,8 @@ def product_interactions(part: ProductPart, X: Array, Z: Array) -> Array:
     part : ProductPart
     X : ndarray of shape (n_rows, n_features)
     Z : ndarray of shape (n_background, n_features)
+    independent : bool, default=False
+        Whether the players' background values are independent of each other.
 
     Returns
     -------
@@ -67,7 +89,7 @@ def product_interactions(part: ProductPart, X: Array, Z: Array) -> Array:
     Notes
     -----
     The integral over t of second derivatives of the multilinear extension. O(n b d^3) time for each
-    row.
+    row; O(n d^3) of independent players.
 
     References
     ----------
@@ -76,14 +98,34 @@ def product_interactions(part: ProductPart, X: Array, Z: Array) -> Array:
     """
     m = len(part.players)
     nodes = _nodes(max(m - 1, 1))
-    pairs = [(j, k) for j in range(m) for k in range(j + 1, m)]
     found = np.zeros((len(X), m, m, part.coefficients.shape[1]))
-    if pairs:
-        j, k = np.array(pairs).T
-        values = _over_tiles(part, X, Z, lambda D, B: _second_differences(D, B, nodes))
-        found[:, j, k] = values
-        found[:, k, j] = values
+    if m < 2:
+        return found
+    j, k = np.triu_indices(m, 1)
+    differences = partial(_second_differences, nodes=nodes)
+    if independent:
+        values = _over_mean_factors(part, X, Z, differences, len(j))
+    else:
+        values = _over_background(part, X, Z, differences)
+    found[:, j, k] = found[:, k, j] = values
     return found
+
+
+def mean_of_product(part: ProductPart, Z: Array) -> Array:
+    """Mean of a part over independent players, shape (n_outputs,).
+
+    Parameters
+    ----------
+    part : ProductPart
+    Z : ndarray of shape (n_background, n_features)
+        Rows that have the players' values.
+    """
+    total = np.zeros(part.coefficients.shape[1])
+    for terms in gen_batches(len(part.coefficients), max(_TILE_VALUES // len(Z), 1)):
+        shifted, offsets = part.factors(Z, terms)
+        means = shifted.mean(axis=1) + offsets[:, None]
+        total += means.prod(axis=0) @ part.coefficients[terms]
+    return total
 
 
 def _nodes(n_factors: int) -> tuple[Array, Array]:
@@ -92,9 +134,7 @@ def _nodes(n_factors: int) -> tuple[Array, Array]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-def _over_tiles(
-    part: ProductPart, X: Array, Z: Array, differences: Callable[[Array, Array], Array]
-) -> Array:
+def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differences) -> Array:
     """Means over background rows, and sums over products, of a function of factors.
 
     Parameters
@@ -102,29 +142,72 @@ def _over_tiles(
     part : ProductPart
     X, Z : ndarray
     differences : callable
-        From factors of shape (n_active, n_some_background, n_some_products), as differences D and
-        as values B on background rows, to an array of shape (n_values, n_some_products), summed
-        over these rows.
+        From factors of shape (n_active, n_pairs, n_some_products), as differences D and as values B
+        on the background, to arrays of shape (n_some_values, n_pairs, n_some_products). Pairs are
+        those of a row with some background rows.
 
     Returns
     -------
     ndarray of shape (n_rows, n_values, n_outputs)
     """
-    n_terms = len(part.coefficients)
-    pairs = max(_TILE_VALUES // len(part.players), 1)
-    rows = min(len(Z), pairs)
-    plan = list(product(gen_batches(n_terms, max(pairs // rows, 1)), gen_batches(len(Z), rows)))
+    plan = _tiles(part, len(Z))
+
+    def of_tile(tile: tuple[slice, slice], rows: slice) -> Array:
+        terms, background = tile
+        values, _ = part.factors(X[rows], terms)
+        others, offsets = part.factors(Z[background], terms)
+        B, coefficients = others + offsets[:, None, None], part.coefficients[terms]
+
+        def of_row(r: int) -> Array:
+            parts = differences(values[:, r, None] - others, B)
+            return np.concatenate([part.sum(axis=1) @ coefficients for part in parts])
+
+        return np.stack([of_row(r) for r in range(values.shape[1])])
+
+    batches = gen_batches(len(X), _ROWS)
+    sums = [sum(map_tiles(partial(of_tile, rows=rows), plan)) for rows in batches]
+    return np.concatenate(sums) / len(Z)
+
+
+def _over_mean_factors(
+    part: ProductPart, X: Array, Z: Array, differences: Differences, n_values: int
+) -> Array:
+    """Sums over products of a function of factors, those on the background being means.
+
+    Parameters
+    ----------
+    part : ProductPart
+    X, Z : ndarray
+    differences : callable
+        See :func:`_over_background`. Pairs are those of some rows with the mean factors.
+    n_values : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_values, n_outputs)
+    """
+    found = np.zeros((len(X), n_values, part.coefficients.shape[1]))
+    plan = _tiles(part, len(X))
 
     def of_tile(tile: tuple[slice, slice]) -> Array:
-        terms, background = tile
-        values, _ = part.factors(X, terms)
-        others, offsets = part.factors(Z[background], terms)
-        B = others + offsets[:, None, None]
-        coefficients = part.coefficients[terms]
-        found = [differences(values[:, r, None] - others, B) @ coefficients for r in range(len(X))]
-        return np.stack(found)
+        terms, rows = tile
+        others, offsets = part.factors(Z, terms)
+        means, coefficients = others.mean(axis=1, keepdims=True), part.coefficients[terms]
+        D = part.factors(X[rows], terms)[0] - means
+        parts = differences(D, means + offsets[:, None, None])
+        return np.concatenate([part @ coefficients for part in parts]).transpose(1, 0, 2)
 
-    return np.asarray(sum(map_tiles(of_tile, plan)) / len(Z))
+    for (_, rows), values in zip(plan, map_tiles(of_tile, plan), strict=True):
+        found[rows] += values
+    return found
+
+
+def _tiles(part: ProductPart, n_rows: int) -> list[tuple[slice, slice]]:
+    """Batches of products and of rows whose factors stay in the cache."""
+    size = max(_TILE_VALUES // len(part.players), 1)
+    rows = min(n_rows, size)
+    terms = gen_batches(len(part.coefficients), max(size // rows, 1))
+    return list(product(terms, gen_batches(n_rows, rows)))
 
 
 def _first_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Array:
@@ -132,7 +215,7 @@ def _first_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Array:
 
     Returns
     -------
-    ndarray of shape (n_active, n_products)
+    ndarray of shape (n_active, n_pairs, n_products)
     """
     total, before, factors = np.zeros_like(D), np.empty_like(D), np.empty_like(D)
     after, both = np.empty(D.shape[1:]), np.empty(D.shape[1:])
@@ -150,18 +233,18 @@ def _first_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Array:
             if j:
                 after *= factors[j]
     total *= D
-    return np.asarray(total.sum(axis=1))
+    return total
 
 
-def _second_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Array:
+def _second_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Iterator[Array]:
     """Integrals of products in which two players' factors are replaced by their differences.
 
-    Returns
-    -------
-    ndarray of shape (n_pairs, n_products)
-        Pairs (j, k) with j < k, in their order.
+    Yields
+    ------
+    ndarray of shape (n_active - 1 - j, n_pairs, n_products)
+        Of player j with those after it.
     """
-    found, m = [], len(D)
+    m = len(D)
     for j in range(m - 1):
         total = np.zeros((m - 1 - j, *D.shape[1:]))
         for t, weight in zip(*nodes, strict=True):
@@ -176,5 +259,4 @@ def _second_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Array
                 total[k - j - 1] += before[k - j - 1] * after
                 after = after * factors[k]
         total *= D[j + 1 :]
-        found.append(total.sum(axis=1))
-    return np.concatenate(found)
+        yield total

@@ -17,6 +17,7 @@ needed only to draw: ``pip install "mercer[plot]"``.
 from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
@@ -28,10 +29,12 @@ from mercer.inspection._interactions import (
 )
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
-from mercer.inspection._shapley import ShapleyValues, shapley_values
+from mercer.inspection._shapley import shapley_values
+from mercer.inspection._shapley_result import ShapleyValues
 
 __all__ = [
     "AlignmentPathDisplay",
+    "Contribution",
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",

@@ -54,13 +54,7 @@ class Players:
     def data_of(self, X: Any) -> Array:
         """Values of the players' columns, shape (n_rows, n_players); of several columns, text."""
         cells = _cells(X)
-        columns = [
-            cells[positions[0]]
-            if len(positions) == 1
-            else _objects(", ".join(map(str, row)) for row in zip(*(cells[z] for z in positions)))
-            for positions in self.columns
-        ]
-        return np.column_stack(columns)
+        return np.column_stack([_joined([cells[z] for z in columns]) for columns in self.columns])
 
 
 @dataclass(frozen=True)
@@ -186,6 +180,25 @@ class ExplainedModel:
         """The parts of the function, for a partition of the columns into players."""
         return Parts.of(self.expansion, players.of_columns(self.encoded), len(players))
 
+    def exact_parts(self, players: Players) -> Parts:
+        """The parts of the function, all of which are products over players.
+
+        Raises
+        ------
+        TypeError
+            If some are not.
+        """
+        parts = self.parts(players)
+        if parts.others:
+            kernels = ", ".join(dict.fromkeys(part.description for part in parts.others))
+            raise TypeError(
+                "Interactions, shares of variance and contributions of independent columns are "
+                f"known of kernels that are products over columns, and {kernels} is not: use "
+                "Gaussian, product Laplacian or linear kernels, or explain by shapley_values, or "
+                "group the columns that a kernel takes together."
+            )
+        return parts
+
     def _drawn(self, n_rows: int, random_state: RandomState) -> Views:
         training = self.expansion.training
         n_known = next(iter(training.values())).shape[0]
@@ -226,8 +239,11 @@ def _values(column: Array) -> Array:
     return column if column.dtype.kind in "iuf" else column.astype(object)
 
 
-def _objects(values: Iterable[Any]) -> Array:
-    return np.array(list(values), dtype=object)
+def _joined(columns: list[Array]) -> Array:
+    """The only column, or several as text."""
+    if len(columns) == 1:
+        return columns[0]
+    return np.array([", ".join(map(str, row)) for row in zip(*columns, strict=True)], dtype=object)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Scale
-from mercer._explanations.parts import Parts
 from mercer._explanations.product_values import product_interactions
 from mercer._explanations.variance_parts import PlayerFactors
 from mercer._typing import Array, RandomState
@@ -73,6 +72,7 @@ def shapley_interactions(
     background: Any = None,
     groups: Groups = None,
     *,
+    independent: bool = False,
     random_state: RandomState = 0,
 ) -> ShapleyInteractions:
     """What each pair of columns contributes to each prediction together: exact interaction indices.
@@ -92,6 +92,8 @@ def shapley_interactions(
         At least two rows, or a number of training rows that are drawn; None stands for 100.
     groups : mapping of str to columns, or iterable of columns, default=None
         Columns whose values are exchanged together.
+    independent : bool, default=False
+        Whether background values are drawn column by column; see :func:`shapley_values`.
     random_state : int, RandomState instance or None, default=0
         Draws the background rows.
 
@@ -111,7 +113,8 @@ def shapley_interactions(
 
     Notes
     -----
-    O(n b d^3) time for each row, n centers, b background rows and d columns.
+    O(n b d^3) time for each row, n centers, b background rows and d columns; O(n d^3) of
+    independent columns.
 
     References
     ----------
@@ -132,11 +135,12 @@ def shapley_interactions(
     explained = ExplainedModel.of(model)
     players = explained.players(groups)
     rows, others = explained.views(X), explained.background(background, random_state)
-    parts = _exact_parts(explained.parts(players))
+    parts = explained.exact_parts(players)
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, len(players), len(players), parts.n_outputs))
     for part in parts.exact:
-        block = product_interactions(part, rows[part.view], others[part.view])
+        X, Z = rows[part.view], others[part.view]
+        block = product_interactions(part, X, Z, independent=independent)
         values[:, part.players[:, None], part.players] += block
     expansion = explained.expansion
     return ShapleyInteractions(
@@ -251,7 +255,7 @@ def sobol_indices(
     explained = ExplainedModel.of(model)
     players = explained.players(groups)
     others = explained.background(background, random_state)
-    parts = _exact_parts(explained.parts(players))
+    parts = explained.exact_parts(players)
     d, single = len(players), parts.n_outputs == 1
     first, pairs = np.zeros((d, parts.n_outputs)), np.zeros((d, d, parts.n_outputs))
     total, variance = np.zeros_like(first), np.zeros(parts.n_outputs)
@@ -277,21 +281,3 @@ def sobol_indices(
         list(expansion.outputs),
         expansion.scale,
     )
-
-
-def _exact_parts(parts: Parts) -> Parts:
-    """The parts, all of which are products over players.
-
-    Raises
-    ------
-    TypeError
-        If some are not.
-    """
-    if parts.others:
-        kernels = ", ".join(dict.fromkeys(part.description for part in parts.others))
-        raise TypeError(
-            "Interactions and shares of variance are known of kernels that are products over "
-            f"columns, and {kernels} is not: use Gaussian, product Laplacian or linear kernels, or "
-            "explain by shapley_values, or group the columns that a kernel takes together."
-        )
-    return parts

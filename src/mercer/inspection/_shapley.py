@@ -2,126 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer._expansion import Scale, Views
+from mercer._expansion import KernelExpansion, Views
 from mercer._explanations.parts import Parts
-from mercer._explanations.product_values import product_values
+from mercer._explanations.product_values import mean_of_product, product_values
 from mercer._explanations.sampled_values import Game, enumerated_values, permutation_values
 from mercer._typing import Array, RandomState
 from mercer._validation import check_number
 from mercer.inspection._explained_model import ExplainedModel, Groups
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mercer.inspection._shapley_result import ShapleyValues
 
 _MOST_ENUMERATED = 16
 """Twice as many subsets for each further column: 16 columns and 100 background rows are 6.5 million
 evaluations, which take minutes."""
-
-
-@dataclass(frozen=True)
-class ShapleyValues:
-    """Contributions of columns to predictions, by `shapley_values`.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        In the unit of the prediction.
-    base_value : float or ndarray of shape (n_outputs,)
-        Mean prediction of the background.
-    standard_errors : ndarray of the shape of `values`
-        Zero where a value is exact.
-    data : ndarray of shape (n_rows, n_players)
-        The rows' values; text where a player has several columns.
-    feature_names : list of str of shape (n_players,)
-    output_names : list of str
-        Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
-        What is explained.
-    shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        What the model adds to the sum of base value and values since a row is far from all training
-        rows; zero for all others.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_friedman1
-    >>> from mercer import TwoStageRegressor
-    >>> from mercer.inspection import shapley_values
-    >>> X, y = make_friedman1(100, n_features=5, random_state=0)
-    >>> model = TwoStageRegressor().fit(X, y)
-    >>> found = shapley_values(model, X[:3])
-    >>> found.values.shape, found.feature_names
-    ((3, 5), ['x0', 'x1', 'x2', 'x3', 'x4'])
-    >>> sums = found.base_value + found.values.sum(axis=1)
-    >>> bool(abs(sums - model.predict(X[:3])).max() < 1e-6)
-    True
-    """
-
-    values: Array
-    base_value: Any
-    standard_errors: Array
-    data: Array
-    feature_names: list[str]
-    output_names: list[str]
-    scale: Scale
-    shrinkage: Array
-
-    @property
-    def predictions(self) -> Array:
-        """What the model says: base value, values and shrinkage, summed, shape (n_rows, ...)."""
-        return np.asarray(self.base_value + self.values.sum(axis=1) + self.shrinkage)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The values as a data frame with a row for each explained row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns are the feature names; of several outputs, pairs of output and feature name.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pd = _pandas()
-        if self.values.ndim == 2:
-            return pd.DataFrame(self.values, columns=self.feature_names)
-        n_rows, _, n_outputs = self.values.shape
-        names = self.output_names or [str(output) for output in range(n_outputs)]
-        columns = pd.MultiIndex.from_product([names, self.feature_names])
-        return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
-
-    def to_shap(self) -> Any:
-        """The values as an object of the package shap, whose plots take it.
-
-        Returns
-        -------
-        shap.Explanation
-
-        Raises
-        ------
-        ImportError
-            If shap is not installed.
-        """
-        try:
-            import shap
-        except ImportError as error:
-            raise ImportError("to_shap needs the package shap: pip install shap") from error
-        base = np.broadcast_to(self.base_value, (len(self.values), *np.shape(self.base_value)))
-        return shap.Explanation(
-            values=self.values,
-            base_values=base.copy(),
-            data=self.data,
-            error_std=self.standard_errors,
-            feature_names=self.feature_names,
-            output_names=self.output_names or None,
-        )
 
 
 def shapley_values(
@@ -130,6 +27,7 @@ def shapley_values(
     background: Any = None,
     groups: Groups = None,
     *,
+    independent: bool = False,
     n_permutations: int | Literal["all"] = 1,
     random_state: RandomState = 0,
 ) -> ShapleyValues:
@@ -157,6 +55,11 @@ def shapley_values(
     groups : mapping of str to columns, or iterable of columns, default=None
         Columns whose values are exchanged together, by names or positions; all others are on their
         own. All columns that the encoder of a table makes of one column always are one.
+    independent : bool, default=False
+        Whether background values are drawn column by column, each from any background row, in place
+        of whole rows. One product of mean factors then takes the place of the background rows,
+        which makes explanations of many rows about as many times faster as there are background
+        rows. The base value is the mean prediction of such rows.
     n_permutations : int or "all", default=1
         Pairs of opposite permutations for each background row, by which parts of the model that are
         no products over columns are explained; "all" enumerates all subsets of columns, which is
@@ -175,7 +78,8 @@ def shapley_values(
         If the model is not fitted.
     TypeError
         If the model predicts nothing, is not of mercer, was fitted to Gram matrices, or has a step
-        that computes features from several columns.
+        that computes features from several columns; or if columns are to be independent in kernels
+        that are no products over columns.
     ValueError
         If columns differ from those of the fit, values are missing where the model takes none, the
         background has one row, or a column is in two groups.
@@ -190,9 +94,10 @@ def shapley_values(
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
 
     by a Gauss-Legendre rule that is exact for the polynomial in t. O(n b d^2) time for each row, n
-    centers, b background rows and d columns. Other kernels, such as the Laplacian of the Euclidean
-    distance, projections and leaves of trees, are explained by permutations [2]_, with standard
-    errors: O(n b d^2) time, too. A kernel on the columns of one player is exact whatever its form.
+    centers, b background rows and d columns, and O(n d^2) of independent columns. Other kernels,
+    such as the Laplacian of the Euclidean distance, projections and leaves of trees, are explained
+    by permutations [2]_, with standard errors: O(n b d^2) time, too. A kernel on the columns of one
+    player is exact whatever its form.
 
     References
     ----------
@@ -221,7 +126,7 @@ def shapley_values(
     players = explained.players(groups)
     rows = explained.views(X)
     others = explained.background(background, random_state)
-    parts = explained.parts(players)
+    parts = explained.exact_parts(players) if independent else explained.parts(players)
     if n_permutations == "all" and len(parts.sampled_players) > _MOST_ENUMERATED:
         raise ValueError(
             f'n_permutations="all" enumerates subsets of at most {_MOST_ENUMERATED} columns, and '
@@ -229,9 +134,12 @@ def shapley_values(
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    values, errors = _values(parts, rows, others, n_permutations, rng)
+    values, errors = _sampled_values(parts, rows, others, n_permutations, rng)
+    values += _exact_values(parts, rows, others, independent)
     expansion = explained.expansion
     base = expansion.of_views(others).mean(axis=0)
+    if independent:
+        base = _mean_of_independent(expansion, parts, others)
     shrinkage = np.zeros((len(values), parts.n_outputs))
     if expansion.shrinkage is not None:
         shrinkage = expansion.shrinkage(rows)
@@ -248,36 +156,42 @@ def shapley_values(
     )
 
 
-def _values(
+def _exact_values(parts: Parts, rows: Views, background: Views, independent: bool) -> Array:
+    """Values of the parts that are products, shape (n_rows, n_players, n_outputs)."""
+    n_rows = next(iter(rows.values())).shape[0]
+    values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
+    for part in parts.exact:
+        X, Z = rows[part.view], background[part.view]
+        values[:, part.players] += product_values(part, X, Z, independent=independent)
+    return values
+
+
+def _sampled_values(
     parts: Parts,
     rows: Views,
     background: Views,
     n_permutations: int | str,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Values and standard errors, both of shape (n_rows, n_players, n_outputs)."""
+    """Values of the other parts and their standard errors, of shapes as of the exact ones."""
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
-    errors = np.zeros_like(values)
-    for part in parts.exact:
-        X, Z = rows[part.view], background[part.view]
-        values[:, part.players] += product_values(part, X, Z)
-    sampled = parts.sampled_players
+    errors, sampled = np.zeros_like(values), parts.sampled_players
     for r in range(n_rows if sampled.size else 0):
         row = {name: view[r] for name, view in rows.items()}
         game = Game(parts.of_others, row, background, parts.player_of, sampled)
         if isinstance(n_permutations, str):
-            values[r, sampled] += enumerated_values(game)
+            values[r, sampled] = enumerated_values(game)
         else:
-            found, deviations = permutation_values(game, n_permutations, rng)
-            values[r, sampled] += found
-            errors[r, sampled] = deviations
+            values[r, sampled], errors[r, sampled] = permutation_values(game, n_permutations, rng)
     return values, errors
 
 
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("A data frame needs the package pandas: pip install pandas") from error
-    return pd
+def _mean_of_independent(expansion: KernelExpansion, parts: Parts, background: Views) -> Array:
+    """Mean of the function over rows of independent columns, shape (n_outputs,)."""
+    first = {name: view[:1] for name, view in background.items()}
+    mean = expansion.of_views(first)[0]
+    for part in parts.exact:
+        Z = background[part.view]
+        mean += mean_of_product(part, Z) - mean_of_product(part, Z[:1])
+    return mean

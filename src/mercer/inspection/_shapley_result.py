@@ -1,0 +1,258 @@
+"""Shapley values of predictions, and what can be read off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer._expansion import Scale
+from mercer._typing import Array
+from mercer.inspection._contributions import Contribution, decimals_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ShapleyValues:
+    """Contributions of columns to predictions, by `shapley_values`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        In the unit of the prediction.
+    base_value : float or ndarray of shape (n_outputs,)
+        Mean prediction of the background.
+    standard_errors : ndarray of the shape of `values`
+        Zero where a value is exact.
+    data : ndarray of shape (n_rows, n_players)
+        The rows' values; text where a player has several columns.
+    feature_names : list of str of shape (n_players,)
+    output_names : list of str
+        Classes, or empty for responses.
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+        What is explained.
+    shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        What the model adds to the sum of base value and values since a row is far from all training
+        rows; zero for all others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor
+    >>> from mercer.inspection import shapley_values
+    >>> X, y = make_friedman1(100, n_features=5, random_state=0)
+    >>> model = TwoStageRegressor().fit(X, y)
+    >>> found = shapley_values(model, X[:3])
+    >>> found.values.shape, found.feature_names
+    ((3, 5), ['x0', 'x1', 'x2', 'x3', 'x4'])
+    >>> sums = found.base_value + found.values.sum(axis=1)
+    >>> bool(abs(sums - model.predict(X[:3])).max() < 1e-6)
+    True
+    """
+
+    values: Array
+    base_value: Any
+    standard_errors: Array
+    data: Array
+    feature_names: list[str]
+    output_names: list[str]
+    scale: Scale
+    shrinkage: Array
+
+    @property
+    def predictions(self) -> Array:
+        """What the model says: base value, values and shrinkage, summed, shape (n_rows, ...)."""
+        return np.asarray(self.base_value + self.values.sum(axis=1) + self.shrinkage)
+
+    @property
+    def importances(self) -> Array:
+        """Mean absolute values over rows, shape (n_players,) or (n_players, n_outputs)."""
+        return np.asarray(np.abs(self.values).mean(axis=0))
+
+    def of_output(self, output: str | int | None = None) -> ShapleyValues:
+        """The values of one output.
+
+        Parameters
+        ----------
+        output : str or int, default=None
+            Class, or position of a response; None where there is one output only.
+
+        Returns
+        -------
+        ShapleyValues
+            With `values` of shape (n_rows, n_players). Scores of several classes become the
+            logarithm of the odds of the class against the others, that is, against the geometric
+            mean of their probabilities.
+
+        Raises
+        ------
+        ValueError
+            If there is no such output, or if there are several and none is named.
+        """
+        if self.values.ndim == 2:
+            return self
+        n_outputs = self.values.shape[2]
+        names = self.output_names or [str(position) for position in range(n_outputs)]
+        if str(output) not in names:
+            raise ValueError(f"output must be one of {', '.join(names)}; got {output!r}.")
+        k = names.index(str(output))
+        weights = np.zeros(n_outputs)
+        weights[k] = 1.0
+        is_class = self.scale == "logit"
+        if is_class:
+            weights -= np.where(np.arange(n_outputs) == k, 0.0, 1.0 / (n_outputs - 1))
+        return replace(
+            self,
+            values=self.values @ weights,
+            base_value=float(self.base_value @ weights),
+            standard_errors=self.standard_errors @ np.abs(weights),
+            output_names=names[k : k + 1] if self.output_names else [],
+            scale="log-odds" if is_class else self.scale,
+            shrinkage=self.shrinkage @ weights,
+        )
+
+    def largest(
+        self, row: int = 0, n_largest: int = 3, *, output: str | int | None = None
+    ) -> list[Contribution]:
+        """The largest contributions to one prediction.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the explained row.
+        n_largest : int, default=3
+            Number of contributions, at most.
+        output : str or int, default=None
+            Class, or position of a response; None stands for the only one, or for the class of the
+            highest score.
+
+        Returns
+        -------
+        list of Contribution
+            Name, value and signed amount of each column, that of the largest absolute amount first.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        ValueError
+            If there are several responses and none is named.
+        """
+        found = self._of_row(row, output)
+        order = np.argsort(-np.abs(found.values[row]), kind="stable")[:n_largest]
+        return [
+            Contribution(
+                self.feature_names[player],
+                self.data[row, player],
+                float(found.values[row, player]),
+                float(found.standard_errors[row, player]),
+            )
+            for player in order
+        ]
+
+    def in_words(
+        self,
+        row: int = 0,
+        n_largest: int = 3,
+        *,
+        output: str | int | None = None,
+        unit: str = "",
+    ) -> list[str]:
+        """The largest contributions to one prediction as phrases.
+
+        Parameters
+        ----------
+        row : int, default=0
+        n_largest : int, default=3
+        output : str or int, default=None
+            See `largest`.
+        unit : str, default=""
+            Of the response.
+
+        Returns
+        -------
+        list of str
+            Such as "age 61: +2.3 kg above the average row", or for classes "age 61: multiplies the
+            odds of yes by 2.3". The average row is what `base_value` is the prediction of.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from mercer import TwoStageRegressor
+        >>> from mercer.inspection import shapley_values
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> model = TwoStageRegressor().fit(X, y)
+        >>> shapley_values(model, X[:1]).in_words(0, 2)
+        ['bmi 32.1: +32.5 above the average row', 'sex 2: -11.7 below the average row']
+        """
+        found = self._of_row(row, output)
+        chosen = self.largest(row, n_largest, output=output)
+        decimals = decimals_of([float(np.abs(found.values[row]).max(initial=0.0))])
+        name = found.output_names[0] if found.output_names else ""
+        return [one.in_words(found.scale, name, unit, decimals) for one in chosen]
+
+    def _of_row(self, row: int, output: str | int | None) -> ShapleyValues:
+        """The values of one output: where none is named, of the class of the highest score."""
+        if not -len(self.values) <= row < len(self.values):
+            raise IndexError(f"There is no row {row}: {len(self.values)} rows are explained.")
+        if output is None and self.output_names and self.values.ndim == 3:
+            output = self.output_names[int(self.predictions[row].argmax())]
+        return self.of_output(output)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The values as a data frame with a row for each explained row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns are the feature names; of several outputs, pairs of output and feature name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = _pandas()
+        if self.values.ndim == 2:
+            return pd.DataFrame(self.values, columns=self.feature_names)
+        n_rows, _, n_outputs = self.values.shape
+        names = self.output_names or [str(output) for output in range(n_outputs)]
+        columns = pd.MultiIndex.from_product([names, self.feature_names])
+        return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
+
+    def to_shap(self) -> Any:
+        """The values as an object of the package shap, whose plots take it.
+
+        Returns
+        -------
+        shap.Explanation
+
+        Raises
+        ------
+        ImportError
+            If shap is not installed.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError("to_shap needs the package shap: pip install shap") from error
+        base = np.broadcast_to(self.base_value, (len(self.values), *np.shape(self.base_value)))
+        return shap.Explanation(
+            values=self.values,
+            base_values=base.copy(),
+            data=self.data,
+            error_std=self.standard_errors,
+            feature_names=self.feature_names,
+            output_names=self.output_names or None,
+        )
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("A data frame needs the package pandas: pip install pandas") from error
+    return pd
