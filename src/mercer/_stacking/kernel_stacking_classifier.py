@@ -294,14 +294,12 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     def _expansion(self) -> KernelExpansion:
         return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
 
-    def _shrinkage(self, views: Views) -> Array:
+    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
         # Of logarithms of probabilities.
-        closeness = self._closeness(views)
         means = np.tile(self._frequencies, (len(closeness), 1))
         near = self._combination.combine(self._deviations(views), means)
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.log(closeness + (1.0 - closeness) * self._frequencies / near)
-        return np.where(closeness < 1.0, change, 0.0)
+            return np.log(closeness + (1.0 - closeness) * self._frequencies / near)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])

@@ -371,9 +371,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         means = self._target.mean
         return self._stack_expansion(means, "response").decoded(self._target)
 
-    def _shrinkage(self, views: Views) -> Array:
+    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        return np.asarray((self._closeness(views) - 1.0) * deviations)
+        return np.asarray((closeness - 1.0) * deviations)
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

@@ -77,13 +77,27 @@ class StackExpansionMixin:
             scale,
             self._training,
             views_of=self._views_of,
-            shrinkage=self._shrinkage,
+            shrinkage=partial(self._shrinkage, n_outputs=len(means)),
         )
 
     def _views_of(self, X: Features) -> Any:
         """Validated samples in each view."""
         raise NotImplementedError
 
-    def _shrinkage(self, views: Views) -> Array:
+    def _closeness(self, views: Any) -> Array:
+        """How far predictions are to be trusted, shape (n_rows, 1); one near training rows."""
+        raise NotImplementedError
+
+    def _shrinkage(self, views: Views, n_outputs: int) -> Array:
         """What is added to the combination for rows that are far from all training rows."""
+        closeness = self._closeness(views)
+        found = np.zeros((len(closeness), n_outputs))
+        far = np.flatnonzero(closeness[:, 0] < 1.0)
+        if far.size:
+            some = {name: view[far] for name, view in views.items()}
+            found[far] = self._shrinkage_of_far(some, closeness[far])
+        return found
+
+    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
+        """The same of rows that are all far, given their closeness of shape (n_rows, 1)."""
         raise NotImplementedError

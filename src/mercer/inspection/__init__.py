@@ -27,6 +27,8 @@ from mercer.inspection._interactions import (
     shapley_interactions,
     sobol_indices,
 )
+from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
+from mercer.inspection._partial_dependence_display import PartialDependenceDisplay
 from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import shapley_values
@@ -42,11 +44,14 @@ __all__ = [
     "KernelTerms",
     "KernelWeightsDisplay",
     "ModelReport",
+    "PartialDependence",
+    "PartialDependenceDisplay",
     "ReportSection",
     "ShapleyInteractions",
     "ShapleyValues",
     "SobolIndices",
     "kernel_terms",
+    "partial_dependence",
     "report",
     "shapley_interactions",
     "shapley_values",

@@ -90,17 +90,30 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
         if kind not in ("number", "date", "category", "text"):
             continue
         values = np.concatenate([convert(_table(piece), kind)[:, 0] for _, piece in pieces])
-        labels: Array = np.empty(0, dtype=str)
-        if kind in ("category", "text"):
-            known = np.array([value == value for value in values])  # noqa: PLR0124
-            texts = np.where(known, values, "missing").astype(str)
-            labels, values = np.unique(texts, return_inverse=True)
-        if kind == "date" and is_duration(column):
-            kind = "number"
         name = str(name) if hasattr(X, "columns") else f"x{name}"
         name = name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 2 :]}"
-        found.append(Column(name, kind, values.astype(float), labels))
+        if kind in ("category", "text"):
+            found.append(category_column(name, values, kind))
+            continue
+        kind = "number" if kind == "date" and is_duration(column) else kind
+        found.append(Column(name, kind, values.astype(float), np.empty(0, dtype=str)))
     return found
+
+
+def category_column(name: str, values: Array, kind: str = "category") -> Column:
+    """Return a column of categories or texts; missing ones are a category of their own.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray of shape (n_rows,), of objects
+        Text, and NaN where it is missing.
+    kind : {"category", "text"}, default="category"
+    """
+    known = np.array([value == value for value in values])  # noqa: PLR0124
+    texts = np.where(known, values, "missing").astype(str)
+    labels, codes = np.unique(texts, return_inverse=True)
+    return Column(name, kind, codes.astype(float), labels)
 
 
 def _table(column: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 
 BAR_COLOR = "#2f6f9f"
 """All displays draw bars and lines in this color unless they are told otherwise."""
+
+WARM_COLOR = "#c0531e"
+"""What is opposed to the other color. Both stand out on light and on dark pages, and color-blind
+readers can tell them apart."""
+
+LINE_COLORS = (BAR_COLOR, WARM_COLOR, "#3b8a5a", "#8a5ea8", "#9a7b1f")
+"""Colors of several lines, which have markers of their own as well."""
+
+QUIET_COLOR = "0.5"
+"""What stands back, on light and on dark pages."""
 
 
 class Display:
@@ -116,6 +127,61 @@ def axes(ax: Axes | None) -> Axes:
     except ImportError as error:
         raise ImportError('Drawing needs matplotlib: pip install "mercer[plot]"') from error
     return plt.subplots(layout="constrained")[1]
+
+
+def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> npt.NDArray[Any]:
+    """Return the given axes, or those of a new figure, as an array of shape (n_axes,).
+
+    Raises
+    ------
+    ValueError
+        If the number of the given axes is another.
+    """
+    if n_axes == 1 and (ax is None or np.ndim(ax) == 0):
+        return np.array([axes(ax)], dtype=object)
+    if ax is None:
+        beside = min(n_axes, n_cols)
+        below = -(-n_axes // beside)
+        figure: Any = axes(None).figure
+        figure.clear()
+        figure.set_size_inches(4.0 * beside, 3.2 * below)
+        found = [figure.add_subplot(below, beside, k + 1) for k in range(n_axes)]
+        return np.array(found, dtype=object)
+    given = np.ravel(np.array(ax, dtype=object))
+    if len(given) != n_axes:
+        raise ValueError(f"ax must hold {n_axes} axes, one for each picture; got {len(given)}.")
+    return given
+
+
+def name_dates(axis: Any) -> None:
+    """Label an axis of dates by at most six of them.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
+    """Return the label of an axis of predictions.
+
+    Parameters
+    ----------
+    scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
+    output_names : sequence of str, default=()
+        The class, where it is one of several.
+    unit : str, default=""
+        Of the response.
+    """
+    if scale == "response":
+        return "Prediction" + f", {unit}" * bool(unit)
+    name = {"logit": "Score"}.get(scale, scale.capitalize())
+    return f"{name} of {output_names[0]}" if output_names else name
 
 
 class AlignmentPathDisplay(Display):

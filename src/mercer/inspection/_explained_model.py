@@ -149,6 +149,16 @@ class ExplainedModel:
         _check_several(next(iter(views.values())).shape[0])
         return views
 
+    def positions(self, columns: Any) -> list[int]:
+        """Positions of columns of the user's table, by names or positions.
+
+        Raises
+        ------
+        ValueError
+            If one is absent, or none is chosen.
+        """
+        return column_positions(_Header(self.names), columns)
+
     def players(self, groups: Groups) -> Players:
         """The columns of the user's table, some of which may be grouped.
 
@@ -162,7 +172,7 @@ class ExplainedModel:
             If a column is in two groups, or there is no such column.
         """
         named = _named(groups)
-        found = [column_positions(_Header(self.names), columns) for _, columns in named]
+        found = [self.positions(columns) for _, columns in named]
         positions = [z for columns in found for z in columns]
         if len(set(positions)) < len(positions):
             twice = next(z for z in positions if positions.count(z) > 1)

@@ -215,7 +215,7 @@ class ShapleyValues:
         ImportError
             If pandas is not installed.
         """
-        pd = _pandas()
+        pd = data_frames()
         if self.values.ndim == 2:
             return pd.DataFrame(self.values, columns=self.feature_names)
         n_rows, _, n_outputs = self.values.shape
@@ -250,7 +250,14 @@ class ShapleyValues:
         )
 
 
-def _pandas() -> Any:
+def data_frames() -> Any:
+    """The package of data frames.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
     try:
         import pandas as pd
     except ImportError as error:

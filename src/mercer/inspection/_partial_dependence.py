@@ -1,0 +1,313 @@
+"""How predictions depend on one or two columns of the table: the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.utils import check_random_state
+
+from mercer._expansion import KernelExpansion
+from mercer._explanations.dependence import varied_values
+from mercer._typing import Array, RandomState
+from mercer._validation import check_choice, check_number
+from mercer.inspection._columns import Column, category_column, columns_of
+from mercer.inspection._explained_model import ExplainedModel
+from mercer.inspection._shapley_result import data_frames
+from mercer.kernels._on_columns import take_columns
+from mercer.preprocessing import convert
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_CATEGORIES = 20
+"""The most frequent categories have values; as many as fit on an axis with their names."""
+
+_RESOLUTIONS = {1: 50, 2: 20}
+"""Numbers of values by the number of columns that vary."""
+
+ResponseMethod: TypeAlias = Literal["auto", "predict_proba", "decision_function"]
+
+
+@dataclass(frozen=True)
+class PartialDependence:
+    """Predictions as one or two columns vary, by `partial_dependence`.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the columns that vary.
+    kinds : tuple of {"number", "date", "category"}
+    grid_values : tuple of ndarray
+        Ascending values of each; dates as datetime64, categories as text.
+    average : ndarray of shape (n_outputs, n_values) or (n_outputs, n_values, n_values)
+        Mean over rows that keep their other columns.
+    individual : ndarray of shape (n_outputs, n_rows, n_values) or (..., n_values)
+        The same of each row.
+    data : tuple of ndarray of shape (n_samples,)
+        Values of these columns in the table.
+    output_names : list of str
+        Classes, or empty for responses.
+    scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
+        What is predicted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor
+    >>> from mercer.inspection import partial_dependence
+    >>> X, y = make_friedman1(40, n_features=5, random_state=0)
+    >>> found = partial_dependence(TwoStageRegressor().fit(X, y), X, 3)
+    >>> found.average.shape, found.individual.shape
+    ((1, 40), (1, 40, 40))
+    """
+
+    features: tuple[str, ...]
+    kinds: tuple[str, ...]
+    grid_values: tuple[Array, ...]
+    average: Array
+    individual: Array
+    data: tuple[Array, ...]
+    output_names: list[str]
+    scale: str
+
+    def of_output(self, output: str | int | None = None) -> PartialDependence:
+        """The predictions of one output.
+
+        Parameters
+        ----------
+        output : str or int, default=None
+            Class, or position of a response; None where there is one only.
+
+        Raises
+        ------
+        ValueError
+            If there is no such output, or if there are several and none is named.
+        """
+        n_outputs = len(self.average)
+        names = self.output_names or [str(position) for position in range(n_outputs)]
+        if n_outputs == 1 and output is None:
+            return self
+        if str(output) not in names:
+            raise ValueError(f"output must be one of {', '.join(names)}; got {output!r}.")
+        k = names.index(str(output))
+        return replace(
+            self,
+            average=self.average[k : k + 1],
+            individual=self.individual[k : k + 1],
+            output_names=names[k : k + 1] if self.output_names else [],
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The averages as a data frame with a row for each value, or pair of values.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each column that varies, and one of averages for each output.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        grids = np.meshgrid(*self.grid_values, indexing="ij")
+        columns = {name: grid.ravel() for name, grid in zip(self.features, grids, strict=True)}
+        n_outputs = len(self.average)
+        names = self.output_names or [str(k) for k in range(n_outputs)] * (n_outputs > 1)
+        for k, average in enumerate(self.average):
+            columns["average" + (f" {names[k]}" if names else "")] = average.ravel()
+        return data_frames().DataFrame(columns)
+
+
+def partial_dependence(
+    model: Any,
+    X: Any,
+    features: Any,
+    *,
+    response_method: ResponseMethod = "auto",
+    categorical_features: Sequence[Any] = (),
+    grid_resolution: int | None = None,
+    percentiles: tuple[float, float] = (0.05, 0.95),
+    subsample: int = 500,
+    random_state: RandomState = 0,
+) -> PartialDependence:
+    r"""Predictions as one or two columns vary, of each row and on average.
+
+    These are the numbers of :func:`sklearn.inspection.partial_dependence`, for the columns of the
+    user's table whatever they are encoded as, and computed by sums over the centers instead of
+    predictions.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline or search
+        See :func:`shapley_values`.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
+        Rows that keep their other columns, and whose values the columns take.
+    features : int, str, or pair of these
+        One or two columns, by names or positions.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Of classifiers: probabilities, where the model has them; else, and for
+        "decision_function", what :func:`shapley_values` explains.
+    categorical_features : sequence of int or str, default=()
+        Columns of numbers that are categories.
+    grid_resolution : int, default=None
+        Maximum number of values of a column of numbers or dates; None for 50, or 20 of two columns.
+    percentiles : (float, float), default=(0.05, 0.95)
+        Lowest and highest value, as fractions of the rows, where a column has more distinct ones.
+    subsample : int, default=500
+        Maximum number of rows that the averages are over; they are drawn where there are more.
+    random_state : int, RandomState instance or None, default=0
+        Draws the rows.
+
+    Returns
+    -------
+    PartialDependence
+        Values, averages and the curves of single rows.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model cannot be explained.
+    ValueError
+        If a column is absent, constant, text, or empty, or if there are more than two.
+
+    Notes
+    -----
+    All values occur in the table, so that whole numbers are evaluated at whole numbers: they are
+    all distinct ones, or those nearest to evenly spaced numbers between the percentiles. Of
+    categories, the twenty most frequent ones are taken. O(g n b) time for g values, n centers and b
+    rows; kernels that are no products over columns are evaluated at g b rows.
+
+    References
+    ----------
+    J. H. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of
+    Statistics 29, section 8. A. Goldstein, A. Kapelner, J. Bleich, E. Pitkin (2015). Peeking inside
+    the black box: visualizing statistical learning with plots of individual conditional
+    expectation. Journal of Computational and Graphical Statistics 24.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mercer import TwoStageRegressor
+    >>> from mercer.inspection import partial_dependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = TwoStageRegressor().fit(X, y)
+    >>> found = partial_dependence(model, X, ("age", "sex"), categorical_features=["sex"])
+    >>> found.kinds, found.average.shape
+    (('number', 'category'), (1, 20, 2))
+    """
+    explained = ExplainedModel.of(model)
+    chosen = explained.positions(_as_list(features))
+    check_number("subsample", subsample, whole=True, low=1)
+    check_choice("response_method", response_method, ("auto", "predict_proba", "decision_function"))
+    if not 0.0 <= percentiles[0] < percentiles[1] <= 1.0:
+        raise ValueError(f"percentiles must ascend from 0 to 1; got {percentiles!r}.")
+    if len(chosen) not in _RESOLUTIONS or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features must be one column, or two that differ; got {features!r}.")
+    resolution = grid_resolution or _RESOLUTIONS[len(chosen)]
+    check_number("grid_resolution", resolution, whole=True, low=2)
+    coded = explained.positions(list(categorical_features)) if len(categorical_features) else []
+    views = explained.views(X)
+    columns = [_column(X, z, explained.names[z], z in coded) for z in chosen]
+    grids = [_grid_rows(column, resolution, percentiles) for column in columns]
+    players = explained.players(None)
+    rows = _drawn_rows(len(columns[0].values), subsample, random_state)
+    values = varied_values(
+        explained.expansion,
+        explained.parts(players),
+        {name: view[rows] for name, view in views.items()},
+        [players.columns.index([z]) for z in chosen],
+        [{name: view[grid] for name, view in views.items()} for grid in grids],
+    )
+    predicted, scale = _predicted(values, explained.expansion, response_method)
+    shape = [len(grid) for grid in grids]
+    return PartialDependence(
+        tuple(column.name for column in columns),
+        tuple(column.kind for column in columns),
+        tuple(_shown(column)[grid] for column, grid in zip(columns, grids, strict=True)),
+        np.moveaxis(predicted.mean(axis=1), -1, 0).reshape(-1, *shape),
+        predicted.transpose(2, 1, 0).reshape(predicted.shape[2], len(rows), *shape),
+        tuple(_shown(column) for column in columns),
+        list(explained.expansion.outputs),
+        scale,
+    )
+
+
+def _as_list(features: Any) -> list[Any]:
+    return [features] if np.ndim(features) == 0 else list(features)
+
+
+def _drawn_rows(n: int, most: int, random_state: RandomState) -> Array:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(check_random_state(random_state).choice(n, most, replace=False))
+
+
+def _column(X: Any, position: int, name: str, is_category: bool) -> Column:
+    """A column of the table, with its values as numbers, days or codes."""
+    table = take_columns(X, [position])
+    if hasattr(table, "toarray"):
+        table = table.toarray()
+    if is_category:
+        return category_column(name, convert(table, "category")[:, 0])
+    found = columns_of(table)
+    if not found or found[0].kind == "text":
+        raise ValueError(
+            f"Column {name!r} holds no numbers, dates or categories, which curves are drawn over."
+        )
+    return replace(found[0], name=name)
+
+
+def _grid_rows(column: Column, resolution: int, percentiles: tuple[float, float]) -> Array:
+    """Rows that have the values of the grid, which ascend."""
+    known = np.flatnonzero(~np.isnan(column.values))
+    distinct, first, counts = np.unique(column.values[known], return_index=True, return_counts=True)
+    if len(distinct) < 2:
+        raise ValueError(f"Column {column.name!r} has the same value in all rows.")
+    chosen = np.arange(len(distinct))
+    if not column.is_ordered:
+        chosen = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES])
+    elif len(distinct) > resolution:
+        low, high = np.quantile(column.values[known], percentiles)
+        chosen = _nearest(distinct, np.linspace(low, high, resolution))
+    if len(chosen) < 2:
+        raise ValueError(
+            f"Column {column.name!r} has the same value at both percentiles: pass others."
+        )
+    return known[first[chosen]]
+
+
+def _nearest(values: Array, targets: Array) -> Array:
+    """Positions of those of ascending values that are nearest to some numbers, each once."""
+    after = np.searchsorted(values, targets).clip(1, len(values) - 1)
+    nearer = targets - values[after - 1] < values[after] - targets
+    return np.unique(after - nearer)
+
+
+def _shown(column: Column) -> Array:
+    """Values as they are shown: numbers, dates, or categories as text."""
+    if column.kind == "category":
+        return column.labels[column.values.astype(int)]
+    if column.kind == "date":
+        return np.round(column.values * 86400e3).astype("datetime64[ms]")
+    return column.values
+
+
+def _predicted(values: Array, expansion: KernelExpansion, method: str) -> tuple[Array, str]:
+    """Probabilities, where they are asked for and known; else the values as they are."""
+    has_probabilities = expansion.scale in ("log-odds", "logit")
+    if method == "predict_proba" and not has_probabilities:
+        raise ValueError(
+            f"Curves of probabilities are not known: the model's {expansion.scale} is explained."
+        )
+    if method == "decision_function" or not has_probabilities:
+        return values, expansion.scale
+    if expansion.scale == "log-odds":
+        return np.asarray(expit(values)), "probability"
+    return np.asarray(softmax(values, axis=-1)), "probability"

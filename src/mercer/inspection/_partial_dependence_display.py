@@ -1,0 +1,347 @@
+"""How predictions depend on one or two columns of the table: the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from mercer._typing import Array, Features
+from mercer._validation import check_choice, check_number
+from mercer.inspection._contributions import cell_text, decimals_of
+from mercer.inspection._display import (
+    BAR_COLOR,
+    LINE_COLORS,
+    QUIET_COLOR,
+    Display,
+    axes_of_several,
+    name_dates,
+    quantity_label,
+)
+from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind: TypeAlias = Literal["average", "individual", "both"]
+
+_BENEATH = 0.14
+"""The distribution of the data takes this part of the height, and curves begin above it."""
+
+_FEW = 12
+"""Lines through at most this number of values have markers."""
+
+_MARKERS = "osD^"
+
+
+class PartialDependenceDisplay(Display):
+    """Curves of how predictions depend on columns, with the distribution of the data beneath.
+
+    One column of numbers or dates is a curve, and one of categories are points. Two columns of
+    numbers are a surface seen from above, with the rows of the table as dots; of numbers and
+    categories, a curve for each category; two of categories are a table of colors and numbers.
+
+    Parameters
+    ----------
+    dependences : sequence of PartialDependence
+        By `partial_dependence`, of one output each; a picture for each.
+    kind : {"average", "individual", "both"}, default="average"
+        Averages over rows, curves of single rows, or both, of one column. Of two columns, averages
+        are drawn.
+    unit : str, default=""
+        Of the response.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_dependences,)
+        The axes drawn on, once `plot` has been called.
+    ax_ : matplotlib Axes
+        The first of these.
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    partial_dependence : Computes the numbers, without matplotlib.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mercer import TwoStageRegressor
+    >>> from mercer.inspection import PartialDependenceDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = TwoStageRegressor().fit(X, y)
+    >>> display = PartialDependenceDisplay.from_estimator(model, X, ["bmi", ("age", "bp")])
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['bmi', 'age']
+    """
+
+    def __init__(
+        self,
+        dependences: Sequence[PartialDependence],
+        *,
+        kind: Kind = "average",
+        unit: str = "",
+    ) -> None:
+        check_choice("kind", kind, ("average", "individual", "both"))
+        self.dependences = list(dependences)
+        if not self.dependences or any(len(found.average) != 1 for found in self.dependences):
+            raise ValueError("dependences must be of one output each: see of_output.")
+        self.kind = kind
+        self.unit = unit
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: Features,
+        features: Any,
+        *,
+        kind: Kind = "average",
+        target: str | int | None = None,
+        unit: str = "",
+        ax: Any = None,
+        plot_options: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curves of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator, Pipeline or search
+            See :func:`shapley_values`.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
+            Rows that averages are over, and whose values the columns take.
+        features : int, str, pair of these as a tuple, or list of these
+            Columns, by names or positions; a picture for each entry of a list.
+        kind : {"average", "individual", "both"}, default="average"
+        target : str or int, default=None
+            Class, or position of a response, where there are several.
+        unit : str, default=""
+            Of the response, for the labels of axes.
+        ax : matplotlib Axes, or array of these, default=None
+            The axes to draw on, one for each entry; those of a new figure where None.
+        plot_options : dict, default=None
+            Passed to `plot`, such as ``{"centered": True}``.
+        **kwargs : dict
+            Passed to `partial_dependence`, such as `grid_resolution` and `subsample`.
+
+        Returns
+        -------
+        PartialDependenceDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If there are several outputs and `target` is None; or see `partial_dependence`.
+        """
+        entries = list(features) if isinstance(features, list | np.ndarray) else [features]
+        found = [
+            partial_dependence(estimator, X, entry, **kwargs).of_output(target) for entry in entries
+        ]
+        return cls(found, kind=kind, unit=unit).plot(ax=ax, **(plot_options or {}))
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_cols: int = 3,
+        centered: bool = False,
+        max_curves: int = 50,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the pictures; those of one column have the same vertical axis.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or array of these, default=None
+            One for each picture; those of a new figure where None.
+        n_cols : int, default=3
+            Maximum number of pictures beside each other in a new figure.
+        centered : bool, default=False
+            Whether curves of one column start at zero.
+        max_curves : int, default=50
+            Maximum number of single rows that are drawn, at equal distances in the table.
+        **kwargs : dict
+            Passed to `matplotlib.axes.Axes.plot` for averages of one column.
+
+        Returns
+        -------
+        PartialDependenceDisplay
+        """
+        check_number("max_curves", max_curves, whole=True, low=1)
+        found = axes_of_several(ax, len(self.dependences), n_cols)
+        curves = [_Curves.of(d, centered, max_curves) for d in self.dependences]
+        limits = self._limits([one for one in curves if one.individual.ndim == 2])
+        for axis, dependence, one in zip(found, self.dependences, curves, strict=True):
+            label = quantity_label(dependence.scale, dependence.output_names, self.unit)
+            if len(dependence.features) == 2:
+                _draw_pair(axis, dependence, label)
+                continue
+            self._draw_curves(axis, dependence, one, kwargs)
+            change = " from the first value" if centered else ""
+            axis.set(xlabel=dependence.features[0], ylabel=f"{label}{change}", ylim=limits)
+        self.axes_ = found
+        return self._drawn_on(found[0])
+
+    def _limits(self, curves: list[_Curves]) -> tuple[float, float] | None:
+        """Ends of the vertical axis, which leave space for the data beneath."""
+        parts = [
+            values.ravel()
+            for one in curves
+            for name, values in (("individual", one.individual), ("average", one.average))
+            if self.kind in (name, "both")
+        ]
+        if not parts:
+            return None
+        low, high = float(np.min(np.concatenate(parts))), float(np.max(np.concatenate(parts)))
+        height = (high - low) or abs(high) or 1.0
+        return low - (_BENEATH + 0.05) * height / (1.0 - _BENEATH), high + 0.05 * height
+
+    def _draw_curves(
+        self, ax: Axes, dependence: PartialDependence, curves: _Curves, style: dict[str, Any]
+    ) -> None:
+        [kind], [grid], [data] = dependence.kinds, dependence.grid_values, dependence.data
+        positions = np.arange(len(grid)) if kind == "category" else grid
+        _draw_distribution(ax, kind, grid, data)
+        line = "none" if kind == "category" else "-"
+        if self.kind != "average":
+            marker = "_" if kind == "category" else ""
+            thin: dict[str, Any] = {
+                "color": QUIET_COLOR,
+                "alpha": 0.4,
+                "linewidth": 0.8,
+                "zorder": 1.5,
+            }
+            ax.plot(positions, curves.individual.T, linestyle=line, marker=marker, **thin)
+        if self.kind != "individual":
+            marker = "o" if len(grid) <= _FEW or kind == "category" else ""
+            thick = {"color": BAR_COLOR, "linewidth": 2.2, "marker": marker, "linestyle": line}
+            ax.plot(positions, curves.average, **{**thick, **style})
+        if kind == "category":
+            _name_categories(ax, grid)
+        elif kind == "date":
+            name_dates(ax.xaxis)
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """Averages and single rows, as they are drawn.
+
+    Attributes
+    ----------
+    average : ndarray of shape (n_values,) or (n_values, n_values)
+    individual : ndarray of shape (n_rows, n_values) or (n_rows, n_values, n_values)
+    """
+
+    average: Array
+    individual: Array
+
+    @classmethod
+    def of(cls, dependence: PartialDependence, centered: bool, max_curves: int) -> _Curves:
+        average, individual = dependence.average[0], dependence.individual[0]
+        rows = np.linspace(0, len(individual) - 1, min(len(individual), max_curves)).astype(int)
+        individual = individual[rows]
+        if centered and average.ndim == 1:
+            average, individual = average - average[0], individual - individual[:, :1]
+        return cls(average, individual)
+
+
+def _draw_distribution(ax: Axes, kind: str, grid: Array, data: Array) -> None:
+    """Draw bars of the numbers of rows along the lower edge."""
+    style: dict[str, Any] = {"color": QUIET_COLOR, "alpha": 0.45, "zorder": 0.5}
+    transform = ax.get_xaxis_transform()
+    if kind == "category":
+        counts = np.array([np.sum(data == value) for value in grid])
+        heights = _BENEATH * counts / counts.max()
+        ax.bar(np.arange(len(grid)), heights, 0.6, transform=transform, **style)
+        return
+    inside = data[(data >= grid[0]) & (data <= grid[-1])]
+    whole = kind == "number" and bool(np.all(grid == np.round(grid)))
+    if whole and grid[-1] - grid[0] <= 40:
+        edges = np.arange(grid[0] - 0.5, grid[-1] + 1.0)
+    else:
+        numbers = inside.astype("datetime64[ms]").astype(float) if kind == "date" else inside
+        edges = np.histogram_bin_edges(numbers, min(30, max(len(numbers) // 5, 5)))
+        inside = numbers
+    counts, _ = np.histogram(inside, edges)
+    if kind == "date":
+        edges = edges.astype("int64").astype("datetime64[ms]")
+    heights = _BENEATH * counts / counts.max()
+    ax.bar(edges[:-1], heights, np.diff(edges), align="edge", transform=transform, **style)
+
+
+def _draw_pair(ax: Axes, dependence: PartialDependence, label: str) -> None:
+    """Draw averages of two columns."""
+    ordered = [kind != "category" for kind in dependence.kinds]
+    ax.set(xlabel=dependence.features[0], ylabel=dependence.features[1])
+    along = [z for z in (0, 1) if ordered[z]]
+    if len(along) == 2:
+        _draw_surface(ax, dependence, label)
+        if dependence.kinds[1] == "date":
+            name_dates(ax.yaxis)
+    elif along:
+        _draw_lines(ax, dependence, along[0], label)
+    else:
+        _draw_table(ax, dependence, label)
+    if along and dependence.kinds[along[0]] == "date":
+        name_dates(ax.xaxis)
+
+
+def _draw_surface(ax: Axes, dependence: PartialDependence, label: str) -> None:
+    x, y = dependence.grid_values
+    drawn = ax.contourf(x, y, dependence.average[0].T, 12)
+    first, second = dependence.data
+    inside = (first >= x[0]) & (first <= x[-1]) & (second >= y[0]) & (second <= y[-1])
+    dots: dict[str, Any] = {
+        "s": 7,
+        "color": "white",
+        "edgecolors": "black",
+        "linewidths": 0.4,
+        "alpha": 0.7,
+    }
+    ax.scatter(first[inside], second[inside], **dots)
+    ax.figure.colorbar(drawn, ax=ax, label=label)
+
+
+def _draw_lines(ax: Axes, dependence: PartialDependence, along: int, label: str) -> None:
+    """Draw a line for each category, over the other column."""
+    grid, names = dependence.grid_values[along], dependence.grid_values[1 - along]
+    lines = dependence.average[0] if along else dependence.average[0].T
+    every = max(len(grid) // 6, 1)
+    for k, (name, line) in enumerate(zip(names, lines, strict=True)):
+        color, marker = LINE_COLORS[k % len(LINE_COLORS)], _MARKERS[k % len(_MARKERS)]
+        ax.plot(grid, line, color=color, marker=marker, markevery=every, label=cell_text(name))
+    ax.set(xlabel=dependence.features[along], ylabel=label)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low - _BENEATH * (high - low), high)
+    _draw_distribution(ax, dependence.kinds[along], grid, dependence.data[along])
+    ax.legend(title=dependence.features[1 - along], frameon=False)
+
+
+def _draw_table(ax: Axes, dependence: PartialDependence, label: str) -> None:
+    """Draw a cell for each pair of categories."""
+    values = dependence.average[0].T
+    drawn = ax.imshow(values, aspect="auto", origin="lower")
+    first, second = dependence.grid_values
+    _name_categories(ax, first)
+    ax.set_yticks(range(len(second)), [cell_text(name) for name in second])
+    middle = 0.5 * (values.min() + values.max())
+    if values.size <= 100:
+        for (row, column), value in np.ndenumerate(values):
+            color = "black" if value > middle else "white"
+            text = f"{value:,.{decimals_of(values.ravel())}f}"
+            ax.text(column, row, text, ha="center", va="center", color=color)
+    ax.figure.colorbar(drawn, ax=ax, label=label)
+
+
+def _name_categories(ax: Axes, names: npt.ArrayLike) -> None:
+    """Write categories along the horizontal axis."""
+    texts = [cell_text(name) for name in np.asarray(names)]
+    rotation = "horizontal" if sum(map(len, texts)) < 40 else "vertical"
+    ax.set_xticks(range(len(texts)), texts, rotation=rotation)

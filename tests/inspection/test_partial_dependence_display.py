@@ -1,0 +1,143 @@
+"""Pictures of partial dependence draw the numbers, label them, and show the data beneath."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.pipeline import make_pipeline
+
+from mercer import KernelStackingClassifier, TwoStageRegressor
+from mercer.inspection import PartialDependenceDisplay, partial_dependence
+from mercer.preprocessing import table_encoder
+
+pd = pytest.importorskip("pandas")
+N = 80
+
+
+@pytest.fixture(scope="module")
+def table() -> Any:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age (years)": rng.integers(20, 40, N),
+            "town": rng.choice(["Bern", "Basel", "Chur"], N),
+            "sex": rng.choice(["f", "m"], N),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+            "height (cm)": rng.normal(170.0, 8.0, N),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def model(table: Any) -> Any:
+    y = table["age (years)"] / 10.0 + 2.0 * (table["town"] == "Bern") + table["height (cm)"] / 50.0
+    return make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, y)
+
+
+def bars(ax: Any) -> np.ndarray:
+    return np.array([patch.get_height() for patch in ax.patches])
+
+
+def test_curves_with_the_data_beneath(model: Any, table: Any) -> None:
+    display = PartialDependenceDisplay.from_estimator(
+        model, table, ["age (years)", "height (cm)", "town", "since"], kind="both", unit="kg"
+    )
+    assert display.axes_.shape == (4,)
+    assert display.ax_ is display.axes_[0]
+    assert display.figure_ is display.ax_.figure
+    for name, ax in zip(
+        ["age (years)", "height (cm)", "town", "since"], display.axes_, strict=True
+    ):
+        found = partial_dependence(model, table, name)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == (name, "Prediction, kg")
+        assert len(ax.lines) == 50 + 1
+        assert_allclose(ax.lines[-1].get_ydata(), found.average[0])
+        assert_allclose(ax.lines[0].get_ydata(), found.individual[0, 0])
+        # The bars' height is a part of that of the axes, and curves are above them.
+        assert bars(ax).max() == pytest.approx(0.14)
+        low, high = ax.get_ylim()
+        assert (
+            np.concatenate([line.get_ydata() for line in ax.lines]) > low + 0.14 * (high - low)
+        ).all()
+    assert len({ax.get_ylim() for ax in display.axes_}) == 1
+
+
+def test_bars_count_rows(model: Any, table: Any) -> None:
+    display = PartialDependenceDisplay.from_estimator(model, table, ["town", "age (years)"])
+    towns, ages = display.axes_
+    counts = table["town"].value_counts().sort_index().to_numpy()
+    assert_allclose(bars(towns), 0.14 * counts / counts.max())
+    assert [label.get_text() for label in towns.get_xticklabels()] == ["Basel", "Bern", "Chur"]
+    assert towns.lines[0].get_linestyle() == "None"
+    counts = np.bincount(table["age (years)"])[20:]
+    assert_allclose(bars(ages), 0.14 * counts / counts.max())
+
+
+def test_kinds_and_centered_curves(model: Any, table: Any) -> None:
+    alone = PartialDependenceDisplay.from_estimator(model, table, "town", kind="individual")
+    assert len(alone.ax_.lines) == 50
+    options = {"centered": True, "max_curves": 5, "color": "red"}
+    display = PartialDependenceDisplay.from_estimator(
+        model, table, "height (cm)", kind="both", plot_options=options
+    )
+    assert len(display.ax_.lines) == 6
+    assert {float(line.get_ydata()[0]) for line in display.ax_.lines} == {0.0}
+    assert display.ax_.get_ylabel() == "Prediction from the first value"
+    assert display.ax_.lines[-1].get_color() == "red"
+
+
+def test_two_columns(model: Any, table: Any) -> None:
+    pairs = [
+        ("height (cm)", "since"),
+        ("height (cm)", "town"),
+        ("town", "age (years)"),
+        ("town", "sex"),
+    ]
+    display = PartialDependenceDisplay.from_estimator(model, table, pairs)
+    surface, lines, turned, cells = display.axes_
+    assert (surface.get_xlabel(), surface.get_ylabel()) == pairs[0]
+    assert (lines.get_xlabel(), lines.get_ylabel()) == ("height (cm)", "Prediction")
+    assert [text.get_text() for text in lines.get_legend().get_texts()] == ["Basel", "Bern", "Chur"]
+    expected = partial_dependence(model, table, pairs[1]).average[0]
+    assert_allclose(lines.lines[1].get_ydata(), expected[:, 1])
+    expected = partial_dependence(model, table, pairs[2]).average[0]
+    assert turned.get_xlabel() == "age (years)"
+    assert_allclose(turned.lines[1].get_ydata(), expected[1])
+    expected = partial_dependence(model, table, pairs[3]).average[0]
+    assert_allclose(cells.images[0].get_array(), expected.T)
+    assert len(cells.texts) == 6
+    labels = [ax.get_ylabel() for ax in display.figure_.axes[4:]]
+    assert labels == ["Prediction", "Prediction"]
+
+
+def test_classes(table: Any) -> None:
+    y = np.digitize(table["height (cm)"], [165.0, 175.0])
+    model = make_pipeline(table_encoder(), KernelStackingClassifier()).fit(table, y)
+    display = PartialDependenceDisplay.from_estimator(model, table, "height (cm)", target=2)
+    assert display.ax_.get_ylabel() == "Probability of 2"
+    with pytest.raises(ValueError, match="output must be one of 0, 1, 2; got None"):
+        PartialDependenceDisplay.from_estimator(model, table, "height (cm)")
+
+
+def test_given_axes(model: Any, table: Any) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, given = plt.subplots(1, 2)
+    display = PartialDependenceDisplay.from_estimator(model, table, ["town", "sex"], ax=given)
+    assert list(display.axes_) == list(given)
+    assert display.figure_ is figure
+    again = display.plot(ax=given)
+    assert again is display
+    with pytest.raises(ValueError, match="ax must hold 2 axes, one for each picture; got 1"):
+        display.plot(ax=given[0])
+
+
+def test_bad_input(model: Any, table: Any) -> None:
+    found = partial_dependence(model, table, "town")
+    with pytest.raises(ValueError, match="kind must be"):
+        PartialDependenceDisplay([found], kind="all")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="dependences must be of one output each"):
+        PartialDependenceDisplay([])
+    with pytest.raises(ValueError, match="max_curves"):
+        PartialDependenceDisplay([found]).plot(max_curves=0)
