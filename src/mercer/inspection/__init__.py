@@ -17,6 +17,9 @@ needed only to draw: ``pip install "mercer[plot]"``.
 from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection._beeswarm import BeeswarmDisplay
+from mercer.inspection._contribution_bars import ImportanceDisplay, WaterfallDisplay
+from mercer.inspection._contribution_points import ContributionDisplay
 from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
@@ -27,6 +30,7 @@ from mercer.inspection._interactions import (
     shapley_interactions,
     sobol_indices,
 )
+from mercer.inspection._interactions_display import InteractionsDisplay
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 from mercer.inspection._partial_dependence_display import PartialDependenceDisplay
 from mercer.inspection._report import ModelReport, report
@@ -36,10 +40,14 @@ from mercer.inspection._shapley_result import ShapleyValues
 
 __all__ = [
     "AlignmentPathDisplay",
+    "BeeswarmDisplay",
     "Contribution",
+    "ContributionDisplay",
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
+    "ImportanceDisplay",
+    "InteractionsDisplay",
     "KernelExpansion",
     "KernelTerms",
     "KernelWeightsDisplay",
@@ -50,6 +58,7 @@ __all__ = [
     "ShapleyInteractions",
     "ShapleyValues",
     "SobolIndices",
+    "WaterfallDisplay",
     "kernel_terms",
     "partial_dependence",
     "report",

@@ -162,9 +162,9 @@ class KernelWeightsDisplay(Display):
         KernelWeightsDisplay
         """
         shown = np.sort(np.argsort(-np.abs(self.shares), kind="stable")[:max_kernels])
-        ax = _bars([self.labels[k] for k in shown], self.shares[shown], ax, kwargs)
+        ax = draw_bars([self.labels[k] for k in shown], self.shares[shown], ax, kwargs)
         negative = "\n(to the left: negative weights)" if (self.shares[shown] < 0.0).any() else ""
-        title = _title("Shares of the kernels", shown, self.shares)
+        title = shown_of("Shares of the kernels", shown, self.shares)
         ax.set(xlabel=self.quantity + negative, title=title)
         return self._drawn_on(ax)
 
@@ -305,8 +305,8 @@ class FeatureRelevanceDisplay(Display):
         FeatureRelevanceDisplay
         """
         shown = np.argsort(-self.relevance, kind="stable")[:max_features]
-        ax = _bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
-        title = _title("Relevance of the features", shown, self.relevance)
+        ax = draw_bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
+        title = shown_of("Relevance of the features", shown, self.relevance)
         ax.set(xlabel=self.quantity, title=title)
         return self._drawn_on(ax)
 
@@ -322,15 +322,34 @@ def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) ->
     return found
 
 
-def _title(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
-    """Add to a title how many of the values are shown, if not all are."""
+def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
+    """Add to a title how many of the values are shown, if not all are.
+
+    Parameters
+    ----------
+    title : str
+    shown : ndarray of int
+        Positions of the values that are shown.
+    values : ndarray
+    """
     return title if shown.size == values.size else f"{title}, {shown.size} of {values.size}"
 
 
-def _bars(
+def draw_bars(
     labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any], least: int = 3
 ) -> Axes:
-    """Draw horizontal bars, the first on top; the axes have space for at least three."""
+    """Draw horizontal bars, the first on top.
+
+    Parameters
+    ----------
+    labels : list of str
+    lengths : ndarray of shape (n_bars,)
+    ax : matplotlib Axes or None
+    style : dict
+        Passed to `matplotlib.axes.Axes.barh`.
+    least : int, default=3
+        The axes have space for at least this number of bars.
+    """
     ax = axes(ax)
     positions = np.arange(len(labels))
     ax.barh(positions, lengths, **{"color": BAR_COLOR, "height": 0.7, **style})

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._records import KernelTerms
 from mercer._typing import Array
+from mercer.inspection._contributions import cell_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,6 +168,19 @@ def name_dates(axis: Any) -> None:
     axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
+def name_categories(ax: Axes, names: npt.ArrayLike) -> None:
+    """Write categories along the horizontal axis.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    names : sequence of str
+    """
+    texts = [cell_text(name) for name in np.asarray(names)]
+    rotation = "horizontal" if sum(map(len, texts)) < 40 else "vertical"
+    ax.set_xticks(range(len(texts)), texts, rotation=rotation)
+
+
 def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
     """Return the label of an axis of predictions.
 
@@ -182,6 +196,21 @@ def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "")
         return "Prediction" + f", {unit}" * bool(unit)
     name = {"logit": "Score"}.get(scale, scale.capitalize())
     return f"{name} of {output_names[0]}" if output_names else name
+
+
+def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
+    """Return the label of an axis of contributions to predictions.
+
+    Parameters
+    ----------
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    output_names : sequence of str, default=()
+        The class, where it is one of several.
+    unit : str, default=""
+        Of the response.
+    """
+    what = quantity_label(scale, output_names, unit)
+    return f"Contribution to the {what[:1].lower()}{what[1:]}"
 
 
 class AlignmentPathDisplay(Display):

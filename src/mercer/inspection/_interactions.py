@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from mercer._explanations.product_values import product_interactions
 from mercer._explanations.variance_parts import PlayerFactors
 from mercer._typing import Array, RandomState
 from mercer.inspection._explained_model import ExplainedModel, Groups
+from mercer.inspection._outputs import output_weights
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,31 @@ class ShapleyInteractions:
     output_names: list[str]
     scale: Scale
 
+    @property
+    def importances(self) -> Array:
+        """Mean absolute values over rows, (n_players, n_players) or (..., n_outputs)."""
+        return np.asarray(np.abs(self.values).mean(axis=0))
+
+    def of_output(self, output: str | int | None = None) -> ShapleyInteractions:
+        """The interactions in one output; see :meth:`ShapleyValues.of_output`.
+
+        Parameters
+        ----------
+        output : str or int, default=None
+            Class, or position of a response; None where there is one output only.
+
+        Raises
+        ------
+        ValueError
+            If there is no such output, or if there are several and none is named.
+        """
+        if self.values.ndim == 3:
+            return self
+        weights, names, scale = output_weights(
+            output, self.output_names, self.values.shape[-1], self.scale
+        )
+        return replace(self, values=self.values @ weights, output_names=names, scale=scale)
+
     def strongest(self, n_pairs: int = 3) -> list[tuple[str, str, float]]:
         """The pairs of largest mean absolute value over rows, summed over outputs.
 
@@ -55,7 +81,7 @@ class ShapleyInteractions:
         list of (str, str, float)
             Names of both columns, and the mean absolute value.
         """
-        sizes = np.abs(self.values).mean(axis=0)
+        sizes = self.importances
         sizes = sizes.sum(axis=-1) if sizes.ndim == 3 else sizes
         first, second = np.triu_indices(len(sizes), 1)
         order = np.argsort(-sizes[first, second], kind="stable")[:n_pairs]

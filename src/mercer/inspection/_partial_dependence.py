@@ -16,6 +16,7 @@ from mercer._typing import Array, RandomState
 from mercer._validation import check_choice, check_number
 from mercer.inspection._columns import Column, category_column, columns_of
 from mercer.inspection._explained_model import ExplainedModel
+from mercer.inspection._outputs import output_position
 from mercer.inspection._shapley_result import data_frames
 from mercer.kernels._on_columns import take_columns
 from mercer.preprocessing import convert
@@ -87,18 +88,12 @@ class PartialDependence:
         ValueError
             If there is no such output, or if there are several and none is named.
         """
-        n_outputs = len(self.average)
-        names = self.output_names or [str(position) for position in range(n_outputs)]
-        if n_outputs == 1 and output is None:
-            return self
-        if str(output) not in names:
-            raise ValueError(f"output must be one of {', '.join(names)}; got {output!r}.")
-        k = names.index(str(output))
+        k = output_position(output, self.output_names, len(self.average))
         return replace(
             self,
             average=self.average[k : k + 1],
             individual=self.individual[k : k + 1],
-            output_names=names[k : k + 1] if self.output_names else [],
+            output_names=self.output_names[k : k + 1],
         )
 
     def to_frame(self) -> pd.DataFrame:

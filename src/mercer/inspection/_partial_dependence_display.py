@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from mercer._typing import Array, Features
@@ -19,6 +18,7 @@ from mercer.inspection._display import (
     QUIET_COLOR,
     Display,
     axes_of_several,
+    name_categories,
     name_dates,
     quantity_label,
 )
@@ -224,7 +224,7 @@ class PartialDependenceDisplay(Display):
             thick = {"color": BAR_COLOR, "linewidth": 2.2, "marker": marker, "linestyle": line}
             ax.plot(positions, curves.average, **{**thick, **style})
         if kind == "category":
-            _name_categories(ax, grid)
+            name_categories(ax, grid)
         elif kind == "date":
             name_dates(ax.xaxis)
 
@@ -329,7 +329,7 @@ def _draw_table(ax: Axes, dependence: PartialDependence, label: str) -> None:
     values = dependence.average[0].T
     drawn = ax.imshow(values, aspect="auto", origin="lower")
     first, second = dependence.grid_values
-    _name_categories(ax, first)
+    name_categories(ax, first)
     ax.set_yticks(range(len(second)), [cell_text(name) for name in second])
     middle = 0.5 * (values.min() + values.max())
     if values.size <= 100:
@@ -338,10 +338,3 @@ def _draw_table(ax: Axes, dependence: PartialDependence, label: str) -> None:
             text = f"{value:,.{decimals_of(values.ravel())}f}"
             ax.text(column, row, text, ha="center", va="center", color=color)
     ax.figure.colorbar(drawn, ax=ax, label=label)
-
-
-def _name_categories(ax: Axes, names: npt.ArrayLike) -> None:
-    """Write categories along the horizontal axis."""
-    texts = [cell_text(name) for name in np.asarray(names)]
-    rotation = "horizontal" if sum(map(len, texts)) < 40 else "vertical"
-    ax.set_xticks(range(len(texts)), texts, rotation=rotation)

@@ -10,6 +10,7 @@ import numpy as np
 from mercer._expansion import Scale
 from mercer._typing import Array
 from mercer.inspection._contributions import Contribution, decimals_of
+from mercer.inspection._outputs import output_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,23 +95,16 @@ class ShapleyValues:
         """
         if self.values.ndim == 2:
             return self
-        n_outputs = self.values.shape[2]
-        names = self.output_names or [str(position) for position in range(n_outputs)]
-        if str(output) not in names:
-            raise ValueError(f"output must be one of {', '.join(names)}; got {output!r}.")
-        k = names.index(str(output))
-        weights = np.zeros(n_outputs)
-        weights[k] = 1.0
-        is_class = self.scale == "logit"
-        if is_class:
-            weights -= np.where(np.arange(n_outputs) == k, 0.0, 1.0 / (n_outputs - 1))
+        weights, names, scale = output_weights(
+            output, self.output_names, self.values.shape[2], self.scale
+        )
         return replace(
             self,
             values=self.values @ weights,
             base_value=float(self.base_value @ weights),
             standard_errors=self.standard_errors @ np.abs(weights),
-            output_names=names[k : k + 1] if self.output_names else [],
-            scale="log-odds" if is_class else self.scale,
+            output_names=names,
+            scale=scale,
             shrinkage=self.shrinkage @ weights,
         )
 
@@ -141,7 +135,7 @@ class ShapleyValues:
         ValueError
             If there are several responses and none is named.
         """
-        found = self._of_row(row, output)
+        found = self.of_row(row, output)
         order = np.argsort(-np.abs(found.values[row]), kind="stable")[:n_largest]
         return [
             Contribution(
@@ -188,14 +182,31 @@ class ShapleyValues:
         >>> shapley_values(model, X[:1]).in_words(0, 2)
         ['bmi 32.1: +32.5 above the average row', 'sex 2: -11.7 below the average row']
         """
-        found = self._of_row(row, output)
+        found = self.of_row(row, output)
         chosen = self.largest(row, n_largest, output=output)
         decimals = decimals_of([float(np.abs(found.values[row]).max(initial=0.0))])
         name = found.output_names[0] if found.output_names else ""
         return [one.in_words(found.scale, name, unit, decimals) for one in chosen]
 
-    def _of_row(self, row: int, output: str | int | None) -> ShapleyValues:
-        """The values of one output: where none is named, of the class of the highest score."""
+    def of_row(self, row: int, output: str | int | None = None) -> ShapleyValues:
+        """The values of the output that one row is explained by.
+
+        Parameters
+        ----------
+        row : int
+        output : str, int or None
+            None stands for the only one, or for the class of the row's highest score.
+
+        Returns
+        -------
+        ShapleyValues
+            Of all rows; see `of_output`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
         if not -len(self.values) <= row < len(self.values):
             raise IndexError(f"There is no row {row}: {len(self.values)} rows are explained.")
         if output is None and self.output_names and self.values.ndim == 3:
