@@ -116,8 +116,13 @@ def test_classes(table: Any) -> None:
     model = make_pipeline(table_encoder(), KernelStackingClassifier()).fit(table, y)
     display = PartialDependenceDisplay.from_estimator(model, table, "height (cm)", target=2)
     assert display.ax_.get_ylabel() == "Probability of 2"
-    with pytest.raises(ValueError, match="output must be one of 0, 1, 2; got None"):
-        PartialDependenceDisplay.from_estimator(model, table, "height (cm)")
+    every = PartialDependenceDisplay.from_estimator(model, table, "height (cm)")
+    assert every.ax_.get_ylabel() == "Probability"
+    assert [text.get_text() for text in every.ax_.get_legend().get_texts()] == ["0", "1", "2"]
+    assert_allclose(every.ax_.lines[2].get_ydata(), display.ax_.lines[0].get_ydata())
+    for needs_one in ({"features": "height (cm)", "kind": "both"}, {"features": ("town", "sex")}):
+        with pytest.raises(ValueError, match="output must be one of 0, 1, 2; got None"):
+            PartialDependenceDisplay.from_estimator(model, table, **needs_one)
 
 
 def test_given_axes(model: Any, table: Any) -> None:
@@ -137,7 +142,7 @@ def test_bad_input(model: Any, table: Any) -> None:
     found = partial_dependence(model, table, "town")
     with pytest.raises(ValueError, match="kind must be"):
         PartialDependenceDisplay([found], kind="all")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="dependences must be of one output each"):
+    with pytest.raises(ValueError, match="dependences must hold at least one"):
         PartialDependenceDisplay([])
     with pytest.raises(ValueError, match="max_curves"):
         PartialDependenceDisplay([found]).plot(max_curves=0)

@@ -13,7 +13,6 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
 from mercer.inspection._contributions import cell_text, decimals_of
 from mercer.inspection._display import (
-    BAR_COLOR,
     LINE_COLORS,
     QUIET_COLOR,
     Display,
@@ -48,7 +47,8 @@ class PartialDependenceDisplay(Display):
     Parameters
     ----------
     dependences : sequence of PartialDependence
-        By `partial_dependence`, of one output each; a picture for each.
+        By `partial_dependence`; a picture for each. Several outputs are lines of one picture, where
+        averages over one column are drawn; else there is one, see `PartialDependence.of_output`.
     kind : {"average", "individual", "both"}, default="average"
         Averages over rows, curves of single rows, or both, of one column. Of two columns, averages
         are drawn.
@@ -88,8 +88,11 @@ class PartialDependenceDisplay(Display):
     ) -> None:
         check_choice("kind", kind, ("average", "individual", "both"))
         self.dependences = list(dependences)
-        if not self.dependences or any(len(found.average) != 1 for found in self.dependences):
-            raise ValueError("dependences must be of one output each: see of_output.")
+        if not self.dependences:
+            raise ValueError("dependences must hold at least one.")
+        for found in self.dependences:
+            if len(found.average) > 1 and (kind != "average" or len(found.features) > 1):
+                found.of_output()  # It raises an error that names the outputs.
         self.kind = kind
         self.unit = unit
 
@@ -119,7 +122,8 @@ class PartialDependenceDisplay(Display):
             Columns, by names or positions; a picture for each entry of a list.
         kind : {"average", "individual", "both"}, default="average"
         target : str or int, default=None
-            Class, or position of a response, where there are several.
+            Class, or position of a response; None for all, where averages over one column are
+            drawn.
         unit : str, default=""
             Of the response, for the labels of axes.
         ax : matplotlib Axes, or array of these, default=None
@@ -138,12 +142,13 @@ class PartialDependenceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If there are several outputs and `target` is None; or see `partial_dependence`.
+            If there are several outputs, of which one is needed, and `target` is None; or see
+            `partial_dependence`.
         """
         entries = list(features) if isinstance(features, list | np.ndarray) else [features]
-        found = [
-            partial_dependence(estimator, X, entry, **kwargs).of_output(target) for entry in entries
-        ]
+        found = [partial_dependence(estimator, X, entry, **kwargs) for entry in entries]
+        if target is not None:
+            found = [one.of_output(target) for one in found]
         return cls(found, kind=kind, unit=unit).plot(ax=ax, **(plot_options or {}))
 
     def plot(
@@ -177,9 +182,10 @@ class PartialDependenceDisplay(Display):
         check_number("max_curves", max_curves, whole=True, low=1)
         found = axes_of_several(ax, len(self.dependences), n_cols)
         curves = [_Curves.of(d, centered, max_curves) for d in self.dependences]
-        limits = self._limits([one for one in curves if one.individual.ndim == 2])
+        limits = self._limits([one for one in curves if one.individual.ndim == 3])
         for axis, dependence, one in zip(found, self.dependences, curves, strict=True):
-            label = quantity_label(dependence.scale, dependence.output_names, self.unit)
+            names = dependence.output_names if len(dependence.average) == 1 else []
+            label = quantity_label(dependence.scale, names, self.unit)
             if len(dependence.features) == 2:
                 _draw_pair(axis, dependence, label)
                 continue
@@ -212,21 +218,31 @@ class PartialDependenceDisplay(Display):
         line = "none" if kind == "category" else "-"
         if self.kind != "average":
             marker = "_" if kind == "category" else ""
-            thin: dict[str, Any] = {
-                "color": QUIET_COLOR,
-                "alpha": 0.4,
-                "linewidth": 0.8,
-                "zorder": 1.5,
-            }
-            ax.plot(positions, curves.individual.T, linestyle=line, marker=marker, **thin)
+            thin: dict[str, Any] = {"linewidth": 0.8, "linestyle": line, "marker": marker}
+            rows = ax.plot(positions, curves.individual[0].T, color=QUIET_COLOR, **thin)
+            for row in rows:
+                row.set(alpha=0.4, zorder=1.5)
         if self.kind != "individual":
             marker = "o" if len(grid) <= _FEW or kind == "category" else ""
-            thick = {"color": BAR_COLOR, "linewidth": 2.2, "marker": marker, "linestyle": line}
-            ax.plot(positions, curves.average, **{**thick, **style})
+            thick = {"linewidth": 2.2, "linestyle": line, "marker": marker, **style}
+            _draw_averages(ax, positions, curves.average, dependence.output_names, thick)
         if kind == "category":
             name_categories(ax, grid)
         elif kind == "date":
             name_dates(ax.xaxis)
+
+
+def _draw_averages(
+    ax: Axes, positions: Array, averages: Array, names: list[str], style: dict[str, Any]
+) -> None:
+    """Draw a line for each output; several are named in a legend."""
+    names = names or [str(position) for position in range(len(averages))]
+    for k, (average, name) in enumerate(zip(averages, names, strict=True)):
+        label = {"label": name} if len(averages) > 1 else {}
+        color = LINE_COLORS[k % len(LINE_COLORS)]
+        ax.plot(positions, average, **{"color": color, **label, **style})
+    if len(averages) > 1:
+        ax.legend(frameon=False)
 
 
 @dataclass(frozen=True)
@@ -235,8 +251,8 @@ class _Curves:
 
     Attributes
     ----------
-    average : ndarray of shape (n_values,) or (n_values, n_values)
-    individual : ndarray of shape (n_rows, n_values) or (n_rows, n_values, n_values)
+    average : ndarray of shape (n_outputs, n_values) or (..., n_values)
+    individual : ndarray of shape (n_outputs, n_rows, n_values) or (..., n_values)
     """
 
     average: Array
@@ -244,11 +260,11 @@ class _Curves:
 
     @classmethod
     def of(cls, dependence: PartialDependence, centered: bool, max_curves: int) -> _Curves:
-        average, individual = dependence.average[0], dependence.individual[0]
-        rows = np.linspace(0, len(individual) - 1, min(len(individual), max_curves)).astype(int)
-        individual = individual[rows]
-        if centered and average.ndim == 1:
-            average, individual = average - average[0], individual - individual[:, :1]
+        average, n_rows = dependence.average, dependence.individual.shape[1]
+        rows = np.linspace(0, n_rows - 1, min(n_rows, max_curves)).astype(int)
+        individual = dependence.individual[:, rows]
+        if centered and average.ndim == 2:
+            average, individual = average - average[:, :1], individual - individual[:, :, :1]
         return cls(average, individual)
 
 
