@@ -157,19 +157,38 @@ class Predict(Options):
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
     )
+    why: Annotated[
+        int | None,
+        typer.Option(
+            help="Add columns of the N largest contributions of columns to each prediction, in "
+            "words. Rows then take hundredths of a second, or with many columns or kernels tenths.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None
     cluster: Cluster = None
     workers: Workers = None
 
 
 @dataclass(frozen=True)
 class Explain(Options):
-    """Show what a saved model learned: kernels, and which columns matter for the rows of a table.
+    """Say why a saved model predicts what it does, and which columns matter, for rows of a table.
 
-    Rows that the model was not fitted to tell more than those that it was.
+    Each row's largest contributions are in words: how far a column takes the prediction away from
+    that of the average training row. If the table has the target, the error comes first. Rows that
+    the model was not fitted to tell more than those that it was.
     """
 
     model: Model
     table: Table
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write each row's largest contributions in words, and all as numbers, CSV or "
+            "Parquet.",
+            metavar="FILE",
+        ),
+    ] = None
     report: Report = None
     seed: Seed = 0
 

@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from mercer import pass_hooks
 from mercer_command import (
     app,
+    explanation_sections,
     figures,
     files,
     held_out_figures,
@@ -28,6 +29,9 @@ from mercer_command.problem import Problem, Rows, as_problem, splits
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
+
+ON_SCREEN = 5
+"""The terminal shows the reasons of this number of rows."""
 
 
 def fit(given: app.Fit) -> None:
@@ -71,28 +75,45 @@ def predict(given: app.Predict) -> None:
             output.progress_bar() as bar,
         ):
             bar.step("predicting", rows.n_rows)
-            found = predictions.predict_file(model, rows, given.out, coverage, bar, client=client)
+            found = predictions.predict_file(
+                model, rows, given.out, coverage, bar, n_reasons=given.why or 0, client=client
+            )
     output.print_notes([*notes, *found])
     output.print_line(f"{rows.n_rows:,} predictions in {given.out}")
 
 
 def explain(given: app.Explain) -> None:
-    """Show what a model learned; see `mercer_command.app`."""
-    files.check_outputs(given.report, inputs=(given.model, given.table))
+    """Say why a model predicts what it does; see `mercer_command.app`."""
+    if given.out is not None:
+        table_files.is_parquet(given.out)
+    files.check_outputs(given.out, given.report, inputs=(given.model, given.table))
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
-        trial = models.explain(
-            files.load_model(given.model), table_files.read_cells(given.table), given.seed
-        )
+        model, cells = files.load_model(given.model), table_files.read_cells(given.table)
+        with output.progress_bar() as bar:
+            bar.step("measuring the importance of columns")
+            trial = models.explain(model, cells, given.seed)
+            n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
+            n_rows = len(cells.frame) if given.out else n_rows
+            why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
+        if given.out is not None:
+            files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
-        found = _learned(trial)
+        tested = [] if trial.report is None else sections.tested_sections(trial)
+        learned = _learned(trial)
         if given.report is not None:
-            predictions = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
-            page = [*_notes(notes), *predictions, *figures.dependence_section(trial), *found]
+            predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
+            cards, curves = (
+                explanation_sections.card_section(why),
+                figures.dependence_section(trial),
+            )
+            page = [*tested, *_notes(notes), *predicted, cards, *curves, *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
-    _finish(f"{shown(trial.name)}: {described}", found, notes, {"report": given.report})
+    shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
+    written = {"reasons": given.out, "report": given.report}
+    _finish(f"{shown(trial.name)}: {described}", shown_first, notes, written)
 
 
 def columns(given: app.Columns) -> None:
@@ -200,7 +221,7 @@ def _predicted(trial: models.Trial) -> list[Section]:
 
 
 def _learned(trial: models.Trial, learner: str = "") -> list[Section]:
-    return [sections.importance_section(trial), sections.kernel_section(trial, learner)]
+    return [explanation_sections.importance_section(trial), sections.kernel_section(trial, learner)]
 
 
 def _notes(notes: list[str]) -> list[Section]:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
-from sklearn.inspection import partial_dependence
-from sklearn.pipeline import Pipeline
 
 from mercer import inspection
-from mercer.preprocessing import convert
+from mercer_command.contributions import exact_interactions, unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.notation import Array, as_dates
-from mercer_command.output import ACCENT, COLORS, SOFT, Figure, Part, Section, Text
+from mercer_command.output import ACCENT, SOFT, Figure, Part, Section, Text
 from mercer_command.problem import Task
 
 if TYPE_CHECKING:
@@ -66,12 +63,14 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def importance_figures(trial: Trial) -> list[Part]:
-    """Draw by how much the error rises, for the most important columns.
+    """Draw contributions, or by how much the error rises, of the most important columns.
 
     Parameters
     ----------
     trial : Trial
     """
+    if any(not np.isnan(column.contribution) for column in trial.importances):
+        return _contribution_figures(trial)
     measured = [c for c in trial.importances if not np.isnan(c.increase)][:MOST_MARKS]
     if len(measured) < 2:
         return []
@@ -91,6 +90,48 @@ def importance_figures(trial: Trial) -> list[Part]:
 
     height = max(2.4, 0.28 * len(measured) + 1.2)
     return [Figure(draw, "Rise of the error, with standard deviations.", height)]
+
+
+def _contribution_figures(trial: Trial) -> list[Part]:
+    known = trial.importances[:MOST_MARKS]
+    if len(known) < 2:
+        return []
+
+    def draw(ax: Axes) -> None:
+        ax.barh(range(len(known)), [column.contribution for column in known], color=ACCENT)
+        _name_rows(ax, [shown(column.name, longest=26) for column in known])
+        label = "to the log-odds" if trial.task == "classification" else f"in {trial.unit}"
+        ax.set(xlabel=f"Mean absolute contribution, {label}", title="Columns that matter")
+
+    height = max(2.4, 0.28 * len(known) + 1.2)
+    return [Figure(draw, "Mean absolute contributions to predictions.", height)]
+
+
+def pairs_of(trial: Trial) -> inspection.ShapleyInteractions | None:
+    """Return interactions of the most important columns, where contributions are exact.
+
+    Parameters
+    ----------
+    trial : Trial
+    """
+    names = [c.name for c in trial.importances if not np.isnan(c.contribution)]
+    return exact_interactions(trial.model, trial.X, names) if len(names) > 1 else None
+
+
+def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
+    """Draw interactions of columns; of several classes, none.
+
+    Parameters
+    ----------
+    trial : Trial
+    found : ShapleyInteractions
+    """
+    if len(found.output_names) > 1 or len(found.feature_names) < 3:
+        return []
+    named = replace(found, feature_names=[shown(n, longest=20) for n in found.feature_names])
+    unit = unit_of_target(trial.name, trial.model["reader"].target[1])
+    draw = inspection.InteractionsDisplay(named, unit=unit).plot
+    return [Figure(lambda ax: draw(ax=ax), "What pairs of columns do together.", 4.4)]
 
 
 def kernel_figures(trial: Trial) -> list[Part]:
@@ -147,86 +188,74 @@ def dependence_section(trial: Trial) -> list[Section]:
 
     Notes
     -----
-    Predictions are averaged over 100 rows, at equal distances in the table, and computed at 20
-    values of each column.
+    Predictions are averaged over at most 200 rows.
     """
-    model, X, roles = trial.model, trial.X, {c[0]: c[1] for c in trial.model["reader"].columns}
+    roles = {c[0]: c[1] for c in trial.model["reader"].columns}
     chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:6]
-    rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), 100)).astype(int)].copy()
-    for name, role in roles.items():
-        if role in ("date", "time", "number"):
-            rows[name] = convert(rows[[name]], "number" if role == "number" else "date")[:, 0]
-    found = {n: _dependence(model, rows, n, roles[n]) for n in chosen}
-    found = {name: pair for name, pair in found.items() if pair is not None}
+    found = [one for name in chosen if (one := _dependence(trial, name, roles[name])) is not None]
     if not found:
         return []
-    heights = np.concatenate([pair[1].ravel() for pair in found.values()])
+    heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
-    margin = 0.08 * (high - low or abs(high) or 1.0)
-    is_probability = hasattr(model, "predict_proba")
-    limits = (-0.02, 1.02) if is_probability else (low - margin, high + margin)
+    if found[0].scale == "probability":
+        low, high = 0.0, 1.0
+    height = (high - low) or abs(high) or 1.0
+    # The distribution of the data is beneath the curves.
+    limits = low - 0.2 * height, high + 0.04 * height
     told = (
         "Partial dependence: predictions averaged over rows, as one column varies and the others "
-        "stay as they are. All pictures have the same vertical axis."
+        "stay as they are. Gray bars show how often values occur. All pictures have the same "
+        "vertical axis."
     )
     drawn = [
         Figure(
-            partial(_draw_dependence, trial, (name, roles[name], *pair), limits),
-            f"Mean prediction if all rows had this value of {shown(name, longest=40)}.",
+            partial(_draw_dependence, trial, one, limits),
+            f"Mean prediction if all rows had this value of {shown(one.features[0], longest=40)}.",
         )
-        for name, pair in found.items()
+        for one in found
     ]
     return [Section("How predictions depend on columns", [Text(told), *drawn])]
 
 
-def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str) -> Any:
-    """Return the values of a column and the mean predictions at each, or None if it is constant."""
-    if rows[name].nunique() < 2:
+def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDependence | None:
+    """Return the dependence on a column, or None if it is constant."""
+    try:
+        found = inspection.partial_dependence(
+            trial.model[1:],
+            trial.X,
+            name,
+            categorical_features=[name] if role == "category" else [],
+            subsample=200,
+        )
+    except ValueError:
         return None
-    is_category = role == "category"
-    if is_category:
-        frequent = rows[name].value_counts().index[:MOST_MARKS]
-        rows = rows[rows[name].isin(frequent)]
-    result = partial_dependence(
-        model,
-        rows[rows[name].notna()],
-        [name],
-        categorical_features=[name] if is_category else None,
-        grid_resolution=20,
-        kind="average",
-    )
-    return result["grid_values"][0], np.asarray(result["average"])
+    [grid], [data] = found.grid_values, found.data
+    if role == "time":
+        hours = [
+            24.0 * ((days - np.datetime64(0, "D")) / np.timedelta64(1, "D") % 1.0)
+            for days in (grid, data)
+        ]
+        found = replace(found, kinds=("number",), grid_values=(hours[0],), data=(hours[1],))
+    if role == "category" and len(grid) > MOST_MARKS:
+        counts = pd.Series(data).value_counts()
+        kept = np.sort(np.argsort(-counts.reindex(grid).to_numpy(), kind="stable")[:MOST_MARKS])
+        found = replace(found, grid_values=(grid[kept],), average=found.average[:, kept])
+    names = [shown(label, longest=20) for label in found.output_names]
+    return replace(found, features=(shown(name, longest=50),), output_names=names)
 
 
 def _draw_dependence(
-    trial: Trial, column: tuple[str, str, Array, Array], limits: tuple[float, float], ax: Axes
+    trial: Trial,
+    found: inspection.PartialDependence,
+    limits: tuple[float, float],
+    ax: Axes,
 ) -> None:
-    """Draw mean predictions, shape (n_outputs, n_values), at values of a column of some role."""
-    (name, role, values, averages), model = column, trial.model
-    labels: list[str | None] = [None]
-    if is_classifier(model) and len(averages) > 1:
-        labels = [shown(label, longest=20) for label in model.classes_]
-    numbers = values if role == "category" else values.astype(float)
-    if role in ("date", "time"):
-        numbers = 24.0 * numbers if role == "time" else as_dates(numbers)
-    for heights, label, color in zip(averages, labels, COLORS, strict=False):
-        if role == "category":
-            ax.plot(range(len(values)), heights, "o", color=color, label=label)
-        else:
-            ax.plot(numbers, heights, color=color, label=label)
-    if role == "category":
-        names = [shown(value, longest=16) for value in values]
-        rotation = "horizontal" if sum(map(len, names)) < 40 else "vertical"
-        ax.set_xticks(range(len(values)), names, rotation=rotation)
-    elif role in ("date", "time"):
-        ax.tick_params(axis="x", rotation=30)
-    if len(labels) > 1:
-        ax.legend(frameon=False, fontsize=9)
+    """Draw mean predictions over the values of a column."""
+    inspection.PartialDependenceDisplay([found]).plot(ax=ax)
     ax.set_ylim(*limits)
     if trial.has_dates:
         label_dates(ax.yaxis)
     ax.grid(axis="y")
-    ax.set(xlabel=shown(name, longest=50), ylabel=_predicted_quantity(model))
 
 
 def label_dates(axis: Axis) -> None:
@@ -241,14 +270,6 @@ def label_dates(axis: Axis) -> None:
     locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
     axis.set_major_locator(locator)
     axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-def _predicted_quantity(model: Pipeline) -> str:
-    if not is_classifier(model):
-        return "Prediction"
-    kind = "Probability" if hasattr(model, "predict_proba") else "Decision value"
-    several = len(model.classes_) > 2
-    return kind if several else f"{kind} of {shown(model.classes_[1], longest=20)}"
 
 
 def comparison_figures(frame: pd.DataFrame, task: Task) -> list[Part]:

@@ -1,4 +1,4 @@
-"""The columns that matter to a model, by shuffling their cells in held-out rows."""
+"""The columns that matter to a model, by exact contributions to predictions, or by shuffles."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline
 
 from mercer.inspection import kernel_terms
+from mercer_command.contributions import exact_contributions, mean_sizes
 from mercer_command.notation import Array
 from mercer_command.problem import Task
 from mercer_command.table_reader import source_columns
@@ -26,12 +27,46 @@ class ColumnImportance:
     increase, deviation : float
         By how much the error of held-out rows increases when the column's cells are shuffled, and
         its standard deviation over the shuffles. NaN if the column was not shuffled.
+    contribution : float
+        Mean absolute contribution to predictions, where contributions are known exactly; else NaN.
     """
 
     name: str
     relevance: float
     increase: float = np.nan
     deviation: float = np.nan
+    contribution: float = np.nan
+
+
+def columns_that_matter(
+    model: Pipeline, X: pd.DataFrame, y: Array | None, task: Task, *, seed: int = 0
+) -> list[ColumnImportance]:
+    """Measure how much columns matter, by exact contributions where these are known.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.methods.make_model`
+    X : DataFrame of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,) or None
+        The target, which shuffles need.
+    task : {"classification", "regression"}
+    seed : int, default=0
+
+    Returns
+    -------
+    list of ColumnImportance
+        The most important column comes first.
+    """
+    found = exact_contributions(model, X, seed)
+    if found is None:
+        return column_importances(model, X, y, task, seed=seed)
+    relevances = column_relevances(model)
+    sizes = dict(zip(found.feature_names, mean_sizes(found), strict=True))
+    every = [
+        ColumnImportance(name, share, contribution=float(sizes[name]))
+        for name, share in relevances.items()
+    ]
+    return sorted(every, key=lambda column: -column.contribution)
 
 
 def column_relevances(model: Pipeline) -> dict[str, float]:

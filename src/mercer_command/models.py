@@ -18,7 +18,7 @@ from mercer_command.methods import learned_alignment, make_model
 from mercer_command.notation import Array
 from mercer_command.output import Bar
 from mercer_command.predictions import needed_columns
-from mercer_command.problem import Task, unit_of
+from mercer_command.problem import MIN_ROWS, Task, unit_of
 from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
 
@@ -41,8 +41,8 @@ class Trial:
     importances : sequence of ColumnImportance
         How much each column matters.
     report : ModelReport or None
-        Scores of the model and of simple predictors on these rows, and what checks found, if the
-        model was learned from others of the same table.
+        Scores of the model on these rows, and what checks found; if it was learned from others of
+        the same table, also of simple predictors. None without targets, or for fewer than ten rows.
     alignment : tuple of str
         A line on the learned kernel, if the model has one.
     """
@@ -112,7 +112,7 @@ def fit(
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     bar.step("measuring the importance of columns")
-    found = importances.column_importances(model, X_test, y_test, task, seed=seed)
+    found = importances.columns_that_matter(model, X_test, y_test, task, seed=seed)
     unit = unit_of(problem.target_column.role)
     trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
     if kernel_terms(model).combines == "predictions":
@@ -153,8 +153,24 @@ def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)
-    found = importances.column_importances(model, X, y, task, seed=seed)
-    return Trial(model, name, task, unit_of(role), X, y, found)
+    found = importances.columns_that_matter(model, X, y, task, seed=seed)
+    trial = Trial(model, name, task, unit_of(role), X, y, found)
+    return trial if y is None else _tested(trial, seed)
+
+
+def _tested(trial: Trial, seed: int) -> Trial:
+    """Test a saved model on rows of classes that it knows, if there are enough."""
+    assert trial.y is not None
+    known = np.ones(len(trial.y), dtype=bool)
+    if trial.task == "classification":
+        known = np.isin(trial.y, trial.model.classes_)
+    if known.sum() < MIN_ROWS:
+        return trial
+    tested = report(trial.model, trial.X[known], trial.y[known], random_state=seed)
+    if not known.all():
+        told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
+        tested = replace(tested, remarks=(*tested.remarks, told))
+    return replace(trial, report=tested)
 
 
 def _target(column: pd.DataFrame, model: Pipeline, role: str) -> Array:

@@ -1,5 +1,6 @@
 """Predictions of the rows of tables by saved models, also on Dask clusters."""
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer import ParquetSource
 from mercer.preprocessing import convert
+from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.notation import Array, as_dates, format_dates
@@ -93,6 +95,7 @@ def predict_file(
     coverage: float | None,
     bar: Bar,
     *,
+    n_reasons: int = 0,
     client: Any = None,
 ) -> list[str]:
     """Predict each row of a table, and write the predictions.
@@ -107,6 +110,8 @@ def predict_file(
         Coverage of prediction intervals; no intervals if None.
     bar : Bar
         It shows the number of rows that were done.
+    n_reasons : int, default=0
+        Number of contributions in words that are added to each prediction.
     client : distributed.Client, default=None
         The cluster that reads Parquet files and predicts their rows; this process if None.
 
@@ -127,9 +132,13 @@ def predict_file(
     """
     found: NewCategories = {}
     with appended_table(out) as append:
-        for frame, new in rows.map(partial(_predicted_part, model, coverage), client):
+        advance = bar.advance if client is None else None
+        for frame, new in rows.map(
+            partial(_predicted_part, model, coverage, n_reasons, advance), client
+        ):
             append(frame)
-            bar.advance(len(frame))
+            if client is not None:
+                bar.advance(len(frame))
             for name, counts in new.items():
                 found.setdefault(name, Counter()).update(counts)
     extra = [name for name in rows.names if name not in model.feature_names_in_]
@@ -142,12 +151,43 @@ def predict_file(
     return [*notes, *unknown]
 
 
+def explained_rows(model: Pipeline, frame: pd.DataFrame, bar: Bar) -> Reasons:
+    """Predict rows of a table, and explain the predictions by its columns.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    frame : DataFrame of shape (n_rows, n_columns)
+        With the columns of the model.
+    bar : Bar
+        It shows the number of rows that were explained.
+    """
+    frame = frame[needed_columns(model, frame.columns)].reset_index(drop=True)
+    typed = model["reader"].transform(frame)
+    bar.step("explaining rows", len(frame))
+    predicted = predict(model, frame, None, {})["prediction"]
+    return reasons(model, frame, typed, predicted, bar.advance)
+
+
 def _predicted_part(
-    model: Pipeline, coverage: float | None, frame: pd.DataFrame
+    model: Pipeline,
+    coverage: float | None,
+    n_reasons: int,
+    advance: Callable[[int], Any] | None,
+    frame: pd.DataFrame,
 ) -> tuple[pd.DataFrame, NewCategories]:
     """Predictions of a part of a table, and the categories that the model was not fitted on."""
     found: NewCategories = {}
-    return predict(model, frame, coverage, found), found
+    predicted = predict(model, frame, coverage, found)
+    if n_reasons:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # The prediction has issued those of the cells.
+            typed = model["reader"].transform(frame)
+        why = reasons(model, frame, typed, predicted["prediction"], advance).frame(n_reasons)
+        predicted = pd.concat([predicted, why], axis="columns")
+    elif advance is not None:
+        advance(len(frame))
+    return predicted, found
 
 
 def predict(

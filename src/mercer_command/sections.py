@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, isnan, log10
+from math import floor, log10
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -17,7 +17,6 @@ from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
-from mercer_command.importances import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Part, Section, Table, Text
@@ -27,7 +26,7 @@ from mercer_command.table_files import is_parquet, recognize_format
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""
 
-_ON_SCREEN = 12
+ON_SCREEN = 12
 """Those in the terminal have this number, so that they fit on a screen."""
 
 
@@ -94,52 +93,21 @@ def tested_sections(trial: Trial) -> list[Section]:
         parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
         found.append(Section(one.title, parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
-    more: list[Part] = [*unit, *trial.alignment, figures.error_figure(trial)]
+    compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
+    more: list[Part] = [*unit, *trial.alignment, *compared]
     return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
 
 
-def importance_section(trial: Trial) -> Section:
-    """Return the columns that matter.
+def hidden(n_rows: int, told: str) -> list[Part]:
+    """Return a line on how many rows a table in a report does not show, if there are any.
 
     Parameters
     ----------
-    trial : Trial
+    n_rows : int
+        Number of all rows.
+    told : str
+        What is said of those that are not shown.
     """
-    found = trial.importances[:MOST_ROWS]
-    rows = [[shown(c.name), *importance_cells(c, trial.task)] for c in found]
-    lengths = [max(np.nan_to_num(c.increase), 0.0) for c in found]
-    header = ["Column", "Error rises by", "Relevance"]
-    return Section(
-        "Columns that matter: how much the error rises if their cells are shuffled",
-        [
-            Table(header, rows, {1, 2}, lengths=lengths, n_shown=_ON_SCREEN),
-            *_hidden(len(trial.importances), "columns matter less"),
-            Text(
-                "Mean ± standard deviation of five shuffles of the column's cells among held-out "
-                "rows. Columns that tell the same share their importance. Relevance is the "
-                "column's share in what the kernels measure distances by."
-            ),
-            *figures.importance_figures(trial),
-        ],
-    )
-
-
-def importance_cells(column: ColumnImportance, task: Task) -> list[str]:
-    """Return by how much the error rises without a column, and its relevance.
-
-    Parameters
-    ----------
-    column : ColumnImportance
-    task : {"classification", "regression"}
-    """
-    relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
-    if isnan(column.increase):
-        return ["not measured", relevance]
-    sign = "-" if column.increase < 0 else ""
-    return [sign + format_error(abs(column.increase), task, column.deviation), relevance]
-
-
-def _hidden(n_rows: int, told: str) -> list[Part]:
     return [Text(f"{n_rows - MOST_ROWS} more {told}.")] if n_rows > MOST_ROWS else []
 
 
@@ -185,9 +153,9 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
             "error.",
         ]
     numeric = range(1, len(header))
-    table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=_ON_SCREEN)
-    hidden = _hidden(len(rows), "have smaller weights")
-    return Section(title, [table, *hidden, *map(Text, told), *figures.kernel_figures(trial)])
+    table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
+    rest = hidden(len(rows), "have smaller weights")
+    return Section(title, [table, *rest, *map(Text, told), *figures.kernel_figures(trial)])
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:

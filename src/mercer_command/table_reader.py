@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 import sklearn
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mercer_command.problem import Problem, Rows
 
 
-class TableReader(TransformerMixin, BaseEstimator):
+class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Convert the columns of a data frame to the types that a model learned from.
 
     Columns of text are read as numbers, dates, times of day or categories; columns of these types

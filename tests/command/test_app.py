@@ -33,7 +33,7 @@ class TestFit:
         page = pages[0].decode()
         assert page.count("<svg") >= 8
         assert not re.search(r'(src|href)="(?!data:|#)|url\((?!#)', page)
-        assert "Rise of the error, percentage points" in page
+        assert "Mean absolute contribution, to the log-odds" in page
         # Addresses in memory would make the reports of two processes differ.
         assert "__func</td><td>convert</td>" in page.replace("\n", "")
         assert " at 0x" not in page

@@ -7,10 +7,10 @@ import pytest
 from command_cases import pd
 from sklearn.inspection import permutation_importance
 
+from mercer_command.explanation_sections import importance_cells
 from mercer_command.importances import column_importances, column_relevances
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
-from mercer_command.sections import importance_cells
 from mercer_command.table_reader import source_columns
 
 N_LEARNED = 120

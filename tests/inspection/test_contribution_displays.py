@@ -107,7 +107,7 @@ class TestWaterfall:
         label = classifier.predict(table[1:2])[0]
         assert display.ax_.get_xlabel() == f"Log-odds of {label}"
         other = WaterfallDisplay.from_estimator(classifier, table, row=1, output=0)
-        assert other.ax_.get_title().startswith("Log-odds of 0 ")
+        assert other.ax_.get_title().startswith("Probability of 0 ")
 
     def test_rows_that_do_not_exist(self, model: Any, table: Any, values: Any) -> None:
         with pytest.raises(IndexError):
@@ -258,7 +258,7 @@ class TestInteractions:
         X = np.random.default_rng(0).normal(size=(40, 3))
         model = TwoStageRegressor(UniformCombination([Linear()])).fit(X, X[:, 0])
         display = InteractionsDisplay.from_estimator(model, X[:5])
-        assert {text.get_text() for text in display.ax_.texts} == {"0.00"}
+        assert {text.get_text() for text in display.ax_.texts} == {"0.0"}
 
 
 def test_given_axes_and_models_without_a_fit(values: Any) -> None:

@@ -43,7 +43,7 @@ class TestLargest:
             "age 61: +2.31 kg above the average row",
         ]
         assert self.found.in_words(1) == [
-            "town Chur: +0.500 above the average row",
+            "town Chur: +0.50 above the average row",
             "age missing: as the average row",
         ]
 
@@ -124,3 +124,19 @@ def test_amounts() -> None:
         "0.00",
         "0.00",
     )
+
+
+class TestHeadlines:
+    def test_responses(self) -> None:
+        found = values([[2.314, -4.0]], base=1234.5)
+        assert found.headline(unit="kg") == "Prediction 1,232.81 kg, average row 1,234.50 kg"
+
+    def test_probabilities(self) -> None:
+        two = values([[np.log(2.0), np.log(3.0)]], "log-odds", ["yes"], 0.0)
+        assert two.headline() == "Probability of yes 85.7%, average row 50%"
+        assert TestClasses.three.headline() == "Probability of c 50.3%, average row 85.9%"
+        assert TestClasses.three.headline(output="b").startswith("Probability of b 12.4%, ")
+
+    def test_decision_values(self) -> None:
+        found = values([[0.5, -0.25]], "decision value", ["yes"])
+        assert found.headline() == "Decision value of yes 1.250, average row 1.000"

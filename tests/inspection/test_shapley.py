@@ -315,6 +315,14 @@ class TestTables:
         both = shapley_values(TwoStageRegressor().fit(X_RESPONSE, Y_RESPONSE), X_RESPONSE[:2])
         assert both.to_frame()["1", "x2"].tolist() == both.values[:, 2, 1].tolist()
 
+    def test_columns_in_another_order_and_further_ones(self, table: Any) -> None:
+        frame, y = table
+        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
+        other = frame[["noise", "town", "since", "age"]].assign(more=1.0)
+        found, expected = (shapley_values(model, X[:5], X[20:40]) for X in (other, frame))
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert found.data.tolist()[1:] == expected.data.tolist()[1:]
+
     def test_frames_of_polars_are_as_those_of_pandas(self, table: Any) -> None:
         pl = pytest.importorskip("polars")
         frame, y = table

@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 from mercer._typing import Array
 from mercer._validation import check_number
 from mercer.inspection._bars import shown_of
-from mercer.inspection._display import QUIET_COLOR, Display, axes, contribution_label
+from mercer.inspection._display import QUIET_COLOR, Display, axes
+from mercer.inspection._outputs import contribution_label
 from mercer.inspection._points import column_of, low_to_high, stacked
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues

@@ -9,16 +9,9 @@ import numpy as np
 from mercer._typing import Array
 from mercer._validation import check_number
 from mercer.inspection._bars import draw_bars, shown_of
-from mercer.inspection._contributions import Contribution, decimals_of, signed
-from mercer.inspection._display import (
-    BAR_COLOR,
-    QUIET_COLOR,
-    WARM_COLOR,
-    Display,
-    axes,
-    contribution_label,
-    quantity_label,
-)
+from mercer.inspection._contributions import Contribution, signed
+from mercer.inspection._display import BAR_COLOR, QUIET_COLOR, WARM_COLOR, Display, axes
+from mercer.inspection._outputs import contribution_label, quantity_label
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues
 
@@ -72,6 +65,7 @@ class WaterfallDisplay(Display):
     ) -> None:
         self.row = range(len(values.values))[row]
         self.values = values.of_row(row, output)
+        self.title = values.headline(row, output=output, unit=unit)
         self.unit = unit
 
     @classmethod
@@ -148,15 +142,11 @@ class WaterfallDisplay(Display):
         for position in positions[:-1]:
             ax.plot([starts[position]] * 2, [position + 0.3, position + 0.7], color=QUIET_COLOR)
         ax.axvline(base, linestyle=":", color=QUIET_COLOR, zorder=0.5)
-        decimals = decimals_of([*amounts])
-        _write_amounts(ax, np.maximum(starts, ends), amounts, decimals)
+        _write_amounts(ax, np.maximum(starts, ends), amounts, found.decimals())
         ax.set_yticks(positions, [name for name, _ in steps])
         ax.set_ylim(len(steps) - 0.4, -0.6)
         label = quantity_label(found.scale, found.output_names, self.unit)
-        unit = f" {self.unit}" * bool(self.unit)
-        what = "Prediction" if found.scale == "response" else label
-        title = f"{what} {end:,.{decimals}f}{unit}, average row {base:,.{decimals}f}{unit}"
-        ax.set(title=title, xlabel=label)
+        ax.set(title=self.title, xlabel=label)
         return self._drawn_on(ax)
 
     def _steps(self, max_columns: int) -> list[tuple[str, float]]:

@@ -14,10 +14,10 @@ from mercer.inspection._display import (
     QUIET_COLOR,
     Display,
     axes,
-    contribution_label,
     name_categories,
 )
 from mercer.inspection._interactions import shapley_interactions
+from mercer.inspection._outputs import contribution_label
 from mercer.inspection._points import column_of, low_to_high, stacked
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues

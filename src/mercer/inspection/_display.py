@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -179,38 +178,6 @@ def name_categories(ax: Axes, names: npt.ArrayLike) -> None:
     texts = [cell_text(name) for name in np.asarray(names)]
     rotation = "horizontal" if sum(map(len, texts)) < 40 else "vertical"
     ax.set_xticks(range(len(texts)), texts, rotation=rotation)
-
-
-def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
-    """Return the label of an axis of predictions.
-
-    Parameters
-    ----------
-    scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
-    output_names : sequence of str, default=()
-        The class, where it is one of several.
-    unit : str, default=""
-        Of the response.
-    """
-    if scale == "response":
-        return "Prediction" + f", {unit}" * bool(unit)
-    name = {"logit": "Score"}.get(scale, scale.capitalize())
-    return f"{name} of {output_names[0]}" if output_names else name
-
-
-def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
-    """Return the label of an axis of contributions to predictions.
-
-    Parameters
-    ----------
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
-    output_names : sequence of str, default=()
-        The class, where it is one of several.
-    unit : str, default=""
-        Of the response.
-    """
-    what = quantity_label(scale, output_names, unit)
-    return f"Contribution to the {what[:1].lower()}{what[1:]}"
 
 
 class AlignmentPathDisplay(Display):

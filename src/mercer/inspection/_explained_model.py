@@ -16,7 +16,7 @@ from mercer._expansion import KernelExpansion, Views, as_doubles
 from mercer._explanations.parts import Parts
 from mercer._typing import Array, RandomState
 from mercer.inspection._display import best_of
-from mercer.kernels._on_columns import column_positions
+from mercer.kernels._on_columns import column_positions, take_columns
 from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
 
@@ -148,6 +148,12 @@ class ExplainedModel:
         views = self.views(background)
         _check_several(next(iter(views.values())).shape[0])
         return views
+
+    def table(self, X: Any) -> Any:
+        """The columns of the fit, of a table that may have others where the model allows them."""
+        if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
+            return take_columns(X, self.names)
+        return X
 
     def positions(self, columns: Any) -> list[int]:
         """Positions of columns of the user's table, by names or positions.

@@ -9,8 +9,9 @@ import numpy as np
 from mercer._validation import check_number
 from mercer.inspection._bars import shown_of
 from mercer.inspection._contributions import decimals_of
-from mercer.inspection._display import BAR_COLOR, Display, axes, quantity_label
+from mercer.inspection._display import BAR_COLOR, Display, axes
 from mercer.inspection._interactions import ShapleyInteractions, shapley_interactions
+from mercer.inspection._outputs import quantity_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +129,7 @@ class InteractionsDisplay(Display):
         ax.set_yticks(range(len(names)), names)
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
-        decimals = decimals_of([largest])
+        decimals = max(decimals_of([largest]) - 1, 0)  # Cells have space for two digits.
         for (row, column), value in np.ndenumerate(cells):
             if len(shown) <= _MOST_NUMBERS and not np.isnan(value):
                 style: dict[str, Any] = {"color": "white"} if value > 0.55 * largest else {}

@@ -1,6 +1,8 @@
-"""One of several outputs that are explained: a class against the others, or a response."""
+"""Outputs that are explained: one of several, such as a class against the others, and its name."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -59,3 +61,35 @@ def output_weights(
         scale = "log-odds"
     weights[k] = 1.0
     return weights, output_names[k : k + 1], scale
+
+
+def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
+    """Return the label of an axis of predictions.
+
+    Parameters
+    ----------
+    scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
+    output_names : sequence of str, default=()
+        The class, where it is one of several.
+    unit : str, default=""
+        Of the response.
+    """
+    if scale == "response":
+        return "Prediction" + f", {unit}" * bool(unit)
+    name = {"logit": "Score"}.get(scale, scale.capitalize())
+    return f"{name} of {output_names[0]}" if output_names else name
+
+
+def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str = "") -> str:
+    """Return the label of an axis of contributions to predictions.
+
+    Parameters
+    ----------
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    output_names : sequence of str, default=()
+        The class, where it is one of several.
+    unit : str, default=""
+        Of the response.
+    """
+    what = quantity_label(scale, output_names, unit)
+    return f"Contribution to the {what[:1].lower()}{what[1:]}"

@@ -209,7 +209,8 @@ def partial_dependence(
     check_number("grid_resolution", resolution, whole=True, low=2)
     coded = explained.positions(list(categorical_features)) if len(categorical_features) else []
     views = explained.views(X)
-    columns = [_column(X, z, explained.names[z], z in coded) for z in chosen]
+    table = explained.table(X)
+    columns = [_column(table, z, explained.names[z], z in coded) for z in chosen]
     grids = [_grid_rows(column, resolution, percentiles) for column in columns]
     players = explained.players(None)
     rows = _drawn_rows(len(columns[0].values), subsample, random_state)

@@ -19,8 +19,8 @@ from mercer.inspection._display import (
     axes_of_several,
     name_categories,
     name_dates,
-    quantity_label,
 )
+from mercer.inspection._outputs import quantity_label
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 
 if TYPE_CHECKING:

@@ -148,7 +148,7 @@ def shapley_values(
         values[:, :, 0] if single else values,
         float(base[0]) if single else base,
         errors[:, :, 0] if single else errors,
-        players.data_of(X),
+        players.data_of(explained.table(X)),
         players.names,
         list(expansion.outputs),
         expansion.scale,

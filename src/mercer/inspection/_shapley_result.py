@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from mercer._expansion import Scale
 from mercer._typing import Array
 from mercer.inspection._contributions import Contribution, decimals_of
-from mercer.inspection._outputs import output_weights
+from mercer.inspection._outputs import output_position, output_weights, quantity_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,9 +185,50 @@ class ShapleyValues:
         """
         found = self.of_row(row, output)
         chosen = self.largest(row, n_largest, output=output)
-        decimals = decimals_of([float(np.abs(found.values[row]).max(initial=0.0))])
+        decimals = found.decimals()
         name = found.output_names[0] if found.output_names else ""
         return [one.in_words(found.scale, name, unit, decimals) for one in chosen]
+
+    def headline(self, row: int = 0, *, output: str | int | None = None, unit: str = "") -> str:
+        """A prediction beside that of the average row.
+
+        Parameters
+        ----------
+        row : int, default=0
+        output : str or int, default=None
+            See `largest`.
+        unit : str, default=""
+            Of the response.
+
+        Returns
+        -------
+        str
+            Such as "Prediction 68.2 kg, average row 65.1 kg", or "Probability of yes 93.4%, average
+            row 55.1%".
+        """
+        found = self.of_row(row, output)
+        label = quantity_label(found.scale, found.output_names)
+        if self.scale in ("log-odds", "logit"):
+            label = quantity_label("probability", found.output_names)
+            scores = np.stack([self.predictions[row], np.asarray(self.base_value)])
+            several = self.scale == "logit"
+            p = softmax(scores, axis=-1) if several else expit(scores)
+            if p.ndim == 2:
+                p = p[:, output_position(found.output_names[0], self.output_names, p.shape[1])]
+            return f"{label} {100.0 * p[0]:.3g}%, average row {100.0 * p[1]:.3g}%"
+        decimals, unit = found.decimals(), f" {unit}" * bool(unit)
+        values = (float(found.predictions[row]), float(found.base_value))
+        texts = [f"{value:,.{decimals}f}{unit}" for value in values]
+        return f"{label} {texts[0]}, average row {texts[1]}"
+
+    def decimals(self, output: str | int | None = None) -> int:
+        """Number of decimals by which the largest mean absolute contribution has three digits.
+
+        Parameters
+        ----------
+        output : str or int, default=None
+        """
+        return decimals_of([float(self.of_output(output).importances.max(initial=0.0))])
 
     def of_row(self, row: int, output: str | int | None = None) -> ShapleyValues:
         """The values of the output that one row is explained by.

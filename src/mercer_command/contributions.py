@@ -1,0 +1,256 @@
+"""Why a model predicts what it does: contributions of columns to predictions, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from mercer.inspection import ShapleyInteractions, ShapleyValues, WaterfallDisplay, shapley_values
+from mercer.inspection import shapley_interactions as interactions
+from mercer_command.columns import DATES
+from mercer_command.messages import shown
+from mercer_command.notation import Array
+from mercer_command.text_columns import is_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+N_WORDS = 3
+"""Rows are explained by this number of contributions in words."""
+
+_BATCH = 50
+"""Rows that are explained between two reports on progress."""
+
+_PAIRED = 8
+"""The most important columns, whose pairs are compared; all others are one player."""
+
+OTHERS = "other columns"
+"""Name of these others."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Contributions of columns to the predictions of rows.
+
+    Attributes
+    ----------
+    values : ShapleyValues
+        Their data are the cells of the table.
+    predictions : sequence
+        Predicted classes, responses or dates.
+    unit : str
+        Of the response; empty if it is not known.
+    role : str
+        Of the target's column.
+    """
+
+    values: ShapleyValues
+    predictions: Any
+    unit: str
+    role: str
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def words(self, row: int, n_largest: int = N_WORDS) -> list[str]:
+        """Return the largest contributions to a prediction as phrases.
+
+        Parameters
+        ----------
+        row : int
+        n_largest : int, default=3
+        """
+        found = self.values.in_words(row, n_largest, unit=self.unit)
+        return [shown(phrase, longest=200) for phrase in found]
+
+    def headline(self, row: int) -> str:
+        """Return a prediction beside that of the average row.
+
+        Parameters
+        ----------
+        row : int
+        """
+        told = self.values.headline(row, unit=self.unit)
+        if self.values.scale == "response" and self.role in DATES:
+            told = f"Prediction {self.predictions[row]}"
+        elif self.values.scale != "response":
+            told = f"Predicted {self.predictions[row]}. {told}"
+        return shown(told, longest=120)
+
+    def draw(self, row: int, ax: Axes) -> None:
+        """Draw the contributions to a prediction.
+
+        Parameters
+        ----------
+        row : int
+        ax : matplotlib Axes
+        """
+        WaterfallDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
+        ax.set_title(f"Row {row + 1}")
+
+    def frame(self, n_largest: int) -> pd.DataFrame:
+        """Return the largest contributions to each prediction, a column for each in words.
+
+        Parameters
+        ----------
+        n_largest : int
+        """
+        names = [f"why_{k + 1}" for k in range(n_largest)]
+        rows = [self.words(row, n_largest) for row in range(len(self))]
+        padded = [phrases + [""] * (n_largest - len(phrases)) for phrases in rows]
+        return pd.DataFrame(padded, columns=names)
+
+    def table(self, n_largest: int = N_WORDS) -> pd.DataFrame:
+        """Return predictions, their reasons in words, and all contributions as numbers.
+
+        Parameters
+        ----------
+        n_largest : int, default=3
+        """
+        found = [self.values.of_row(row) for row in range(len(self))]
+        amounts = np.array([one.values[row] for row, one in enumerate(found)])
+        names = [f"contribution_{name}" for name in self.values.feature_names]
+        parts = [
+            pd.DataFrame({"prediction": list(self.predictions)}),
+            self.frame(n_largest),
+            pd.DataFrame(amounts, columns=names),
+        ]
+        return pd.concat(parts, axis="columns")
+
+
+def reasons(
+    model: Pipeline,
+    frame: pd.DataFrame,
+    typed: pd.DataFrame,
+    predictions: Any,
+    advance: Callable[[int], Any] | None = None,
+) -> Reasons:
+    """Explain the predictions of rows by the columns of the table.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.methods.make_model`
+    frame : DataFrame of shape (n_rows, n_columns)
+        Cells of the model's columns, in their order.
+    typed : DataFrame of shape (n_rows, n_columns)
+        The same as the model reads them.
+    predictions : sequence
+        Of these rows.
+    advance : callable, default=None
+        Called with the number of rows that were explained.
+    """
+    parts = []
+    for start in range(0, len(typed), _BATCH):
+        part = typed.iloc[start : start + _BATCH]
+        parts.append(shapley_values(model[1:], part))
+        if advance is not None:
+            advance(len(part))
+    first = parts[0]
+    values = replace(
+        first,
+        values=np.concatenate([one.values for one in parts]),
+        standard_errors=np.concatenate([one.standard_errors for one in parts]),
+        shrinkage=np.concatenate([one.shrinkage for one in parts]),
+        data=_cells(frame, typed),
+    )
+    name, role = (*(model["reader"].target or ("", "")),)[:2]
+    return Reasons(values, list(predictions), unit_of_target(name, role), role)
+
+
+def unit_of_target(name: str, role: str) -> str:
+    """Return the unit of the response: days, or what the name of its column ends with in brackets.
+
+    Parameters
+    ----------
+    name, role : str
+        Of the target's column.
+
+    Examples
+    --------
+    >>> unit_of_target("weight (kg)", "number"), unit_of_target("weight", "number")
+    ('kg', '')
+    """
+    if role in DATES:
+        return "days"
+    found = re.search(r"[(\[]([^()\[\]]{1,12})[)\]]\s*$", name)
+    return found[1].strip() if found else ""
+
+
+def exact_contributions(model: Pipeline, X: pd.DataFrame, seed: int = 0) -> ShapleyValues | None:
+    """Return contributions to the predictions of many rows, where they are known exactly.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.methods.make_model`
+    X : DataFrame of shape (n_rows, n_columns)
+    seed : int, default=0
+        Rows are drawn where there are more than 200, or fewer of many columns.
+
+    Returns
+    -------
+    ShapleyValues or None
+        For background values that are drawn column by column; None where a kernel of the model is
+        no product over columns.
+    """
+    n_rows = int(np.clip(200_000 // max(X.shape[1] ** 2, 1), 10, 200))
+    try:
+        return shapley_values(model[1:], _drawn(X, n_rows, seed), independent=True)
+    except TypeError:
+        return None
+
+
+def exact_interactions(
+    model: Pipeline, X: pd.DataFrame, important: list[str], seed: int = 0
+) -> ShapleyInteractions | None:
+    """Return interactions of the most important columns, where they are known exactly.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.methods.make_model`
+    X : DataFrame of shape (n_rows, n_columns)
+    important : list of str
+        Names of columns, the most important first; those after the eighth are one player.
+    seed : int, default=0
+        Rows are drawn where there are more than 50.
+
+    Returns
+    -------
+    ShapleyInteractions or None
+    """
+    rest = important[_PAIRED:]
+    groups = {OTHERS: rest} if len(rest) > 1 else None
+    try:
+        return interactions(model[1:], _drawn(X, 50, seed), groups=groups, independent=True)
+    except TypeError:
+        return None
+
+
+def mean_sizes(values: ShapleyValues | ShapleyInteractions) -> Array:
+    """Return mean absolute values over rows; of several classes, their mean over the classes.
+
+    Parameters
+    ----------
+    values : ShapleyValues or ShapleyInteractions
+    """
+    several = values.output_names if len(values.output_names) > 1 else [None]
+    return np.mean([values.of_output(name).importances for name in several], axis=0)
+
+
+def _drawn(X: pd.DataFrame, n_rows: int, seed: int) -> pd.DataFrame:
+    return X.iloc[np.sort(np.random.default_rng(seed).permutation(len(X))[:n_rows])]
+
+
+def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:
+    """Cells as they were written, or None where the model reads them as missing."""
+    found = np.empty(typed.shape, dtype=object)
+    for column, name in enumerate(typed.columns):
+        cells = frame[name].str.strip() if is_text(frame[name]) else frame[name]
+        found[:, column] = cells.astype(object)
+        found[typed[name].isna().to_numpy(), column] = None
+    return found

@@ -1,0 +1,237 @@
+"""Reasons of predictions: in words, as numbers and as cards, and the columns that matter."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Elements, Run, call, class_table, error_line, pd, write_folder
+
+from mercer.inspection import shapley_values
+from mercer_command.contributions import unit_of_target
+from mercer_command.explanation_sections import importance_section
+from mercer_command.files import load_model
+from mercer_command.importances import columns_that_matter
+from mercer_command.models import Trial
+
+N = 60
+
+
+def weights() -> Any:
+    """A response in kilograms, a number with decimal commas, and missing cells."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(1.7, 0.1, N).round(2)
+    age = rng.integers(20, 80, N)
+    town = rng.choice(["Bern", "Basel"], N)
+    y = 25.0 * height**2 + 0.2 * age + 3.0 * (town == "Bern") * (height > 1.7)
+    cells = [f"{h:.2f}".replace(".", ",") for h in height]
+    cells[4] = "n/a"
+    return pd.DataFrame(
+        {"height (m)": cells, "age": age, "town": town, "weight (kg)": y.round(1).astype(str)}
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, its model of products, and a stack."""
+    found = tmp_path_factory.mktemp("weights")
+    table = found / "table.csv"
+    weights().to_csv(table, index=False, sep=";")
+    for learner, name in (("uniform", "m.skops"), ("stacking", "s.skops")):
+        options = ("--target", "weight (kg)", "--learner", learner, "--out", found / name)
+        assert call("fit", table, *options).exit_code == 0
+    return found
+
+
+def typed(folder: Path, name: str = "m.skops") -> tuple[Any, Any]:
+    """A model and its table, as text and as it is read."""
+    model = load_model(folder / name)
+    return model, pd.read_csv(folder / "table.csv", sep=";", dtype=str, keep_default_na=False)
+
+
+@pytest.mark.parametrize("name", ["m.skops", "s.skops"])
+def test_reasons_of_all_rows_are_written(run: Run, folder: Path, name: str) -> None:
+    result = run("explain", folder / name, folder / "table.csv", "--out", "why.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("why.csv")
+    model, cells = typed(folder, name)
+    assert len(found) == N
+    np.testing.assert_allclose(found["prediction"], model.predict(cells))
+    values = shapley_values(model[1:], model["reader"].transform(cells)[:10])
+    columns = [f"contribution_{column}" for column in ("height (m)", "age", "town")]
+    assert list(found) == ["prediction", "why_1", "why_2", "why_3", *columns]
+    sums = found[columns].sum(axis=1) + values.base_value
+    np.testing.assert_allclose(sums, found["prediction"], atol=1e-6)
+    if name == "m.skops":
+        np.testing.assert_allclose(found[columns][:10], values.values, atol=1e-9)
+    row = cells.iloc[0]
+    phrases = {phrase.split(":")[0] for phrase in found.loc[0, ["why_1", "why_2", "why_3"]]}
+    # Cells are as they were written.
+    assert phrases == {f"{column} {row[column]}" for column in ("height (m)", "age", "town")}
+    assert found["why_1"].str.contains(r": [+-][\d.]+ kg (?:above|below) the average row$").all()
+    reasons = found.loc[4, ["why_1", "why_2", "why_3"]]
+    assert reasons.str.startswith("height (m) missing: ").sum() == 1
+
+
+def test_the_error_comes_first_where_the_target_is_known(run: Run, folder: Path) -> None:
+    result = run("explain", folder / "m.skops", folder / "table.csv")
+    titles = ["Error (RMSE) of 60", "Why: ", "Columns that matter", "Kernels found"]
+    places = [result.stdout.index(title) for title in titles]
+    assert places == sorted(places)
+    weights().drop(columns="weight (kg)").to_csv("new.csv", index=False, sep=";")
+    result = run("explain", folder / "m.skops", "new.csv")
+    assert "RMSE" not in result.stdout
+    assert "Why: " in result.stdout
+
+
+def test_rows_without_their_target_are_explained(run: Run, folder: Path) -> None:
+    weights().assign(**{"weight (kg)": [""] * 30 + ["70.5"] * 30}).to_csv("t.csv", sep=";")
+    result = run("explain", folder / "m.skops", "t.csv", "--out", "why.csv")
+    assert "Error (RMSE) of 30" in result.stdout
+    assert len(pd.read_csv("why.csv")) == N
+
+
+def test_few_rows_have_no_error(run: Run, folder: Path) -> None:
+    weights()[:3].to_csv("t.csv", sep=";", index=False)
+    result = run("explain", folder / "m.skops", "t.csv", "--report", "e.html")
+    assert result.exit_code == 0, result.output
+    assert "RMSE" not in result.stdout
+
+
+def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> None:
+    run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html")
+    page = Elements("e.html")
+    for told in (
+        "Row 1<",
+        "Row 50<",
+        "Prediction, kg<",
+        "Prediction ",
+        "kg above the average row",
+        "How predictions depend on columns",
+        "Strongest pairs",
+    ):
+        assert told.rstrip("<") in page.text
+    assert page.text.count("average row ") >= 50
+    assert "Row 51" not in page.text
+    assert "script" not in page.tags
+    run("explain", folder / "m.skops", folder / "table.csv", "--report", "e.html", "--out", "w.csv")
+    assert "10 more rows are not shown" in Elements("e.html").text
+
+
+def test_predictions_have_reasons(run: Run, folder: Path) -> None:
+    result = run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 2)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("p.csv")
+    assert list(found) == ["prediction", "why_1", "why_2"]
+    run("explain", folder / "m.skops", folder / "table.csv", "--out", "why.csv")
+    expected = pd.read_csv("why.csv")
+    assert found["why_1"].tolist() == expected["why_1"].tolist()
+    run("predict", folder / "m.skops", folder / "table.csv", "--out", "p.csv", "--why", 5)
+    found = pd.read_csv("p.csv", keep_default_na=False)
+    assert found["why_3"].ne("").all()
+    assert found["why_4"].eq("").all()
+
+
+def test_reasons_of_parquet_files_are_those_of_their_rows(
+    run: Run, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    from mercer import ParquetSource
+
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
+    write_folder(class_table(), Path("t"))
+    run("predict", model, "t", "--out", "p.parquet", "--why", 1)
+    run("predict", model, "table.csv", "--out", "p.csv", "--why", 1)
+    found, expected = pd.read_parquet("p.parquet"), pd.read_csv("p.csv")
+    odds = r": multiplies the odds of cat & dog by [\d.]+$"
+    assert found["why_1"].str.contains(odds).all()
+    # Cells of text have other digits.
+    same = found["why_1"].str.split(":").str[1] == expected["why_1"].str.split(":").str[1]
+    assert same.all()
+
+
+def test_predicted_classes_are_explained(run: Run, model: str) -> None:
+    result = run("explain", model, "table.csv", "--out", "why.csv")
+    assert "Predicted <none>." in result.stdout
+    assert pd.read_csv("why.csv")["contribution_flag"].notna().all()
+    other = class_table()
+    other.loc[:3, "kind"] = "bird"
+    other.to_csv("t.csv", index=False)
+    result = run("explain", model, "t.csv")
+    assert "Error (share misclassified) of 76 held-out rows" in result.stdout
+    run("explain", model, "t.csv", "--report", "e.html")
+    told = "4 rows of classes that the model was not fitted to are left out"
+    assert told in Elements("e.html").text
+
+
+def test_dates_are_explained_in_days(run: Run) -> None:
+    frame = weights()
+    days = pd.to_timedelta(pd.to_numeric(frame["weight (kg)"]).round(), "D")
+    frame["weight (kg)"] = (pd.Timestamp("2024-01-01") + days).dt.strftime("%Y-%m-%d")
+    frame.to_csv("t.csv", index=False, sep=";")
+    run("fit", "t.csv", "--target", "weight (kg)", "--learner", "uniform", "--out", "m.skops")
+    result = run("explain", "m.skops", "t.csv", "--out", "why.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("why.csv")
+    assert found["prediction"].str.startswith("2024-").all()
+    assert found["why_1"].str.contains(" days (?:above|below) the average row").all()
+    assert "Prediction 2024-" in result.stdout
+
+
+def test_bad_options(run: Run, folder: Path) -> None:
+    model, table = folder / "m.skops", folder / "table.csv"
+    assert "why" in error_line(run("predict", model, table, "--out", "p.csv", "--why", 0))
+    line = error_line(run("explain", model, table, "--out", table))
+    assert "would overwrite" in line
+    weights().drop(columns="age").to_csv("t.csv", index=False, sep=";")
+    line = error_line(run("explain", model, "t.csv", "--out", "why.csv"))
+    assert "lacks columns of the model: 'age'" in line
+    assert not Path("why.csv").exists()
+
+
+class TestImportances:
+    def test_exact_contributions_are_averaged(self, folder: Path) -> None:
+        model, cells = typed(folder)
+        X = model["reader"].transform(cells)
+        found = columns_that_matter(model, X, None, "regression")
+        values = shapley_values(model[1:], X, independent=True)
+        expected = dict(zip(values.feature_names, values.importances, strict=True))
+        assert {column.name: column.contribution for column in found} == pytest.approx(expected)
+        assert [c.contribution for c in found] == sorted(expected.values(), reverse=True)
+        section = importance_section(Trial(model, "y", "regression", "", X, None, found))
+        assert section.title.startswith("Columns that matter: how far")
+        assert section.parts[0].header[1] == "Contributes"
+
+    def test_others_are_shuffled(self, folder: Path) -> None:
+        model, cells = typed(folder, "s.skops")
+        X = model["reader"].transform(cells)
+        y = pd.to_numeric(cells["weight (kg)"]).to_numpy()
+        found = columns_that_matter(model, X, y, "regression")
+        assert all(np.isnan(column.contribution) for column in found)
+        assert found[0].increase > 0.0
+        section = importance_section(Trial(model, "y", "regression", "", X, y, found))
+        assert section.parts[0].header[1] == "Error rises by"
+
+
+def test_saved_models_are_explained_in_python(folder: Path) -> None:
+    """The reader of tables handles each column by itself."""
+    model, cells = typed(folder)
+    found = shapley_values(model, cells[:5])
+    expected = shapley_values(model[1:], model["reader"].transform(cells)[:5])
+    np.testing.assert_allclose(found.values, expected.values)
+    assert found.data[0].tolist() == cells.iloc[0, :3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "unit"),
+    [
+        ("weight (kg)", "number", "kg"),
+        ("rent [CHF] ", "number", "CHF"),
+        ("weight", "number", ""),
+        ("(kg) weight", "number", ""),
+        ("due (day)", "date", "days"),
+        ("a (very long remark)", "number", ""),
+    ],
+)
+def test_units(name: str, role: str, unit: str) -> None:
+    assert unit_of_target(name, role) == unit
