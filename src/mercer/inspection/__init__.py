@@ -37,6 +37,7 @@ from mercer.inspection._report import ModelReport, report
 from mercer.inspection._report_text import ReportSection
 from mercer.inspection._shapley import shapley_values
 from mercer.inspection._shapley_result import ShapleyValues
+from mercer.inspection._training_rows import TrainingContributions, training_contributions
 
 __all__ = [
     "AlignmentPathDisplay",
@@ -58,6 +59,7 @@ __all__ = [
     "ShapleyInteractions",
     "ShapleyValues",
     "SobolIndices",
+    "TrainingContributions",
     "WaterfallDisplay",
     "kernel_terms",
     "partial_dependence",
@@ -65,4 +67,5 @@ __all__ = [
     "shapley_interactions",
     "shapley_values",
     "sobol_indices",
+    "training_contributions",
 ]

@@ -1,0 +1,192 @@
+"""Contributions of training rows are coefficients times kernel values, and sum to predictions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from explanation_cases import responses, ridge_on
+from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer import (
+    BayesianMKLRegressor,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.inspection import training_contributions
+from mercer.kernels import Gaussian, Linear
+from mercer.preprocessing import table_encoder
+
+X, Y = responses(60, 4)
+LABELS = np.digitize(Y[:, 0], [-0.5, 0.5])
+
+
+def test_values_are_coefficients_times_kernel_values() -> None:
+    model = ridge_on(Gaussian(2.0), X, Y)
+    found = training_contributions(model, X[:3] + 0.1, X)
+    ridge, kernel = model.predictor_, model.learner_.kernel_
+    expected = kernel(X[:3] + 0.1, X)[:, :, None] * ridge.dual_coef_
+    assert_allclose(found.values, expected, atol=1e-12)
+    assert_allclose(found.rest, np.tile(ridge.intercept_, (3, 1)), atol=1e-10)
+    assert not found.are_centers
+    assert found.positions.tolist() == list(range(60))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TwoStageRegressor(),
+        TwoStageRegressor(approximation="nystroem", n_components=20),
+        KernelStackingRegressor(),
+        KernelStackingRegressor(approximation="nystroem", n_components=20),
+        BayesianMKLRegressor(),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.parametrize("scale", [1.0, 9.0])
+def test_they_sum_to_responses(estimator: Any, scale: float) -> None:
+    model = estimator.fit(X, Y[:, 0])
+    found = training_contributions(model, scale * X[:5], X)
+    expected = model.predict(scale * X[:5])
+    assert_allclose(found.values.sum(axis=1) + found.rest, expected, atol=1e-7)
+    is_nystroem = getattr(model, "approximation", None) == "nystroem"
+    assert found.are_centers == is_nystroem
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TwoStageClassifier(UniformCombination([Gaussian(2.0)])),
+        MKLClassifier(),
+        KernelStackingClassifier(),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.parametrize("labels", [LABELS > 0, LABELS], ids=["two classes", "three classes"])
+def test_they_sum_to_scores_of_classes(estimator: Any, labels: Any) -> None:
+    model = estimator.fit(X, labels)
+    if isinstance(model, TwoStageClassifier) and len(model.classes_) == 3:
+        with pytest.raises(TypeError, match="No part of the prediction is a sum over training"):
+            training_contributions(model, X[:3])
+        return
+    found = training_contributions(model, X[:5])
+    scores = found.values.sum(axis=1) + found.rest
+    logs = np.log(model.predict_proba(X[:5]))
+    if len(model.classes_) == 2:
+        assert_allclose(scores, logs[:, 1] - logs[:, 0], atol=1e-9)
+        return
+    differences = scores - scores.mean(axis=1)[:, None]
+    assert_allclose(differences, logs - logs.mean(axis=1)[:, None], atol=1e-9)
+    one = found.of_output(2)
+    assert_allclose(one.values.sum(axis=1) + one.rest, 1.5 * differences[:, 2], atol=1e-9)
+
+
+def test_support_vectors_alone_contribute() -> None:
+    model = MKLClassifier([Gaussian(1.0)], C=10.0).fit(X, X[:, 0] > 0.0)
+    found = training_contributions(model, X[:2], X)
+    assert found.positions.tolist() == model.support_.tolist()
+    assert len(found.positions) < 60
+
+
+class TestFrames:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"age": np.arange(60.0), "town": ["a", "b", "c"] * 20})
+    y = frame["age"] / 10.0 + (frame["town"] == "b")
+
+    def test_rows_of_the_users_table(self) -> None:
+        model = make_pipeline(table_encoder(), KernelStackingRegressor([Gaussian(0.5)]))
+        found = training_contributions(model.fit(self.frame, self.y), self.frame[7:9], self.frame)
+        frame = found.to_frame(1, 4)
+        assert list(frame) == ["row", "contribution", "age", "town"]
+        assert len(frame) == 4
+        assert (np.diff(np.abs(frame["contribution"])) <= 0.0).all()
+        assert frame["row"].tolist() == frame["age"].astype(int).tolist()
+        # A narrow kernel predicts by rows that are near and of the same town.
+        assert (np.abs(frame["age"] - 8.0) <= 9.0).all()
+        assert set(frame["town"]) == {"c"}
+
+    def test_polars(self) -> None:
+        pl = pytest.importorskip("polars")
+        table = pl.from_pandas(self.frame)
+        model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, self.y)
+        found = training_contributions(model, table[:2], table).to_frame(0, 3)
+        assert list(found) == ["row", "contribution", "age", "town"]
+
+    def test_rows_that_are_equal_are_one(self) -> None:
+        table = self.pd.concat([self.frame, self.frame], ignore_index=True)
+        model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, [*self.y, *self.y])
+        found = training_contributions(model, table[:3], table)
+        assert found.positions.max() < 60
+        expected = model.predict(table[:3])
+        assert_allclose(found.values.sum(axis=1) + found.rest, expected, atol=1e-7)
+
+    def test_features_that_the_model_keeps(self) -> None:
+        model = make_pipeline(StandardScaler(), ridge_on_default()).fit(X, Y[:, 0])
+        found = training_contributions(model, X[:2]).to_frame(0, 3)
+        assert list(found) == ["row", "contribution", "x0", "x1", "x2", "x3"]
+        features = model[:-1].transform(X)[found["row"]]
+        assert_allclose(found[["x0", "x1", "x2", "x3"]], features)
+
+    def test_centers_are_called_so(self) -> None:
+        model = TwoStageRegressor(approximation="nystroem", n_components=20).fit(X, Y[:, 0])
+        alone = training_contributions(model, X[:2])
+        assert alone.values.shape == (2, 20)
+        frame = alone.to_frame(0, 20)
+        assert list(frame)[:2] == ["center", "contribution"]
+        found = training_contributions(model, X[:2], X)
+        assert_allclose(np.sort(found.values), np.sort(alone.values))
+        rows = found.to_frame(0, 20)
+        assert_allclose(rows[["x0", "x1", "x2", "x3"]], X[rows["center"]])
+        assert_allclose(
+            frame.sort_values("contribution")[["x0", "x1"]],
+            rows.sort_values("contribution")[["x0", "x1"]],
+        )
+
+
+def ridge_on_default() -> Any:
+    return TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
+
+
+class TestBadInput:
+    model = ridge_on(Gaussian(2.0), X, Y)
+
+    def test_models(self) -> None:
+        with pytest.raises(NotFittedError):
+            training_contributions(TwoStageRegressor(), X)
+        learner = UniformCombination([Gaussian(2.0)])
+        other = TwoStageRegressor(learner, predictor=KernelRidge(kernel="precomputed"))
+        with pytest.raises(TypeError, match="No part of the prediction is a sum over training"):
+            training_contributions(other.fit(X, Y[:, 0]), X)
+        members = [Gaussian(1.0), Linear()]
+        stack = KernelStackingRegressor(members, approximation="nystroem", n_components=20)
+        stack.fit(X, Y[:, 0])
+        assert len(stack.weights_) == 2
+        with pytest.raises(ValueError, match="have centers of their own: pass training"):
+            training_contributions(stack, X)
+
+    def test_tables(self) -> None:
+        with pytest.raises(ValueError, match="training lacks rows that the model was fitted to"):
+            training_contributions(self.model, X, X[:30])
+        with pytest.raises(ValueError, match="features"):
+            training_contributions(self.model, X[:, :2])
+        with pytest.raises(ValueError, match="features"):
+            training_contributions(self.model, X, X[:, :2])
+        with pytest.raises(ValueError, match="NaN"):
+            training_contributions(self.model, np.full((1, 4), np.nan))
+
+    def test_frames(self) -> None:
+        pytest.importorskip("pandas")
+        found = training_contributions(self.model, X[:2], X)
+        with pytest.raises(IndexError, match="There is no row 2: 2 rows are explained"):
+            found.to_frame(2, output=0)
+        with pytest.raises(ValueError, match="output must be one of 0, 1; got None"):
+            found.to_frame(0)
+        with pytest.raises(ValueError, match="n_largest"):
+            found.to_frame(0, 0, output=1)
