@@ -139,6 +139,21 @@ class FunctionTerm:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """The Gram matrices that a fitted function is one of.
+
+    Attributes
+    ----------
+    names : tuple of str
+    of_columns : ndarray of int of shape (n_features,)
+        The source of each column of the view, which is computed from the Gram matrices.
+    """
+
+    names: tuple[str, ...]
+    of_columns: Array
+
+
+@dataclass(frozen=True)
 class KernelExpansion:
     """A fitted function: an intercept, plus the sum of terms.
 
@@ -159,6 +174,8 @@ class KernelExpansion:
     shrinkage : callable, default=None
         From views of rows to what the model adds to the function, shape (n_rows, n_outputs), where
         a row is far from all training rows; None if it adds nothing.
+    sources : Sources, default=None
+        The Gram matrices that it is a function of, in place of the columns of a table.
 
     Examples
     --------
@@ -180,6 +197,7 @@ class KernelExpansion:
     views_of: Callable[[Features], Views] | None = None
     outputs: tuple[str, ...] = ()
     shrinkage: Callable[[Views], Array] | None = None
+    sources: Sources | None = None
 
     def views(self, X: Features) -> Views:
         """Validated rows in each view, as dense arrays of double precision.
@@ -266,23 +284,6 @@ def class_expansion(
         scale="log-odds",
         shrinkage=None if shrinkage is None else lambda views: shrinkage(views) @ difference,
     )
-
-
-def features_of(estimator: Any) -> Features:
-    """Return the training samples of a fitted estimator, in the order of its coefficients.
-
-    Raises
-    ------
-    TypeError
-        If it was fitted to Gram matrices.
-    """
-    if estimator.X_fit_ is None:
-        raise TypeError(
-            f"This {type(estimator).__name__} was fitted to precomputed Gram matrices, which have "
-            "no columns to explain predictions by: fit it to the features, with kernels on the "
-            "columns of each source (OnColumns), to have the part of each source."
-        )
-    return estimator.X_fit_
 
 
 def of_rows_as_they_are(unit: UnitScale, coefficients: Array) -> tuple[Array, Array]:

@@ -228,7 +228,7 @@ class KernelTermsMixin:
         Raises
         ------
         TypeError
-            If the estimator predicts nothing, or from Gram matrices in place of features.
+            If the estimator predicts nothing.
         """
         check_is_fitted(self)
         return self._expansion()

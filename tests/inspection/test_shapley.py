@@ -380,21 +380,6 @@ class TestBadInput:
         with pytest.raises(TypeError, match="PCA is not known to handle each column by itself"):
             shapley_values(mixing, X_RESPONSE)
 
-    @pytest.mark.parametrize(
-        "estimator",
-        [
-            TwoStageRegressor(UniformCombination("precomputed"), alpha=1.0),
-            MKLRegressor("precomputed"),
-            BayesianMKLRegressor("precomputed"),
-        ],
-        ids=lambda e: type(e).__name__,
-    )
-    def test_gram_matrices(self, estimator: Any) -> None:
-        grams = np.stack([Gaussian(w)(X_RESPONSE) for w in (1.0, 2.0)], axis=2)
-        model = estimator.fit(grams, Y_RESPONSE[:, 0])
-        with pytest.raises(TypeError, match="precomputed Gram matrices, which have no columns"):
-            shapley_values(model, grams)
-
     def test_tables(self) -> None:
         with pytest.raises(ValueError, match="X has 3 features, but"):
             shapley_values(self.model, X_RESPONSE[:, :3])

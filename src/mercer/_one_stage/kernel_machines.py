@@ -1,6 +1,7 @@
 """Kernel machines that share a learned kernel: classifiers and regressors."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.weights import SampleWeights
-from mercer._expansion import THE_TABLE, KernelExpansion, KernelTerm, Scale, features_of
+from mercer._expansion import KernelExpansion, Scale
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import TrainingData, new_samples, training_data, with_callbacks
 from mercer._model_selection.calibration import (
@@ -21,6 +22,7 @@ from mercer._model_selection.calibration import (
 )
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
+from mercer._sample_expansion import expansion_at_samples
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
@@ -112,9 +114,8 @@ class KernelMachines(OneStage):
 
     def _machines_expansion(self, scale: Scale) -> KernelExpansion:
         """The values of all machines."""
-        training, support = features_of(self), self.support_
-        term = KernelTerm(self.kernel_, training[support], self.dual_coef_[support], rows=support)
-        return KernelExpansion([term], self.intercept_, scale, {THE_TABLE: training})
+        samples = partial(new_samples, self)
+        return expansion_at_samples(self, self.dual_coef_, self.intercept_, scale, samples=samples)
 
     def _without_intercept(
         self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array

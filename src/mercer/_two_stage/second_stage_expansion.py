@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -11,21 +12,19 @@ from sklearn.pipeline import Pipeline
 
 from mercer._expansion import (
     THE_TABLE,
-    FunctionTerm,
     KernelExpansion,
-    KernelTerm,
     Scale,
     class_expansion,
-    features_of,
     of_rows_as_they_are,
 )
 from mercer._gram.dense import UnitScale
 from mercer._model_selection.calibration import calibrated_expansion
 from mercer._nystroem.second_stage import NystroemModel
+from mercer._sample_expansion import expansion_at_samples, expansion_of_function
 from mercer._solvers.ridge import Ridge
 from mercer._solvers.svm import machine_coefficients
 from mercer._two_stage.label_machines import LabelMachines
-from mercer._typing import Array, Features
+from mercer._typing import Array
 
 
 @singledispatch
@@ -61,7 +60,7 @@ def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
 
 @second_stage_expansion.register
 def _(predictor: Ridge, model: Any) -> KernelExpansion:
-    n = features_of(model.learner_).shape[0]
+    n = _n_fitted(model)
     intercept = np.atleast_1d(predictor.intercept_)
     return _of_kernel(model, predictor.linear(n)[0], intercept, "response")
 
@@ -79,7 +78,7 @@ def _(predictor: NystroemModel, model: Any) -> KernelExpansion:
 @second_stage_expansion.register
 def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
     """Log-odds of each label."""
-    n = features_of(model.learner_).shape[0]
+    n = _n_fitted(model)
     parts = [
         (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
         for machine in predictor.machines
@@ -110,15 +109,26 @@ def _(predictor: Pipeline, model: Any) -> KernelExpansion:
     return found
 
 
+def _n_fitted(model: Any) -> int:
+    """Number of samples that the second stage was fitted to."""
+    learner = model.learner_
+    return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
+
+
 def _of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
     """An expansion in the learned kernel at all training samples of nonzero coefficients."""
-    training = features_of(model.learner_)
     # Constraints of support vector machines make sums of coefficients zero, up to rounding.
-    rows = np.flatnonzero(np.abs(coefficients).max(axis=1) > _rounding(coefficients))
-    term = KernelTerm(model.learner_.kernel_, training[rows], coefficients[rows], rows=rows)
+    used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
+    found = expansion_at_samples(
+        model.learner_,
+        np.where(used, coefficients, 0.0),
+        intercept,
+        scale,
+        samples=model._samples_of_learner,
+    )
     names = tuple(map(str, getattr(model, "classes_", ())))
     outputs = names[1:] if len(names) == 2 and len(intercept) == 1 else names
-    return KernelExpansion([term], intercept, scale, {THE_TABLE: training}, outputs=outputs)
+    return replace(found, outputs=outputs)
 
 
 def _rounding(coefficients: Array) -> float:
@@ -128,16 +138,14 @@ def _rounding(coefficients: Array) -> float:
 
 def _of_function(function: Any, model: Any, n_values: int, scale: Scale) -> KernelExpansion:
     """An expansion of a function of the learned kernel's values at the training samples."""
-    training = features_of(model.learner_)
-    kernel = model.learner_.kernel_
 
-    def evaluated(X: Features) -> Array:
-        return np.asarray(function(kernel(X, training)))
+    def evaluated(rows: Array) -> Array:
+        return np.asarray(function(rows))
 
-    n_values = evaluated(training[:1]).reshape(1, -1).shape[1] if n_values == 1 else n_values
-    term = FunctionTerm(evaluated, np.eye(n_values), kernel.describe())
-    names = tuple(map(str, getattr(model, "classes_", ())))
-    outputs = names[1:] if len(names) == 2 else names
-    return KernelExpansion(
-        [term], np.zeros(n_values), scale, {THE_TABLE: training}, outputs=outputs
+    if n_values == 1:
+        n_values = evaluated(np.zeros((1, _n_fitted(model)))).reshape(1, -1).shape[1]
+    found = expansion_of_function(
+        model.learner_, evaluated, n_values, scale, samples=model._samples_of_learner
     )
+    names = tuple(map(str, getattr(model, "classes_", ())))
+    return replace(found, outputs=names[1:] if len(names) == 2 else names)

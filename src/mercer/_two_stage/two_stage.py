@@ -20,7 +20,7 @@ from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample, encode_target
 from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
+from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, new_samples, reported_steps
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.scoring import checked_scorer
 from mercer._nystroem.second_stage import NystroemModel
@@ -117,6 +117,12 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _expansion(self) -> KernelExpansion:
         return second_stage_expansion(self.predictor_, self)
+
+    def _samples_of_learner(self, X: Features) -> Features:
+        """New samples as the learner takes them, validated."""
+        if self._kept is not None:
+            X = split_by_rows(self.learner, X)[:, self._kept]
+        return new_samples(self.learner_, X)
 
     def _is_approximate(self) -> bool:
         """Whether the second stage is fitted, and on Nyström features."""

@@ -48,7 +48,7 @@ class Contribution:
     @property
     def cell(self) -> str:
         """Name and value, such as "age 61"."""
-        return f"{self.name} {cell_text(self.value)}"
+        return f"{self.name} {cell_text(self.value)}".rstrip()
 
     def in_words(self, scale: Scale, output: str = "", unit: str = "", decimals: int = 2) -> str:
         """The contribution as a phrase, such as "age 61: +2.3 kg above the average row".

@@ -100,6 +100,9 @@ class ExplainedModel:
             )
         check_is_fitted(step)
         expansion = step.kernel_expansion()
+        if expansion.sources is not None:
+            names = list(expansion.sources.names)
+            return cls(model, step, expansion, names, expansion.sources.of_columns)
         several = isinstance(model, Pipeline) and len(model) > 1
         n_columns = int(model.n_features_in_ if several else step.n_features_in_)
         encoded = encoded_columns(model[:-1] if several else "passthrough", n_columns)
@@ -121,6 +124,8 @@ class ExplainedModel:
             If the columns are not those of the fit, or values are missing where the model takes
             none.
         """
+        if self.expansion.sources is not None:
+            return self.expansion.views(X)
         if self.model is not self.step and len(self.model) > 1:
             X = self.model[:-1].transform(X)
         rows = validate_data(
@@ -142,18 +147,50 @@ class ExplainedModel:
         ValueError
             If there are fewer than two.
         """
-        if background is None or isinstance(background, int | np.integer):
+        is_number = background is None or isinstance(background, int | np.integer)
+        if is_number and self.expansion.sources is not None:
+            raise ValueError(
+                f"{type(self.step).__name__} was fitted to Gram matrices, whose sources are "
+                "explained, and does not keep them: pass background, the Gram matrices between "
+                "some rows and the training rows, of shape (n_background, n_fitted, n_kernels)."
+            )
+        if is_number:
             n_rows = N_BACKGROUND if background is None else int(background)
             return self._drawn(n_rows, random_state)
         views = self.views(background)
         _check_several(next(iter(views.values())).shape[0])
         return views
 
+    def check_table(self, what: str) -> None:
+        """Check that the model is a function of columns of a table.
+
+        Parameters
+        ----------
+        what : str
+            What is asked for, such as "Curves".
+
+        Raises
+        ------
+        TypeError
+            If it was fitted to Gram matrices.
+        """
+        if self.expansion.sources is not None:
+            raise TypeError(
+                f"{what} are known of models of tables, and this {type(self.step).__name__} was "
+                "fitted to Gram matrices: shapley_values says what each of them contributes."
+            )
+
     def table(self, X: Any) -> Any:
         """The columns of the fit, of a table that may have others where the model allows them."""
         if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
             return take_columns(X, self.names)
         return X
+
+    def cells(self, X: Any, players: Players) -> Array:
+        """Values of the players' columns, (n_rows, n_players); empty texts of Gram matrices."""
+        if self.expansion.sources is not None:
+            return np.full((len(X), len(players)), "", dtype=object)
+        return players.data_of(self.table(X))
 
     def positions(self, columns: Any) -> list[int]:
         """Positions of columns of the user's table, by names or positions.

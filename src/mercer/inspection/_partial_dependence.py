@@ -168,7 +168,7 @@ def partial_dependence(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model cannot be explained.
+        If the model cannot be explained, or was fitted to Gram matrices.
     ValueError
         If a column is absent, constant, text, or empty, or if there are more than two.
 
@@ -198,6 +198,7 @@ def partial_dependence(
     (('number', 'category'), (1, 20, 2))
     """
     explained = ExplainedModel.of(model)
+    explained.check_table("Curves")
     chosen = explained.positions(_as_list(features))
     check_number("subsample", subsample, whole=True, low=1)
     check_choice("response_method", response_method, ("auto", "predict_proba", "decision_function"))

@@ -48,7 +48,8 @@ def shapley_values(
         Fitted: an estimator of mercer that predicts, a pipeline that ends in one and whose other
         steps handle each column by itself, such as `table_encoder`, or a search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows to explain, as the model takes them.
+        Rows to explain, as the model takes them; of a model of precomputed Gram matrices, those
+        between rows and the training rows, whose sources, one for each kernel, are explained.
     background : array-like, sparse matrix, data frame or int, default=None
         At least two rows of the same columns, or a number of training rows that are drawn; None
         stands for 100. Values are exact for this background.
@@ -77,12 +78,13 @@ def shapley_values(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model predicts nothing, is not of mercer, was fitted to Gram matrices, or has a step
-        that computes features from several columns; or if columns are to be independent in kernels
-        that are no products over columns.
+        If the model predicts nothing, is not of mercer, or has a step that computes features from
+        several columns; or if columns are to be independent in kernels that are no products over
+        columns.
     ValueError
         If columns differ from those of the fit, values are missing where the model takes none, the
-        background has one row, or a column is in two groups.
+        background has one row, a column is in two groups, or a model of Gram matrices, which it
+        does not keep, is given no background.
 
     Notes
     -----
@@ -148,7 +150,7 @@ def shapley_values(
         values[:, :, 0] if single else values,
         float(base[0]) if single else base,
         errors[:, :, 0] if single else errors,
-        players.data_of(explained.table(X)),
+        explained.cells(X, players),
         players.names,
         list(expansion.outputs),
         expansion.scale,

@@ -165,7 +165,8 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
     NotFittedError
         If the model is not fitted.
     TypeError
-        If no part of the prediction is a sum over training rows.
+        If no part of the prediction is a sum over training rows, or the model was fitted to Gram
+        matrices.
     ValueError
         If `training` lacks rows that the model was fitted to; or if the model is a stack on Nyström
         features, whose members have centers of their own, and `training` is None.
@@ -193,6 +194,7 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
     ('log-odds', False)
     """
     explained = ExplainedModel.of(model)
+    explained.check_table("Contributions of training rows")
     rows, expansion = explained.views(X), explained.expansion
     terms = [term for term in expansion.terms if isinstance(term, KernelTerm)]
     if not terms:

@@ -1,6 +1,7 @@
 """The base of the probabilistic estimators, and Gaussian-process classification."""
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._expansion import THE_TABLE, KernelExpansion, KernelTerm, features_of
+from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import TrainingData, kernel_rows, new_samples
 from mercer._model_selection.calibration import normalized_probabilities
 from mercer._one_stage.base import (
@@ -18,6 +19,7 @@ from mercer._one_stage.base import (
     OneStage,
     Report,
 )
+from mercer._sample_expansion import expansion_at_samples
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
@@ -131,10 +133,10 @@ class BayesianMKL(OneStage):
 
     def _latent_expansion(self) -> KernelExpansion:
         """The posterior means of the latent functions."""
-        training, rows = features_of(self), self.rows_
-        term = KernelTerm(self.kernel_, training[rows], self.dual_coef_[rows], rows=rows)
-        none = np.zeros(self.dual_coef_.shape[1])
-        return KernelExpansion([term], none, "latent mean", {THE_TABLE: training[rows]})
+        coefficients = np.zeros_like(self.dual_coef_)
+        coefficients[self.rows_] = self.dual_coef_[self.rows_]
+        none, samples = np.zeros(coefficients.shape[1]), partial(new_samples, self)
+        return expansion_at_samples(self, coefficients, none, "latent mean", samples=samples)
 
     def _means_and_variances(self, X: Features, diagonal: Any) -> tuple[Array, Array]:
         """Return posterior means and variances, both of shape (n_new, n_problems)."""
