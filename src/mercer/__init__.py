@@ -8,6 +8,11 @@ if TYPE_CHECKING:
     from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
+    from mercer._generalized import (
+        KernelLogisticRegression,
+        KernelOrdinalClassifier,
+        KernelPoissonRegressor,
+    )
     from mercer._learners import (
         AlignmentMaximization,
         ContinuousAlignment,
@@ -62,7 +67,10 @@ __all__ = [
     "HSICLasso",
     "HSICWeights",
     "IndependentAlignment",
+    "KernelLogisticRegression",
     "KernelOptimization",
+    "KernelOrdinalClassifier",
+    "KernelPoissonRegressor",
     "KernelStackingClassifier",
     "KernelStackingRegressor",
     "KernelWeightsDisplay",
@@ -92,6 +100,11 @@ _MODULES = {
     "mercer._feature_selection": (
         "BAHSIC",
         "HSICLasso",
+    ),
+    "mercer._generalized": (
+        "KernelLogisticRegression",
+        "KernelOrdinalClassifier",
+        "KernelPoissonRegressor",
     ),
     "mercer._learners": (
         "AlignmentMaximization",

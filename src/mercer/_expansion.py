@@ -18,7 +18,9 @@ from mercer.kernels._column_products import ColumnProduct, column_products
 Views: TypeAlias = dict[Any, Features]
 """Rows of a table in each view, by the names of the views."""
 
-Scale: TypeAlias = Literal["response", "decision value", "log-odds", "logit", "latent mean"]
+Scale: TypeAlias = Literal[
+    "response", "decision value", "log-odds", "logit", "latent mean", "log rate"
+]
 """What an expansion is the value of."""
 
 THE_TABLE = "given"
@@ -161,9 +163,10 @@ class KernelExpansion:
     ----------
     terms : sequence of KernelTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean"}
+    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
         What the function is: a response; a decision value; the logarithm of the odds of a class;
-        scores of classes whose softmax is their probabilities; or the mean of the latent function.
+        scores of classes whose softmax is their probabilities; the mean of the latent function; or
+        the logarithm of the expected count.
     training : dict of str to (ndarray or sparse matrix)
         Rows that the model keeps of its training table, in each view; on Nyström features, the
         centers or a sample.

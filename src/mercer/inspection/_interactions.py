@@ -26,7 +26,7 @@ class ShapleyInteractions:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         What is explained.
 
     Examples
@@ -195,7 +195,7 @@ class SobolIndices:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         What the function is.
 
     Examples

@@ -1,0 +1,193 @@
+"""Base class of generalized kernel machines: kernels, penalty, and what all of them report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.copies import with_copies
+from mercer._data.resampling import left_out_together
+from mercer._expansion import (
+    THE_TABLE,
+    KernelExpansion,
+    KernelTerm,
+    Scale,
+    features_of,
+    of_rows_as_they_are,
+)
+from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
+from mercer._gram.tiles import check_rows_memory, serial_algebra
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._solvers.generalized_left_out import LeftOutValues
+from mercer._solvers.generalized_path import GeneralizedFit, best_machines
+from mercer._solvers.grids import as_grid
+from mercer._solvers.likelihoods import Likelihood
+from mercer._two_stage.learner_choice import isotropic_learners
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, warn
+from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._kernel import stack_values
+
+
+@dataclass(frozen=True)
+class EvaluatedKernel:
+    """A kernel that a generalized machine was fitted on, and its left-out deviance.
+
+    Attributes
+    ----------
+    description : str
+        Name and width of the kernel.
+    kernel : Kernel
+    alpha : float
+        The penalty of lowest left-out deviance, for a kernel of unit scale.
+    loo_deviance : float
+        Mean deviance of the samples, each without itself or its group.
+    """
+
+    description: str
+    kernel: Kernel
+    alpha: float
+    loo_deviance: float
+
+
+class GeneralizedKernelMachine(KernelEstimator):
+    """Base class: the kernel and the penalty of lowest approximate leave-one-out deviance."""
+
+    _isotropic_task: ClassVar[Any] = "regression"
+    """As what widths are searched, where no kernels are given."""
+
+    kernels: Any
+    alpha: Any
+    verbose: bool
+
+    kernel_: Kernel
+    weights_: Array
+    dual_coef_: Array
+    rows_: Array
+    candidates_: list[EvaluatedKernel]
+    _unit: UnitScale
+
+    def _n_gram_matrices(self) -> int:
+        return 5
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of their range."""
+        as_grid("alpha", self.alpha, np.ones(1))
+        check_bool("verbose", self.verbose)
+
+    def _responses(self, likelihoods: Sequence[Likelihood]) -> Any:
+        """What ridge regression regresses where widths are searched."""
+        raise NotImplementedError
+
+    def _deviance(
+        self, likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]
+    ) -> float:
+        """Mean deviance of samples that were left out."""
+        raise NotImplementedError
+
+    def _fit_machines(
+        self, data: TrainingData, likelihoods: Sequence[Likelihood], groups: Any
+    ) -> GeneralizedFit:
+        """Fit machines on each kernel, and set what is known of the best.
+
+        Parameters
+        ----------
+        data : TrainingData
+        likelihoods : sequence of Likelihood
+            One for each machine.
+        groups : array-like of shape (n_samples,), or None
+        """
+        data = with_copies(data.grouped(groups))
+        kernels = self._dictionary(data, likelihoods)
+        grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
+        best: tuple[GeneralizedFit, Kernel, UnitScale] | None = None
+        self.candidates_ = []
+        settings: dict[str, Any] = {"alphas": grid}
+        settings["resampling"] = left_out_together(len(data), data.groups)
+        self._groups, self._n_kernels = settings["resampling"].groups, len(kernels)
+        with reported_steps(self, len(kernels)) as report, serial_algebra():
+            for kernel in kernels:
+                gram, unit = _centered_gram(kernel, data)
+                found = best_machines(gram, likelihoods, self._criterion(likelihoods), **settings)
+                evaluated = EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
+                self.candidates_.append(evaluated)
+                if best is None or found.loss < best[0].loss:
+                    best = found, kernel, unit
+                report()
+        assert best is not None
+        self.candidates_.sort(key=lambda candidate: candidate.loo_deviance)
+        self._store(data, *best)
+        return best[0]
+
+    def _criterion(
+        self, likelihoods: Sequence[Likelihood]
+    ) -> Callable[[Sequence[LeftOutValues]], float]:
+        return lambda left_out: self._deviance(likelihoods, left_out)
+
+    def _dictionary(self, data: TrainingData, likelihoods: Sequence[Likelihood]) -> list[Kernel]:
+        """The kernels to compare: those that are given, or two of widths that suit the target."""
+        if self.kernels is not None:
+            return data.dictionary(self.kernels)
+        known = replace(data, y=self._responses(likelihoods))
+        found = isotropic_learners(known, self._isotropic_task, machines=False)
+        return [candidate.learner.kernels[0] for candidate in found]
+
+    def _store(
+        self, data: TrainingData, found: GeneralizedFit, kernel: Kernel, unit: UnitScale
+    ) -> None:
+        """Set the fitted attributes that all machines have."""
+        self._unit, self.rows_ = unit, data.numbers
+        self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
+        self.kernel_ = WeightedSum([kernel], self.weights_)
+        dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
+        self.dual_coef_ = data.of_all(dual)
+        self.alpha_, self.loo_deviance_ = found.alpha, found.loss
+        self.alphas_, self.loo_deviances_ = found.alphas, found.losses
+        self.X_fit_ = data.stored
+        if self.X_fit_ is None:
+            self._index = kernel.index
+        if not np.abs(dual).max(initial=0.0) > 0.0:
+            warn("The kernel is constant on the training set, and so are all predictions.")
+
+    def _keep_held_out(self, probabilities: Array, codes: Array, data: TrainingData) -> None:
+        """Keep what prediction sets need."""
+        self._held_out = HeldOutProbabilities(
+            probabilities, codes, data.weights, self._groups, data.numbers
+        )
+
+    def _n_fitted_kernels(self) -> int:
+        return self._n_kernels
+
+    def _values(self, X: Features) -> Array:
+        """Values of the machines without intercepts or thresholds, shape (n_rows, n_machines)."""
+        check_is_fitted(self)
+        samples, rows = new_samples(self, X), self.rows_
+        kernel = self.kernel_.kernels[0]
+        check_rows_memory(samples.shape[0], len(rows))
+        if self.X_fit_ is None:
+            across = self._unit.apply(stack_values(kernel, samples[:, rows]))
+        else:
+            fitted = self.X_fit_[rows].astype(np.float64, copy=False)
+            across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
+        return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
+
+    def _machines_expansion(self, intercept: Array, scale: Scale) -> KernelExpansion:
+        """The values of the machines, with something added to each."""
+        training, rows = features_of(self), self.rows_
+        kernel = self.kernel_.kernels[0]
+        dual = self.dual_coef_[rows].reshape(len(rows), -1)
+        coefficients, constant = of_rows_as_they_are(self._unit, dual)
+        term = KernelTerm(kernel, training[rows], coefficients, rows=rows)
+        return KernelExpansion([term], constant + intercept, scale, {THE_TABLE: training})
+
+
+def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:
+    """Centered Gram matrix of unit mean diagonal, in double precision."""
+    if data.pairwise:
+        return to_unit_scale(stack_values(kernel, data.X).astype(float), data.weights.given)
+    return unit_gram(kernel, data.X.astype(np.float64, copy=False), data.weights.given)

@@ -1,0 +1,243 @@
+"""Approximate leave-one-out values of generalized kernel machines, without refits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from mercer._data.resampling import Indices, Resampling, as_resampling
+from mercer._gram.dense import inverted
+from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine, newton_step
+from mercer._solvers.likelihoods import Likelihood, LocalModel
+from mercer._typing import Array
+
+_LEAST_CURVATURE = 1e-8
+"""Curvatures below this fraction of the largest are raised to it: values are divided by them."""
+
+_CORRECTIONS = 2
+"""Number of corrections at the penalty that is chosen (benchmarks/losses.py)."""
+
+
+_SINGULAR = 1e-12
+"""Systems of what is left out are regular with this multiple of the identity."""
+
+_TILE = 512
+"""Corrections are computed for about this many left-out samples at a time."""
+
+
+@dataclass(frozen=True)
+class LeftOutValues:
+    """Values and levels of samples under machines that were fitted without them.
+
+    Attributes
+    ----------
+    f : ndarray of shape (n_samples,)
+        NaN for samples that are never left out.
+    levels : ndarray of shape (n_samples, n_levels)
+    """
+
+    f: Array
+    levels: Array
+
+    def take(self, rows: Indices) -> LeftOutValues:
+        """Those of some of the samples."""
+        return LeftOutValues(self.f[rows], self.levels[rows])
+
+
+@dataclass(frozen=True)
+class _Influence:
+    """The inverse V of the second derivatives of a machine's objective at its optimum.
+
+    Of likelihoods with one level, values are the sums of f and the level, and there are no others.
+
+    Attributes
+    ----------
+    f : ndarray of shape (n_samples,)
+    levels : ndarray of shape (n_levels,)
+    local : LocalModel
+        Of positive curvatures.
+    values : ndarray of shape (n_samples, n_samples)
+        The block of the values.
+    across : ndarray of shape (n_samples, n_levels)
+        The block between values and levels.
+    of_levels : ndarray of shape (n_levels, n_levels)
+    """
+
+    f: Array
+    levels: Array
+    local: LocalModel
+    values: Array
+    across: Array
+    of_levels: Array
+
+
+def left_out_values(
+    gram: Array,
+    machine: GeneralizedMachine,
+    likelihood: Likelihood,
+    resampling: Resampling | None = None,
+    *,
+    corrected: bool = False,
+) -> LeftOutValues:
+    """Values of samples under machines without them, or their groups, of the same penalty.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix.
+    machine : GeneralizedMachine
+        Fitted to it.
+    likelihood : Likelihood
+    resampling : Resampling, default=None
+        Which samples are left out together; by default each is left out alone.
+    corrected : bool, default=False
+        Whether two more steps account for the curvatures of the other samples, which change as one
+        is left out. For likelihoods with one level.
+
+    Notes
+    -----
+    At the optimum, the loss is expanded to second order: the machine is weighted ridge regression
+    of a working response, and samples are left out of it in closed form [1]_. With the inverse V of
+    the second derivatives in values and levels of all samples, slopes s_G and second derivatives
+    H_G of what is left out, values and levels without G are those with it plus V_GG (I - H_GG
+    V_GG)^-1 s_G. That takes one Cholesky factorization and an inverse.
+
+    A correction goes on with the derivatives of the losses at the values without G, and the same
+    second derivatives (a chord step of Newton's method, for all G at once): a product of two
+    n x n matrices. Where more than half of the samples are left out, machines are fitted anew.
+
+    References
+    ----------
+    .. [1] G. Cawley, N. Talbot (2008). Efficient approximate leave-one-out cross-validation for
+       kernel logistic regression. Machine Learning 71, section 3.
+    """
+    resampling = as_resampling(resampling, len(gram))
+    influence, n_levels = _influence(gram, machine, likelihood), len(machine.levels)
+
+    def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
+        for batch in batches:
+            if 2 * batch.shape[1] > len(gram):
+                yield np.array([_refitted(gram, machine, likelihood, part) for part in batch])
+            elif n_levels > 1:
+                yield _first_order(influence, batch)
+            else:
+                sums = _corrected_sums if corrected else _first_order
+                found = np.array(sums(influence, batch, likelihood))
+                level = np.full_like(found, machine.levels[0])
+                yield np.concatenate([found - level, level], axis=2)
+
+    found = resampling.assembled(of_batches)
+    f, levels = found[:, 0], found[:, 1:]
+    return LeftOutValues(likelihood.bounded(f, levels), levels)
+
+
+def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood) -> _Influence:
+    f, levels = machine.values(gram), machine.levels
+    local = likelihood.model(f, levels)
+    largest = local.curvature.max()
+    h = np.maximum(local.curvature, _LEAST_CURVATURE * largest if largest > 0.0 else 1.0)
+    local = replace(local, curvature=h)
+    root = np.sqrt(h)
+    step = newton_step(gram, f, local, machine.alpha)
+    # With B = I + R K R / alpha: for given levels, V = R^-1 (I - B^-1) R^-1.
+    values = inverted(step.factor)
+    along = root[:, None] * local.shares
+    through = values @ along
+    values *= -1.0
+    values[np.diag_indices_from(values)] += 1.0
+    sums = len(levels) == 1
+    across = np.linalg.solve(step.schur, (through if sums else through - along).T).T
+    values += across @ step.schur @ across.T
+    values /= root
+    values /= root[:, None]
+    if not sums:
+        of_levels = np.linalg.solve(step.schur, np.eye(len(levels)))
+        return _Influence(f, levels, local, values, across / root[:, None], of_levels)
+    none = {"shares": local.shares[:, :0], "level_slopes": local.level_slopes[:, :0]}
+    local = replace(local, **none, level_curvatures=local.level_curvatures[:, :0, :0])
+    return _Influence(f + levels[0], levels[:0], local, values, across[:, :0], np.zeros((0, 0)))
+
+
+def _first_order(
+    influence: _Influence, batch: Indices, likelihood: Likelihood | None = None
+) -> Array:
+    """Values and levels without the samples of each part, shape (n_parts, size, 1 + n_levels)."""
+    local, across = influence.local, influence.across
+    (n_parts, size), m = batch.shape, len(influence.levels)
+    covariance = np.zeros((n_parts, size + m, size + m))
+    covariance[:, :size, :size] = influence.values[batch[:, :, None], batch[:, None, :]]
+    covariance[:, :size, size:] = across[batch]
+    covariance[:, size:, :size] = across[batch].transpose(0, 2, 1)
+    covariance[:, size:, size:] = influence.of_levels
+    hessian = np.zeros_like(covariance)
+    every = np.arange(size)
+    hessian[:, every, every] = local.curvature[batch]
+    cross = local.curvature[batch][:, :, None] * local.shares[batch]
+    hessian[:, :size, size:], hessian[:, size:, :size] = cross, cross.transpose(0, 2, 1)
+    hessian[:, size:, size:] = local.level_curvatures[batch].sum(axis=1)
+    slopes = np.concatenate([local.slope[batch], local.level_slopes[batch].sum(axis=1)], axis=1)
+    change = covariance @ _solved(np.eye(size + m) - hessian @ covariance, slopes)[:, :, None]
+    found = np.empty((n_parts, size, 1 + m))
+    found[:, :, 0] = influence.f[batch] + change[:, :size, 0]
+    found[:, :, 1:] = influence.levels + change[:, None, size:, 0]
+    return found
+
+
+def _corrected_sums(influence: _Influence, batch: Indices, likelihood: Likelihood) -> Array:
+    """Sums of value and level without the samples of each part, shape (n_parts, size, 1)."""
+    f, V, local = influence.f, influence.values, influence.local
+    s, h = local.slope[:, None], local.curvature[:, None]
+    found = np.empty((*batch.shape, 1))
+    for tile in gen_batches(len(batch), max(_TILE // batch.shape[1], 1)):
+        parts = batch[tile]
+        at = parts.T, np.arange(len(parts))
+        remaining = (
+            np.eye(parts.shape[1])
+            - local.curvature[parts][:, :, None] * (V[parts[:, :, None], parts[:, None, :]])
+        )
+
+        def spread(inside: Array, parts: Indices = parts, remaining: Array = remaining) -> Array:
+            """V_G (I - H V)^-1 x for each part, shape (n_samples, n_parts)."""
+            solved = _solved(remaining, inside)
+            return np.asarray(
+                sum(V[:, rows] * x for rows, x in zip(parts.T, solved.T, strict=True))
+            )
+
+        first = spread(local.slope[parts])
+        change = first
+        for _ in range(_CORRECTIONS):
+            rest = likelihood.slopes(f[:, None] + change, np.zeros(1)) - s - h * change
+            rest[at] = 0.0
+            moved = V @ rest
+            change = first - moved - spread(local.curvature[parts] * moved[at].T)
+        # A correction that exceeds what it corrects is none.
+        with np.errstate(invalid="ignore"):
+            small = np.abs(change[at] - first[at]) <= np.abs(first[at])
+        found[tile, :, 0] = f[parts] + np.where(small, change[at], first[at]).T
+    return found
+
+
+def _solved(systems: Array, sides: Array) -> Array:
+    """Solutions of a system for each part, shape (n_parts, size)."""
+    # Without the samples of a class, the intercept is not determined: values become very large.
+    regular = systems + _SINGULAR * np.eye(systems.shape[1])
+    return np.asarray(np.linalg.solve(regular, sides[:, :, None])[:, :, 0])
+
+
+def _refitted(
+    gram: Array, machine: GeneralizedMachine, likelihood: Likelihood, removed: Indices
+) -> Array:
+    """Values and levels of some samples by a machine that is fitted to the others anew."""
+    rest = np.setdiff1d(np.arange(len(gram)), removed)
+    others, values = likelihood.take(rest), np.zeros(len(removed))
+    if others.is_estimable:
+        found = fit_machine(gram[np.ix_(rest, rest)], others, machine.alpha)
+        values, levels = found.values(gram[np.ix_(removed, rest)]), found.levels
+    else:
+        levels = others.start()
+    if len(levels) == 1:
+        values, levels = values + levels - machine.levels, machine.levels
+    return np.column_stack([values, np.tile(levels, (len(removed), 1))])
