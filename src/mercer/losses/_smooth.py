@@ -7,7 +7,9 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.special import expit, xlogy
 
-from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
+from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._solvers.generalized_machines import newton_step
+from mercer._solvers.likelihoods import LocalModel
 from mercer._typing import Array
 from mercer.losses._loss import ROUNDING, Loss, Machine, QuadraticModel
 
@@ -184,18 +186,13 @@ class Logistic(Loss):
 
     def _newton(self, K: Array, y: Array, machine: Machine, intercept: bool) -> Machine:
         """Minimize the second-order expansion of the objective at a machine's predictions."""
-        f = K @ machine.c + machine.intercept
-        model = self.quadratic_model(y, f, 0.0)
-        slope, root = model.slope, np.sqrt(model.curvature)
-        system = definite_factor(scaled_system(K, root, 1.0)), True
-        sides = np.column_stack([root * (f + K @ slope), root])
-        both = cho_solve(system, sides, check_finite=False)
-        if not intercept:
-            return Machine(root * both[:, 0] - slope, 0.0)
-        curvature = float(root @ both[:, 1])
-        b = (float(root @ both[:, 0]) - float(slope.sum())) / curvature if curvature else 0.0
-        c = root * (both[:, 0] - b * both[:, 1]) - slope
-        return Machine(c - c.mean(), b)
+        f = K @ machine.c
+        model = self.quadratic_model(y, f + machine.intercept, 0.0)
+        ones = np.ones((len(y), int(intercept)))
+        slopes, curvatures = model.slope[:, None] * ones, model.curvature[:, None] * ones
+        local = LocalModel(model.slope, model.curvature, ones, slopes, curvatures[:, :, None])
+        step = newton_step(K, f, local)
+        return Machine(step.dual, machine.intercept + float(step.levels.sum()))
 
     def _bounded(self, y: Array, c: Array, intercept: bool) -> Array:
         """Clip dual variables to their bounds and, with an intercept, balance the two classes.
