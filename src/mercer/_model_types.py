@@ -20,6 +20,7 @@ from sklearn.svm._base import BaseLibSVM
 _ESTIMATOR_MODULES = (
     "mercer._clustering",
     "mercer._feature_selection",
+    "mercer._generalized",
     "mercer._learners",
     "mercer._one_stage",
     "mercer._stacking",
@@ -44,6 +45,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._data.resampling": ("InSplits", "OneAtATime", "Together"),
     "mercer._data.sample": ("EncodedTarget", "TargetEncoding"),
     "mercer._data.weights": ("SampleWeights", "UnitWeights"),
+    "mercer._generalized.base": ("EvaluatedKernel",),
     "mercer._gram.dense": ("UnitScale",),
     "mercer._model_selection.calibration": ("Calibration",),
     "mercer._model_selection.prediction_sets": ("HeldOutProbabilities",),

@@ -106,6 +106,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         kernels = self._dictionary(data, likelihoods)
         grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
         best: tuple[GeneralizedFit, Kernel, UnitScale] | None = None
+        is_constant = False
         self.candidates_ = []
         settings: dict[str, Any] = {"alphas": grid}
         settings["resampling"] = left_out_together(len(data), data.groups)
@@ -117,11 +118,11 @@ class GeneralizedKernelMachine(KernelEstimator):
                 evaluated = EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
                 self.candidates_.append(evaluated)
                 if best is None or found.loss < best[0].loss:
-                    best = found, kernel, unit
+                    best, is_constant = (found, kernel, unit), not gram.any()
                 report()
         assert best is not None
         self.candidates_.sort(key=lambda candidate: candidate.loo_deviance)
-        self._store(data, *best)
+        self._store(data, *best, is_constant=is_constant)
         return best[0]
 
     def _criterion(
@@ -138,21 +139,28 @@ class GeneralizedKernelMachine(KernelEstimator):
         return [candidate.learner.kernels[0] for candidate in found]
 
     def _store(
-        self, data: TrainingData, found: GeneralizedFit, kernel: Kernel, unit: UnitScale
+        self,
+        data: TrainingData,
+        found: GeneralizedFit,
+        kernel: Kernel,
+        unit: UnitScale,
+        *,
+        is_constant: bool,
     ) -> None:
         """Set the fitted attributes that all machines have."""
         self._unit, self.rows_ = unit, data.numbers
         self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
         self.kernel_ = WeightedSum([kernel], self.weights_)
         dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
+        if is_constant:
+            warn("The learned kernel is constant on the training set, and so are all predictions.")
+            dual[:] = 0.0
         self.dual_coef_ = data.of_all(dual)
         self.alpha_, self.loo_deviance_ = found.alpha, found.loss
         self.alphas_, self.loo_deviances_ = found.alphas, found.losses
         self.X_fit_ = data.stored
         if self.X_fit_ is None:
             self._index = kernel.index
-        if not np.abs(dual).max(initial=0.0) > 0.0:
-            warn("The kernel is constant on the training set, and so are all predictions.")
 
     def _keep_held_out(self, probabilities: Array, codes: Array, data: TrainingData) -> None:
         """Keep what prediction sets need."""

@@ -231,8 +231,9 @@ class Poisson(OneLevel):
 
     def losses(self, f: Array, levels: Array) -> Array:
         """Half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
-        with np.errstate(over="ignore"):
-            return np.asarray(kl_div(self.y, self.means(f, levels)))
+        means = self.means(f, levels)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(means), kl_div(self.y, means), np.inf)
 
     def of_sums(self, sums: Array) -> tuple[Array, Array]:
         """See :class:`OneLevel`."""
@@ -357,9 +358,10 @@ def grade_probabilities(f: Array, levels: Array) -> Array:
     f : ndarray of shape (n_rows,)
     levels : ndarray of shape (n_levels,) or (n_rows, n_levels)
     """
-    above, ends = expit(f[:, None] + levels), np.ones((len(f), 1))
-    every = np.concatenate([ends, above, 0.0 * ends], axis=1)
-    return np.asarray(np.maximum(-np.diff(every, axis=1), 0.0))
+    # Left-out levels may be out of order, where nothing is known of a grade.
+    above = np.minimum.accumulate(expit(f[:, None] + levels), axis=1)
+    ends = np.ones((len(f), 1))
+    return np.asarray(-np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1))
 
 
 def bounded_probabilities(probabilities: Array, n_samples: int) -> Array:
