@@ -15,6 +15,7 @@ from mercer import (
     ContinuousMKLClassifier,
     ContinuousMKLRegressor,
     HSICClustering,
+    KernelLogisticRegression,
     MKLClassifier,
     MKLRegressor,
     MultipleKernelClustering,
@@ -34,6 +35,7 @@ MATRICES = {
     "bayes-1": (BayesianMKLRegressor(n_starts=1), 8),
     "bayes-mkl": (BayesianMKLClassifier(objective="mkl"), 5),
     "bayes-parameters": (BayesianMKLRegressor(learn_parameters=True), 3),
+    "logistic": (KernelLogisticRegression(), 5),
     "clusters": (HSICClustering(2), 2),
     "clusters-mkl": (MultipleKernelClustering(None, 2), 2),
 }

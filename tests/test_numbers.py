@@ -35,6 +35,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Estimators have their defaults, but eight clusters are too many for these tables."""
 
+COUNTED = {"KernelOrdinalClassifier", "KernelPoissonRegressor"}
+"""They take numbers of classes as grades or counts, which have no other unit, origin or names."""
+
 TRAITS = ("constant column", "equal columns", "equal rows", "ties", "one extreme value", "gap")
 KINDS = ("float64", "float32", "float16", "int64", "beyond 2^53", "sparse")
 CHANGES = ("new rows", "rows", "columns", "shift", "scale", "responses", "labels")
@@ -162,11 +165,17 @@ def fitted(name: str, data: Table) -> BaseEstimator:
     """
     model = getattr(mercer, name)(**SETTINGS.get(name, {}))
     try:
-        return model.fit(data.X, data.responses if is_regressor(model) else data.labels)
+        return model.fit(data.X, _target(name, model, data))
     except (ValueError, TypeError) as error:
         if not _is_sentence(error):
             raise
         raise RefusedError(str(error)) from error
+
+
+def _target(name: str, model: BaseEstimator, data: Table) -> Any:
+    if name in COUNTED:
+        return np.unique(data.labels, return_inverse=True)[1]
+    return data.responses if is_regressor(model) else data.labels
 
 
 def _is_sentence(error: Exception) -> bool:
@@ -245,7 +254,7 @@ def _compared(name: str, case: Case, data: Table, model: BaseEstimator) -> tuple
     if case.change == "rows":
         square = not (is_classifier(model) or is_regressor(model))
         before = before[np.ix_(rows, rows)] if square else before[rows]
-    if case.change == "responses" and is_regressor(model):
+    if case.change == "responses" and is_regressor(model) and name not in COUNTED:
         unit = np.abs(data.responses).max()
         return (after - unit) / 4.0, before
     return after, before

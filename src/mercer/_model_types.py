@@ -45,7 +45,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._data.resampling": ("InSplits", "OneAtATime", "Together"),
     "mercer._data.sample": ("EncodedTarget", "TargetEncoding"),
     "mercer._data.weights": ("SampleWeights", "UnitWeights"),
-    "mercer._generalized.base": ("EvaluatedKernel",),
+    "mercer._generalized.generalized_kernel_machine": ("EvaluatedKernel",),
     "mercer._gram.dense": ("UnitScale",),
     "mercer._model_selection.calibration": ("Calibration",),
     "mercer._model_selection.prediction_sets": ("HeldOutProbabilities",),

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import KernelExpansion
-from mercer._generalized.base import GeneralizedKernelMachine
+from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.prediction_sets import PredictionSetMixin

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from mercer._expansion import KernelExpansion
-from mercer._generalized.base import GeneralizedKernelMachine
+from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.generalized_left_out import LeftOutValues

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, column_or_
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer._expansion import KernelExpansion
-from mercer._generalized.base import GeneralizedKernelMachine
+from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
 from mercer._solvers.likelihoods import Likelihood, Poisson

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
@@ -24,7 +25,7 @@ _CORRECTIONS = 2
 _SINGULAR = 1e-12
 """Systems of what is left out are regular with this multiple of the identity."""
 
-_TILE = 512
+_TILE = 128
 """Corrections are computed for about this many left-out samples at a time."""
 
 
@@ -106,8 +107,9 @@ def left_out_values(
     V_GG)^-1 s_G. That takes one Cholesky factorization and an inverse.
 
     A correction goes on with the derivatives of the losses at the values without G, and the same
-    second derivatives (a chord step of Newton's method, for all G at once): a product of two
-    n x n matrices. Where more than half of the samples are left out, machines are fitted anew.
+    second derivatives (a chord step of Newton's method, for all G at once): a product of two n x n
+    matrices. Where more than half of the samples are left out, machines are fitted anew; where all
+    samples of a class are, the others say that there is none.
 
     References
     ----------
@@ -117,17 +119,25 @@ def left_out_values(
     resampling = as_resampling(resampling, len(gram))
     influence, n_levels = _influence(gram, machine, likelihood), len(machine.levels)
 
+    def approximate(batch: Indices) -> Array:
+        if n_levels > 1:
+            return _first_order(influence, batch)
+        sums = _corrected_sums if corrected else _first_order
+        found = sums(influence, batch, likelihood)
+        level = np.full_like(found, machine.levels[0])
+        return np.concatenate([found - level, level], axis=2)
+
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for batch in batches:
+            anew = np.flatnonzero(_of_whole_kinds(batch, likelihood.kinds))
             if 2 * batch.shape[1] > len(gram):
-                yield np.array([_refitted(gram, machine, likelihood, part) for part in batch])
-            elif n_levels > 1:
-                yield _first_order(influence, batch)
-            else:
-                sums = _corrected_sums if corrected else _first_order
-                found = np.array(sums(influence, batch, likelihood))
-                level = np.full_like(found, machine.levels[0])
-                yield np.concatenate([found - level, level], axis=2)
+                anew = np.arange(len(batch))
+            found = np.empty((*batch.shape, 1 + n_levels))
+            if len(rest := np.setdiff1d(np.arange(len(batch)), anew)):
+                found[rest] = approximate(batch[rest])
+            for part in anew:
+                found[part] = _refitted(gram, machine, likelihood, batch[part])
+            yield found
 
     found = resampling.assembled(of_batches)
     f, levels = found[:, 0], found[:, 1:]
@@ -220,9 +230,17 @@ def _corrected_sums(influence: _Influence, batch: Indices, likelihood: Likelihoo
     return found
 
 
+def _of_whole_kinds(batch: Indices, kinds: Indices) -> NDArray[np.bool_]:
+    """Whether each part holds all samples of a kind, without which there is no machine."""
+    found = np.zeros(len(batch), dtype=bool)
+    for kind, count in zip(*np.unique(kinds[kinds >= 0], return_counts=True), strict=True):
+        if count <= batch.shape[1]:
+            found |= np.sum(kinds[batch] == kind, axis=1) == count
+    return found
+
+
 def _solved(systems: Array, sides: Array) -> Array:
     """Solutions of a system for each part, shape (n_parts, size)."""
-    # Without the samples of a class, the intercept is not determined: values become very large.
     regular = systems + _SINGULAR * np.eye(systems.shape[1])
     return np.asarray(np.linalg.solve(regular, sides[:, :, None])[:, :, 0])
 

@@ -81,6 +81,11 @@ class Likelihood(ABC):
         levels = self.start()
         return bool(np.isfinite(levels).all() and (np.diff(levels) < 0.0).all())
 
+    @property
+    @abstractmethod
+    def kinds(self) -> NDArray[np.intp]:
+        """Numbers of classes, of each of which there must be samples; -1 for other samples."""
+
     @abstractmethod
     def losses(self, f: Array, levels: Array) -> Array:
         """Losses of the samples, without their weights; infinite for levels that are out of order.
@@ -177,6 +182,11 @@ class Bernoulli(OneLevel):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(mean) - np.log1p(-mean))
 
+    @property
+    def kinds(self) -> NDArray[np.intp]:
+        """The classes; see :class:`Likelihood`."""
+        return self.y.astype(np.intp)
+
     def losses(self, f: Array, levels: Array) -> Array:
         """Log(1 + exp(f)) - y f; see :class:`Likelihood`."""
         odds = f + levels[..., 0]
@@ -228,6 +238,11 @@ class Poisson(OneLevel):
         with np.errstate(divide="ignore"):
             count, exposure = np.log(self.weights.mean(np.column_stack([self.y, exposures])))
         return np.array([count - exposure - unit])
+
+    @property
+    def kinds(self) -> NDArray[np.intp]:
+        """Zero for counts that are not; see :class:`Likelihood`."""
+        return np.where(self.y > 0.0, 0, -1)
 
     def losses(self, f: Array, levels: Array) -> Array:
         """Half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
@@ -287,6 +302,11 @@ class OrderedLogit(Likelihood):
         above, below = np.cumsum(totals[::-1])[::-1][1:], np.cumsum(totals)[:-1]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(above) - np.log(below))
+
+    @property
+    def kinds(self) -> NDArray[np.intp]:
+        """The grades; see :class:`Likelihood`."""
+        return self.y
 
     def _sums(self, f: Array, levels: Array) -> tuple[Array, Array, Array]:
         """The sums a and b of each sample, infinite where it has none, and their difference."""

@@ -30,7 +30,7 @@ from mercer._solvers.likelihoods import Likelihood
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, warn
-from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.kernels._kernel import stack_values
 
 
@@ -135,6 +135,8 @@ class GeneralizedKernelMachine(KernelEstimator):
         if self.kernels is not None:
             return data.dictionary(self.kernels)
         known = replace(data, y=self._responses(likelihoods))
+        if not np.ptp(known.y):
+            return data.families(Gaussian("median"))
         found = isotropic_learners(known, self._isotropic_task, machines=False)
         return [candidate.learner.kernels[0] for candidate in found]
 

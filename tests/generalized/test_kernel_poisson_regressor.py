@@ -1,0 +1,164 @@
+"""Poisson regression on a kernel: agreement with scikit-learn, exposure, bad input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
+
+import mercer
+from mercer import KernelPoissonRegressor
+from mercer.inspection import shapley_values
+from mercer.kernels import Gaussian, Linear
+
+
+def counts(n: int = 150, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A table, counts, and the hours in which they were made."""
+    rng = np.random.default_rng(seed)
+    X, hours = rng.uniform(-2.0, 2.0, (n, 3)), rng.uniform(0.5, 5.0, n)
+    return X, rng.poisson(hours * rates(X)), hours
+
+
+def rates(X: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1]))
+
+
+X, Y, HOURS = counts()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_on_a_linear_kernel_it_is_scikit_learn_s(weighted: bool) -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 150) if weighted else np.ones(150)
+    model = KernelPoissonRegressor([Linear()], alpha=2.0)
+    model.fit(X, Y, weights if weighted else None, exposure=HOURS)
+    mass = weights * HOURS
+    penalty = 2.0 / (model.weights_[0] * mass.sum())
+    linear = PoissonRegressor(alpha=penalty, tol=1e-12, solver="newton-cholesky")
+    linear.fit(X, Y / HOURS, sample_weight=mass)
+    assert_allclose(model.predict(X), linear.predict(X), rtol=1e-6)
+    own = model.score(X, Y, weights, exposure=HOURS)
+    assert_allclose(own, linear.score(X, Y / HOURS, sample_weight=mass), atol=1e-9)
+
+
+def test_exposure_multiplies_expected_counts() -> None:
+    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
+    assert_allclose(model.predict(X, exposure=HOURS), HOURS * model.predict(X))
+    in_minutes = KernelPoissonRegressor().fit(X, Y, exposure=60.0 * HOURS)
+    assert_allclose(60.0 * in_minutes.predict(X), model.predict(X), rtol=1e-6)
+    assert in_minutes.alpha_ == pytest.approx(model.alpha_)
+    new, y, hours = counts(1000, 1)
+    ignoring = KernelPoissonRegressor().fit(X, Y)
+    own, other = model.predict(new, exposure=hours), ignoring.predict(new)
+    assert mean_poisson_deviance(y, own) < 0.7 * mean_poisson_deviance(y, other)
+
+
+def test_the_function_is_found() -> None:
+    new, y, hours = counts(1000, 1)
+    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
+    found = mean_poisson_deviance(y, model.predict(new, exposure=hours))
+    assert found == pytest.approx(model.loo_deviance_, rel=0.2)
+    linear = PoissonRegressor(alpha=1e-3).fit(X, Y / HOURS, sample_weight=HOURS)
+    assert found < 0.8 * mean_poisson_deviance(y, hours * linear.predict(new))
+    assert_allclose(mean_poisson_deviance(Y, model.loo_predictions_), model.loo_deviance_)
+
+
+def test_the_score_is_the_explained_deviance() -> None:
+    model = KernelPoissonRegressor([Gaussian(2.0)]).fit(X, Y)
+    expected = d2_tweedie_score(Y, model.predict(X), power=1)
+    assert_allclose(model.score(X, Y), expected)
+    weights = np.arange(150.0)
+    weighted = d2_tweedie_score(Y, model.predict(X), sample_weight=weights, power=1)
+    assert_allclose(model.score(X, Y, weights), weighted)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e9])
+def test_counts_of_any_size(size: float) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.poisson(size * rates(X))
+    model = KernelPoissonRegressor().fit(X, y)
+    assert model.score(X, y) > 0.5
+    if size > 1.0:
+        new = np.random.default_rng(1).uniform(-1.5, 1.5, (100, 3))
+        assert_allclose(model.predict(new), size * rates(new), rtol=0.25)
+
+
+def test_one_count_of_a_billion_among_small_ones() -> None:
+    y = Y.copy()
+    y[3] = 10**9
+    model = KernelPoissonRegressor().fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.loo_deviance_)
+
+
+@pytest.mark.parametrize("value", [1, 7.5])
+def test_constant_counts_are_predicted(value: float) -> None:
+    model = KernelPoissonRegressor().fit(X, np.full(150, value))
+    assert_allclose(model.predict(X), value, rtol=1e-6)
+    assert model.loo_deviance_ < 1e-8
+    assert model.score(X, np.full(150, value)) == pytest.approx(1.0, abs=1e-6) or (
+        model.score(X, np.full(150, value)) == 0.0
+    )
+
+
+def test_mostly_zeros() -> None:
+    y = np.zeros(150)
+    y[[3, 8]] = 1.0
+    model = KernelPoissonRegressor().fit(X, y)
+    assert model.predict(X).mean() == pytest.approx(2.0 / 150.0, rel=1e-6)
+    assert np.isfinite(model.loo_predictions_).all()
+    one = np.zeros(150)
+    one[5] = 2.0
+    rare = KernelPoissonRegressor().fit(X, one)
+    assert rare.loo_predictions_[5] == pytest.approx(1.0 / 300.0, rel=0.1)
+
+
+def test_groups_are_left_out_together() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(50), 3)
+    features = X[:50][rows] + 0.01 * rng.normal(size=(150, 3))
+    y = rng.poisson(np.exp(rng.normal(size=50)[rows]))
+    leaking, honest = KernelPoissonRegressor(), KernelPoissonRegressor()
+    assert leaking.fit(features, y).loo_deviance_ < 1.7
+    assert honest.fit(features, y, groups=rows).loo_deviance_ > 1.9
+
+
+def test_explanations_add_up_to_log_rates() -> None:
+    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
+    assert model.kernel_expansion().scale == "log rate"
+    found = shapley_values(model, X[:4], X[10:40])
+    total = np.ravel(found.values.sum(axis=1) + found.base_value)
+    assert_allclose(total, np.log(model.predict(X[:4])), atol=1e-8)
+
+
+def test_far_samples_do_not_overflow() -> None:
+    model = KernelPoissonRegressor([Linear()]).fit(X, Y)
+    assert np.isfinite(model.predict(1e6 * X)).all()
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    pytest.importorskip("skops")
+    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
+    mercer.save(model, tmp_path / "model.skops")
+    assert_allclose(mercer.load(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+def test_bad_input_is_refused() -> None:
+    model = KernelPoissonRegressor()
+    with pytest.raises(ValueError, match=r"out of the valid range of the Poisson loss.*got -1"):
+        model.fit(X, Y - 1 - Y.min())
+    with pytest.raises(ValueError, match="All counts in y are zero"):
+        model.fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="All counts in y are zero"):
+        model.fit(X, Y, sample_weight=np.where(Y > 0, 0.0, 1.0))
+    with pytest.raises(ValueError, match="exposure must be positive; got 0"):
+        model.fit(X, Y, exposure=np.zeros(150))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, Y, exposure=HOURS[:10])
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, Y, exposure=np.full(150, np.nan))
+    with pytest.raises(ValueError, match="1d array"):
+        model.fit(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="exposure must be positive"):
+        model.fit(X, Y).predict(X, exposure=-HOURS)
