@@ -289,6 +289,8 @@ class Evaluation:
     candidate : Candidate
     score : float, default=None
         Of the predictions, by the scorer that was given; None without one.
+    unseen : sequence of (ndarray, Kernel), default=()
+        Parts of the samples, and kernels that were learned without each.
     """
 
     description: str
@@ -298,6 +300,7 @@ class Evaluation:
     loo_error: float
     candidate: Candidate
     score: float | None = None
+    unseen: Sequence[tuple[Array, Kernel]] = ()
 
     @property
     def cost(self) -> float:

@@ -132,7 +132,9 @@ def _evaluated(
             raise ValueError("its predictions are not finite")
         deviations = predictions - target.left_out_means
         solver = RidgeSolver(alpha)
-        found.append(Evaluation(description, kernel, solver, deviations, error, candidate))
+        parts = [(part, other) for (_, part), other in unseen]
+        made = Evaluation(description, kernel, solver, deviations, error, candidate, unseen=parts)
+        found.append(made)
     return found
 
 
