@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +23,7 @@ from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
-from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.generalized_path import GeneralizedFit, best_machines
+from mercer._solvers.generalized_path import Criterion, GeneralizedFit, best_machines
 from mercer._solvers.grids import as_grid
 from mercer._solvers.likelihoods import Likelihood
 from mercer._two_stage.learner_choice import isotropic_learners
@@ -80,30 +79,27 @@ class GeneralizedKernelMachine(KernelEstimator):
         as_grid("alpha", self.alpha, np.ones(1))
         check_bool("verbose", self.verbose)
 
-    def _responses(self, likelihoods: Sequence[Likelihood]) -> Any:
-        """What ridge regression regresses where widths are searched."""
-        raise NotImplementedError
-
-    def _deviance(
-        self, likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]
-    ) -> float:
-        """Mean deviance of samples that were left out."""
-        raise NotImplementedError
-
     def _fit_machines(
-        self, data: TrainingData, likelihoods: Sequence[Likelihood], groups: Any
+        self,
+        data: TrainingData,
+        likelihoods: Sequence[Likelihood],
+        deviance: Criterion,
+        groups: Any,
     ) -> GeneralizedFit:
         """Fit machines on each kernel, and set what is known of the best.
 
         Parameters
         ----------
         data : TrainingData
+            With labels or numbers that ridge regression is of where widths are searched.
         likelihoods : sequence of Likelihood
             One for each machine.
+        deviance : callable
+            From left-out values of all machines to their mean deviance.
         groups : array-like of shape (n_samples,), or None
         """
         data = with_copies(data.grouped(groups))
-        kernels = self._dictionary(data, likelihoods)
+        kernels = self._dictionary(data)
         grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
         best: tuple[GeneralizedFit, Kernel, UnitScale] | None = None
         is_constant = False
@@ -114,7 +110,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         with reported_steps(self, len(kernels)) as report, serial_algebra():
             for kernel in kernels:
                 gram, unit = _centered_gram(kernel, data)
-                found = best_machines(gram, likelihoods, self._criterion(likelihoods), **settings)
+                found = best_machines(gram, likelihoods, deviance, **settings)
                 evaluated = EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
                 self.candidates_.append(evaluated)
                 if best is None or found.loss < best[0].loss:
@@ -125,19 +121,13 @@ class GeneralizedKernelMachine(KernelEstimator):
         self._store(data, *best, is_constant=is_constant)
         return best[0]
 
-    def _criterion(
-        self, likelihoods: Sequence[Likelihood]
-    ) -> Callable[[Sequence[LeftOutValues]], float]:
-        return lambda left_out: self._deviance(likelihoods, left_out)
-
-    def _dictionary(self, data: TrainingData, likelihoods: Sequence[Likelihood]) -> list[Kernel]:
+    def _dictionary(self, data: TrainingData) -> list[Kernel]:
         """The kernels to compare: those that are given, or two of widths that suit the target."""
         if self.kernels is not None:
             return data.dictionary(self.kernels)
-        known = replace(data, y=self._responses(likelihoods))
-        if not np.ptp(known.y):
+        if self._isotropic_task == "regression" and not np.ptp(data.y):
             return data.families(Gaussian("median"))
-        found = isotropic_learners(known, self._isotropic_task, machines=False)
+        found = isotropic_learners(data, self._isotropic_task, machines=False)
         return [candidate.learner.kernels[0] for candidate in found]
 
     def _store(

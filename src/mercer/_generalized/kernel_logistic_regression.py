@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -16,15 +15,8 @@ from mercer._expansion import KernelExpansion
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
+from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
-from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import (
-    Bernoulli,
-    Likelihood,
-    bounded_probabilities,
-    log_losses,
-)
-from mercer._targets import one_against_rest
 from mercer._typing import Array, Features
 
 
@@ -171,22 +163,14 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         assert target.classes is not None
         assert target.codes is not None
         self.classes_ = target.classes
-        signs = one_against_rest(data.y, self.classes_)
-        likelihoods = [Bernoulli((column > 0.0).astype(float), data.weights) for column in signs.T]
-        found = self._fit_machines(data, likelihoods, groups)
+        problems = LogisticProblems.of(target.codes, len(self.classes_), data.weights)
+        found = self._fit_machines(
+            data, problems.likelihoods, lambda values: 2.0 * problems.log_loss(values), groups
+        )
         self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
-        self.loo_predictions_ = _probabilities(likelihoods, found.left_out)
+        self.loo_predictions_ = problems.left_out_probabilities(found.left_out)
         self._keep_held_out(self.loo_predictions_, target.codes, data)
         return self
-
-    def _responses(self, likelihoods: Sequence[Likelihood]) -> Any:
-        return _codes(likelihoods)
-
-    def _deviance(
-        self, likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]
-    ) -> float:
-        losses = log_losses(_probabilities(likelihoods, left_out), _codes(likelihoods))
-        return 2.0 * float(likelihoods[0].weights.mean(losses))
 
     def decision_function(self, X: Features) -> Array:
         """Log-odds of the classes.
@@ -240,17 +224,3 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         found = self._machines_expansion(self.intercept_, "log-odds")
         return replace(found, outputs=tuple(map(str, names)))
-
-
-def _codes(likelihoods: Sequence[Likelihood]) -> NDArray[np.intp]:
-    """Numbers of the classes of samples."""
-    indicators = np.column_stack([given.y for given in likelihoods])
-    codes = indicators.argmax(axis=1) if len(likelihoods) > 1 else indicators[:, 0]
-    return codes.astype(int)
-
-
-def _probabilities(likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]) -> Array:
-    """Left-out probabilities of all classes."""
-    pairs = zip(likelihoods, left_out, strict=True)
-    own = np.column_stack([given.means(values.f, values.levels) for given, values in pairs])
-    return bounded_probabilities(normalized_probabilities(own), len(own))

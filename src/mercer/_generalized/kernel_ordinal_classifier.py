@@ -16,7 +16,6 @@ from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.generalized_left_out import LeftOutValues
 from mercer._solvers.likelihoods import (
-    Likelihood,
     OrderedLogit,
     bounded_probabilities,
     grade_probabilities,
@@ -173,21 +172,17 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         self.classes_ = target.classes[order]
         codes = np.argsort(order)[target.codes]
         likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
-        found = self._fit_machines(data, [likelihood], groups)
+
+        def deviance(values: Sequence[LeftOutValues]) -> float:
+            losses = log_losses(_probabilities(values[0]), codes)
+            return 2.0 * float(data.weights.mean(losses))
+
+        ranks = replace(data, y=codes.astype(float))
+        found = self._fit_machines(ranks, [likelihood], deviance, groups)
         self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -found.machines[0].levels
         self.loo_predictions_ = _probabilities(found.left_out[0])
         self._keep_held_out(self.loo_predictions_, codes, data)
         return self
-
-    def _responses(self, likelihoods: Sequence[Likelihood]) -> Any:
-        return likelihoods[0].y.astype(float)
-
-    def _deviance(
-        self, likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]
-    ) -> float:
-        (given,) = likelihoods
-        losses = log_losses(_probabilities(left_out[0]), given.y)
-        return 2.0 * float(given.weights.mean(losses))
 
     def predict_latent(self, X: Features) -> Array:
         """Values of the latent function, which grow with the grade.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from mercer._expansion import KernelExpansion
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import Likelihood, Poisson
+from mercer._solvers.likelihoods import Poisson
 from mercer._typing import Array, Features
 
 _LARGEST = 700.0
@@ -169,23 +169,18 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
             raise ValueError("All counts in y are zero, so that their rate has no logarithm.")
         offset = np.log(_exposures(exposure, data.n_given))[data.numbers]
         likelihood = Poisson(counts, data.weights, offset=offset)
-        found = self._fit_machines(data, [likelihood], groups)
+        # Square roots of counts have nearly the same variance, whatever their expectation.
+        roots = np.sqrt(counts / np.exp(offset - offset.max()))
+
+        def deviance(values: Sequence[LeftOutValues]) -> float:
+            losses = likelihood.losses(values[0].f, values[0].levels)
+            return 2.0 * float(data.weights.mean(losses))
+
+        found = self._fit_machines(replace(data, y=roots), [likelihood], deviance, groups)
         self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(found.machines[0].levels[0])
         left_out = found.left_out[0]
         self.loo_predictions_ = likelihood.means(left_out.f, left_out.levels)
         return self
-
-    def _responses(self, likelihoods: Sequence[Likelihood]) -> Any:
-        (given,) = likelihoods
-        assert isinstance(given, Poisson)
-        # Square roots of counts have nearly the same variance, whatever their expectation.
-        return np.sqrt(given.y / np.exp(given.offset - given.offset.max()))
-
-    def _deviance(
-        self, likelihoods: Sequence[Likelihood], left_out: Sequence[LeftOutValues]
-    ) -> float:
-        (given,), (values,) = likelihoods, left_out
-        return 2.0 * float(given.weights.mean(given.losses(values.f, values.levels)))
 
     def predict(self, X: Features, exposure: Any = None) -> Array:
         """Expected counts.

@@ -1,0 +1,139 @@
+"""Classes as logistic problems: one for two classes, else each class against the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.weights import SampleWeights
+from mercer._model_selection.calibration import normalized_probabilities
+from mercer._solvers.generalized_left_out import LeftOutValues
+from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities, log_losses
+from mercer._typing import Array
+
+
+@dataclass(frozen=True)
+class LogisticProblems:
+    """Logistic problems of samples, without those of classes that are not there.
+
+    Attributes
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Numbers of the classes.
+    n_classes : int
+        With those that no sample is of.
+    there : ndarray of int of shape (n_there,)
+        Numbers of the classes that samples are of.
+    likelihoods : list of Bernoulli
+        One for two classes, of the second; else one for each.
+    resampling : Resampling
+        Which samples are left out together.
+
+    Examples
+    --------
+    >>> from mercer._data.weights import UnitWeights
+    >>> problems = LogisticProblems.of(np.array([0, 2, 2]), 3, UnitWeights(3))
+    >>> problems.odds(np.array([[1.0], [-1.0]])).round(2)
+    array([[-1.  , -1.39,  1.  ],
+           [ 1.  , -1.39, -1.  ]])
+    """
+
+    codes: NDArray[np.intp]
+    n_classes: int
+    there: NDArray[np.intp]
+    likelihoods: list[Bernoulli]
+    resampling: Resampling
+
+    @classmethod
+    def of(
+        cls,
+        codes: NDArray[np.intp],
+        n_classes: int,
+        weights: SampleWeights,
+        resampling: Resampling | None = None,
+    ) -> LogisticProblems:
+        """The problems of classes.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_samples,)
+            Of at least two classes.
+        n_classes : int
+        weights : SampleWeights
+        resampling : Resampling, default=None
+            By default samples are left out one at a time.
+        """
+        there = np.unique(codes)
+        against_rest = there[1:] if len(there) == 2 else there
+        likelihoods = [Bernoulli((codes == k).astype(float), weights) for k in against_rest]
+        return cls(codes, n_classes, there, likelihoods, as_resampling(resampling, len(codes)))
+
+    def odds(self, values: Array) -> Array:
+        """Log-odds of all classes, from those of the problems.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_problems)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Of classes that are not there by the rule of succession; of two classes v and -v.
+        """
+        found = np.full((len(values), self.n_classes), -np.log(len(self.codes) + 1.0))
+        both = np.hstack([-values, values]) if len(self.there) == 2 else values
+        found[:, self.there] = both
+        return found
+
+    def probabilities(self, values: Array) -> Array:
+        """Probabilities of all classes, at least one in two more than the number of samples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_problems)
+            Log-odds of the problems.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        found = np.zeros((len(values), self.n_classes))
+        found[:, self.there] = normalized_probabilities(expit(values))
+        return bounded_probabilities(found, len(self.codes))
+
+    def left_out_probabilities(self, left_out: Sequence[LeftOutValues]) -> Array:
+        """The same of left-out samples, NaN for those that are never left out.
+
+        Parameters
+        ----------
+        left_out : sequence of LeftOutValues
+            Of each problem.
+        """
+        return self.probabilities(sums_of(left_out))
+
+    def log_loss(self, left_out: Sequence[LeftOutValues]) -> float:
+        """Mean log-loss of the samples that are left out.
+
+        Parameters
+        ----------
+        left_out : sequence of LeftOutValues
+            Of each problem.
+        """
+        rows, weights = self.resampling.covered, self.likelihoods[0].weights
+        losses = log_losses(self.left_out_probabilities(left_out)[rows], self.codes[rows])
+        return float(weights.take(rows).mean(losses))
+
+
+def sums_of(left_out: Sequence[LeftOutValues]) -> Array:
+    """Left-out values plus intercepts, shape (n_samples, n_problems).
+
+    Parameters
+    ----------
+    left_out : sequence of LeftOutValues
+    """
+    return np.column_stack([values.f + values.levels[:, 0] for values in left_out])
