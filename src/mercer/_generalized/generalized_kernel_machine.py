@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from mercer._solvers.generalized_path import Criterion, GeneralizedFit, best_mac
 from mercer._solvers.grids import as_grid
 from mercer._solvers.likelihoods import Likelihood
 from mercer._two_stage.learner_choice import isotropic_learners
+from mercer._two_stage.second_stage_expansion import of_kernel, second_stage_expansion
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, warn
 from mercer.kernels import Gaussian, Kernel, WeightedSum
@@ -57,6 +58,7 @@ class EvaluatedKernel:
 class GeneralizedKernelMachine(KernelEstimator):
     """Base class: the kernel and the penalty of lowest approximate leave-one-out deviance."""
 
+    _scale: ClassVar[Scale] = "log-odds"
     _isotropic_task: ClassVar[Any] = "regression"
     """As what widths are searched, where no kernels are given."""
 
@@ -176,14 +178,35 @@ class GeneralizedKernelMachine(KernelEstimator):
             across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
-    def _machines_expansion(self, intercept: Array, scale: Scale) -> KernelExpansion:
-        """The values of the machines, with something added to each."""
-        training, rows = features_of(self), self.rows_
-        kernel = self.kernel_.kernels[0]
+    def _constants(self) -> Array:
+        """What is added to the values of the machines, shape (n_machines,)."""
+        raise NotImplementedError
+
+    def _outputs(self) -> tuple[str, ...]:
+        """Names of the machines, for explanations."""
+        return ()
+
+    def _linear(self) -> tuple[Array, Array]:
+        """Coefficients of the kernel with the samples of positive weight, and constants."""
+        rows = self.rows_
         dual = self.dual_coef_[rows].reshape(len(rows), -1)
         coefficients, constant = of_rows_as_they_are(self._unit, dual)
+        return coefficients, constant + self._constants()
+
+    def _expansion(self) -> KernelExpansion:
+        training, rows = features_of(self), self.rows_
+        coefficients, constant = self._linear()
+        kernel = self.kernel_.kernels[0]
         term = KernelTerm(kernel, training[rows], coefficients, rows=rows)
-        return KernelExpansion([term], constant + intercept, scale, {THE_TABLE: training})
+        table = {THE_TABLE: training}
+        return KernelExpansion([term], constant, self._scale, table, outputs=self._outputs())
+
+
+@second_stage_expansion.register
+def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
+    return replace(
+        of_kernel(model, *predictor._linear(), predictor._scale), outputs=predictor._outputs()
+    )
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:

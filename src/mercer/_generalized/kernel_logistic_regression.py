@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._expansion import KernelExpansion
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
@@ -220,7 +219,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         check_is_fitted(self)
         return self.classes_[class_values(self._values(X) + self.intercept_).argmax(axis=1)]
 
-    def _expansion(self) -> KernelExpansion:
+    def _constants(self) -> Array:
+        return self.intercept_
+
+    def _outputs(self) -> tuple[str, ...]:
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        found = self._machines_expansion(self.intercept_, "log-odds")
-        return replace(found, outputs=tuple(map(str, names)))
+        return tuple(map(str, names))

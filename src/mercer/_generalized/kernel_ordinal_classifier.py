@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from mercer._expansion import KernelExpansion
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
@@ -124,6 +123,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     >>> bool(abs(model.predict_median(X[300:]) - grades[300:]).mean() < 0.5)
     True
     """
+
+    _scale = "latent mean"
 
     kernels: Any = None
     _: KW_ONLY
@@ -248,9 +249,11 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         latent = self.predict_latent(X)
         return self.classes_[np.searchsorted(self.thresholds_, latent)]
 
-    def _expansion(self) -> KernelExpansion:
-        found = self._machines_expansion(np.zeros(1), "latent mean")
-        return replace(found, outputs=("grade",))
+    def _constants(self) -> Array:
+        return np.zeros(1)
+
+    def _outputs(self) -> tuple[str, ...]:
+        return ("grade",)
 
 
 def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:

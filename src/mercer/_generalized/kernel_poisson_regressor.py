@@ -12,7 +12,6 @@ from sklearn.metrics import mean_poisson_deviance
 from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
-from mercer._expansion import KernelExpansion
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
@@ -110,6 +109,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     >>> model.predict([[0.8], [-0.8]]).round(1)
     array([2.9, 0.5])
     """
+
+    _scale = "log rate"
 
     kernels: Any = None
     _: KW_ONLY
@@ -233,8 +234,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         )
         return float(1.0 - deviance / reference) if reference > 0.0 else float(deviance == 0.0)
 
-    def _expansion(self) -> KernelExpansion:
-        return self._machines_expansion(np.array([self.intercept_]), "log rate")
+    def _constants(self) -> Array:
+        return np.array([self.intercept_])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -62,7 +62,7 @@ def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
 def _(predictor: Ridge, model: Any) -> KernelExpansion:
     n = _n_fitted(model)
     intercept = np.atleast_1d(predictor.intercept_)
-    return _of_kernel(model, predictor.linear(n)[0], intercept, "response")
+    return of_kernel(model, predictor.linear(n)[0], intercept, "response")
 
 
 @second_stage_expansion.register
@@ -87,7 +87,7 @@ def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
     factors = 2.0 * np.array([temperature.factor for temperature in predictor.temperatures])
     coefficients = np.column_stack([part for part, _ in parts]) * factors
     intercept = np.array([level for _, level in parts]) * factors
-    return _of_kernel(model, coefficients, intercept, "log-odds")
+    return of_kernel(model, coefficients, intercept, "log-odds")
 
 
 @second_stage_expansion.register
@@ -100,7 +100,7 @@ def _(predictor: Pipeline, model: Any) -> KernelExpansion:
         dual, intercept = machine_coefficients(machine, len(center.K_fit_rows_))
         unit = UnitScale(center.K_fit_rows_, 1.0)
         coefficients, constant = of_rows_as_they_are(unit, dual[:, None])
-        found = _of_kernel(model, coefficients, constant + intercept, "decision value")
+        found = of_kernel(model, coefficients, constant + intercept, "decision value")
     else:
         votes = predictor.decision_function
         found = _of_function(votes, model, len(model.classes_), "decision value")
@@ -115,8 +115,17 @@ def _n_fitted(model: Any) -> int:
     return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
 
 
-def _of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
-    """An expansion in the learned kernel at all training samples of nonzero coefficients."""
+def of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
+    """An expansion in the learned kernel at all training samples of nonzero coefficients.
+
+    Parameters
+    ----------
+    model : TwoStage
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    scale : str
+        See :class:`KernelExpansion`.
+    """
     # Constraints of support vector machines make sums of coefficients zero, up to rounding.
     used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
     found = expansion_at_samples(

@@ -62,7 +62,10 @@ class ExactRows:
         if model.predictor is None:
             return _learned(learned.learner) | model._fit_predictor(learned, self.splits)
         predictor = fitted(clone(model.predictor), learned.gram, self.sample)
-        return _learned(learned.learner) | {"predictor_": predictor}
+        found: Fit = {"predictor_": predictor}
+        if isinstance(held_out := getattr(predictor, "_held_out", None), HeldOutProbabilities):
+            found["_held_out"] = replace(held_out, numbers=self.sample.numbers)
+        return _learned(learned.learner) | found
 
 
 @dataclass(frozen=True)
