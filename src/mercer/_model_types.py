@@ -42,6 +42,7 @@ _TRUSTED_OF_LIBRARIES = (
 of the scorer that calls an estimator's own `score`."""
 
 _TRUSTED_OF_MERCER = {
+    "mercer._data.labels": ("LabelSet",),
     "mercer._data.resampling": ("InSplits", "OneAtATime", "Together"),
     "mercer._data.sample": ("EncodedTarget", "TargetEncoding"),
     "mercer._data.weights": ("SampleWeights", "UnitWeights"),
@@ -59,7 +60,9 @@ _TRUSTED_OF_MERCER = {
     "mercer._stacking.combination": ("LinearCombination", "LogisticCombination"),
     "mercer._stacking.evaluation": ("GramMember",),
     "mercer._stacking.kernel_stacking": ("EvaluatedCandidate",),
+    "mercer._stacking.label_combination": ("LabelCombination",),
     "mercer._stacking.leaf_members": ("LeafMember",),
+    "mercer._stacking.logistic_members": ("LinearPredictor",),
     "mercer._stacking.machines": ("ScaledMachine",),
     "mercer._stacking.nystroem_members": ("NystroemMember",),
     "mercer._two_stage.label_machines": ("LabelMachines",),

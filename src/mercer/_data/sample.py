@@ -331,12 +331,12 @@ def encode_target(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> EncodedTarget:
-    """Standardize responses, or turn classes into indicators.
+    """Standardize responses, or turn classes into indicators; those of several labels stay.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Labels, or one or several responses.
+        Labels, indicators of several labels, or one or several responses.
     classification : bool
         Whether `y` holds labels.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
@@ -354,6 +354,9 @@ def encode_target(
            [1., 0.]])
     """
     weights, resampling = as_weights(weights, len(y)), as_resampling(resampling, len(y))
+    if classification and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        zeros, values = np.zeros(np.shape(y)[1]), np.asarray(y, dtype=float)
+        return EncodedTarget(zeros, zeros + 1.0, None, values, None, weights, resampling)
     if classification:
         classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         k = len(classes)

@@ -1,12 +1,12 @@
 """Probabilities of classes, from predictions of samples that had no part in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer._data.resampling import Resampling
@@ -107,6 +107,46 @@ def fit_temperature(
     else:
         logarithm = brentq(slope, low, high, xtol=ROUNDING)
     return Calibration(float(np.exp(logarithm)) / deviation)
+
+
+def fit_temperatures(
+    values: Array, Y: Array, weights: SampleWeights | Array | None = None
+) -> list[Calibration]:
+    """Fit the probabilities of several labels, each of values v and -v; see `fit_temperature`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_labels)
+        Decision values of held-out samples.
+    Y : ndarray of int of shape (n_samples, n_labels)
+        Indicators of their labels.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    """
+    return [
+        fit_temperature(class_values(own[:, None]), labels, weights)
+        for own, labels in zip(values.T, Y.T, strict=True)
+    ]
+
+
+def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> Array:
+    """Probability of each of several labels, shape (n_samples, n_labels).
+
+    Parameters
+    ----------
+    temperatures : sequence of Calibration
+    values : ndarray of shape (n_samples, n_labels)
+    """
+    return np.asarray(expit(values * label_factors(temperatures)))
+
+
+def label_factors(temperatures: Sequence[Calibration]) -> Array:
+    """What values of labels are multiplied by to be log-odds, shape (n_labels,).
+
+    Parameters
+    ----------
+    temperatures : sequence of Calibration
+    """
+    return 2.0 * np.array([temperature.factor for temperature in temperatures])
 
 
 def calibrate(

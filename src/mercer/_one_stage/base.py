@@ -1,7 +1,7 @@
 """Bases of the estimators that learn a kernel together with its predictor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
 
+from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.weights import SampleWeights
+from mercer._expansion import KernelExpansion
 from mercer._gram.dense import gram_alignment
 from mercer._kernel_estimator import (
     KernelEstimator,
@@ -76,7 +78,8 @@ class OneStage(KernelEstimator):
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels of a classifier; one or several responses of a regressor.
+            Labels of a classifier, or indicators of several labels; one or several responses of a
+            regressor.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of two is the
             sample given twice, and a weight of zero the sample left out.
@@ -93,12 +96,16 @@ class OneStage(KernelEstimator):
             negative.
         """
         self._check_parameters()
-        return self._fit_data(training_data(self, X, y, sample_weight, self.class_weight))
+        return self._fit_data(self._data_of(X, y, sample_weight))
+
+    def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
+        """Validated arguments of a fit."""
+        return training_data(self, X, y, sample_weight)
 
     def _fit_data(self, data: TrainingData) -> Self:
         """Learn from validated data."""
         data = data.merged() if self._merges_equal_samples else data
-        target = data.target(self._task)
+        target = self._target_of(data)
         Y = self._encoded(data, target)
         kernels = self._kernels_of(data)
         with reported_steps(self) as report:
@@ -109,6 +116,10 @@ class OneStage(KernelEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters that are out of their range."""
         raise NotImplementedError
+
+    def _target_of(self, data: TrainingData) -> Target:
+        """Return the target that the learned kernel is aligned with."""
+        return data.target(self._task)
 
     def _encoded(self, data: TrainingData, target: Target) -> Array:
         """Return the targets of the machines, shape (n_samples, n_problems)."""
@@ -140,15 +151,56 @@ class OneStage(KernelEstimator):
 
 
 class Classifier(ClassifierMixin, OneStage):
-    """One problem for two classes, else one for each class against the rest."""
+    """One problem for two classes, else one for each class against the rest, or for each label."""
 
     _task = "classification"
     classes_: NDArray[Any]
+    _labels: LabelSet | None = None
+    """Where samples have several labels."""
+
+    def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
+        """Validated arguments of a fit."""
+        if (labels := label_indicators(y)) is not None:
+            refuse_class_weight(self.class_weight)
+            y = labels
+        return training_data(self, X, y, sample_weight, self.class_weight)
+
+    def _target_of(self, data: TrainingData) -> Target:
+        self._labels = None
+        if label_indicators(data.y) is None:
+            return super()._target_of(data)
+        self._labels = LabelSet.of(data.y)
+        return data.target(self._task, "multilabel")
 
     def _encoded(self, data: TrainingData, target: Target) -> Array:
+        if self._labels is not None:
+            self.classes_ = np.arange(data.y.shape[1])
+            return self._labels.signs(data.y)
         assert target.classes is not None
         self.classes_ = target.classes
         return one_against_rest(data.y, target.classes)
+
+    def _all_values(self, values: Array) -> Array:
+        """Values of the problems, or of all of several labels."""
+        return values if self._labels is None else self._labels.values(values)
+
+    def _label_expansion(self, found: KernelExpansion, factors: Array) -> KernelExpansion:
+        """Log-odds of all labels, from an expansion of those that vary."""
+        assert self._labels is not None
+        matrix = np.eye(len(factors))[self._labels.varies] * factors
+        constant = np.where(self._labels.varies, 0.0, self._labels.constant * factors)
+        return replace(
+            found,
+            terms=[term.mapped(matrix) for term in found.terms],
+            intercept=found.intercept @ matrix + constant,
+            scale="log-odds",
+            outputs=tuple(map(str, self.classes_)),
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 class Regressor(RegressorMixin, OneStage):

@@ -10,15 +10,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
+from mercer._data.folds import N_FOLDS
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion, Scale
 from mercer._gram.tiles import check_rows_memory
-from mercer._kernel_estimator import TrainingData, new_samples, training_data, with_callbacks
+from mercer._kernel_estimator import TrainingData, new_samples, with_callbacks
 from mercer._model_selection.calibration import (
     Calibration,
     calibrated_expansion,
     class_values,
+    fit_temperatures,
     held_out_temperature,
+    label_factors,
+    label_probabilities,
 )
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
@@ -133,7 +137,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     """One kernel machine for two classes, else one for each class against the rest."""
 
     C: float
-    temperature_: Calibration
+    temperature_: Calibration | list[Calibration]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
@@ -153,8 +157,8 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
             "precomputed".
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of two is the
             sample given twice, and a weight of zero the sample left out.
@@ -174,16 +178,30 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
             parameter is out of its range, a kernel returns NaN, or a weight is negative.
         """
         self._check_parameters()
-        data = training_data(self, X, y, sample_weight, self.class_weight)
+        data = self._data_of(X, y, sample_weight)
         return self._fit_data(with_copies(data.grouped(groups)))
 
     def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
         super()._store(data, target, learned)
+        if self._labels is not None:
+            self._calibrate_labels(data, target, learned)
+            return
         assert target.codes is not None
         problem = target.codes, target.weights, target.resampling
         found = held_out_temperature(learned.held_out, *problem)
         self.temperature_, held_out = found
         self._held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+
+    def _calibrate_labels(
+        self, data: TrainingData, target: Target, learned: FittedMachines
+    ) -> None:
+        """Fit the probabilities of several labels to values of held-out samples."""
+        self.__dict__.pop("_held_out", None)
+        splits = target.resampling.folds(N_FOLDS, None, 0)
+        values = np.concatenate([learned.held_out(train, test) for train, test in splits])
+        rows = np.concatenate([test for _, test in splits])
+        known = self._all_values(values), data.y[rows], data.weights.take(rows)
+        self.temperature_ = fit_temperatures(*known)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -196,10 +214,12 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, ``classes_[1]`` is predicted where the value is positive.
+            For two classes, ``classes_[1]`` is predicted where the value is positive, and of
+            several labels those of positive values.
         """
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        values = self._all_values(self._values(X))
+        alone = self._labels is None and values.shape[1] == 1
+        return values[:, 0] if alone else values
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Predict classes.
@@ -211,8 +231,11 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Classes, or indicators of several labels.
         """
+        if self._labels is not None:
+            return (self.decision_function(X) > 0.0).astype(int)
         chosen = class_values(self._values(X)).argmax(axis=1)
         return self.classes_[chosen]
 
@@ -227,7 +250,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`.
+            Probabilities in the order of `classes_`; of several labels, that of each.
 
         Notes
         -----
@@ -237,10 +260,14 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         far; the factor makes up for that (benchmarks/probabilities.py).
         """
         values = self._values(X)
+        if isinstance(self.temperature_, list):
+            return label_probabilities(self.temperature_, self._all_values(values))
         return self.temperature_.probabilities(class_values(values))
 
     def _expansion(self) -> KernelExpansion:
         found = self._machines_expansion("decision value")
+        if isinstance(self.temperature_, list):
+            return self._label_expansion(found, label_factors(self.temperature_))
         return calibrated_expansion(found, self.temperature_, self.classes_)
 
 

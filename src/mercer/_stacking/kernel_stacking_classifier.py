@@ -5,17 +5,22 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._blocks.tables import TableSample
+from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._expansion import KernelExpansion, Views, class_expansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.candidates import ViewName
-from mercer._stacking.combination import LogisticCombination, logistic_combination
+from mercer._stacking.combination import Combination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._stacking.label_combination import label_combination
 from mercer._stacking.machines import evaluate_machines
 from mercer._typing import Array, Features
 
@@ -201,6 +206,13 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         )
         self.class_weight = class_weight
 
+    _is_multilabel: bool = False
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     @with_callbacks
     def fit(
         self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
@@ -210,8 +222,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples: how much each matters, relative to the others. A weight of zero
             leaves the sample out, and leave-one-out predictions leave it out with all of its
@@ -232,6 +244,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             empty or no candidate can be evaluated.
         """
         self._check_settings()
+        labels = None if y is None else label_indicators(y)
+        if labels is not None:
+            return self._fit_labels(X, labels, sample_weight, groups)
+        self._is_multilabel = False
         data = self._training_rows(X, y, sample_weight, groups)
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
@@ -239,10 +255,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        target = self._left_out(target, data, X, y, groups)
-        self._frequencies = target.mean
-        means = np.tile(self._frequencies, (len(data.y), 1))
-        self.loo_predictions_ = self._fit_stack(data, target, means)
+        target = self._fit_target(target, data, (X, y, groups))
         covered = target.resampling.covered
         assert target.codes is not None
         codes, weights = target.codes[covered], target.weights.take(covered)
@@ -256,6 +269,33 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         )
         return self
 
+    def _fit_target(
+        self, target: EncodedTarget, data: TableSample, given: tuple[Any, Any, Any]
+    ) -> EncodedTarget:
+        """Fit the members, and return the target with which of its samples are left out."""
+        target = self._left_out(target, data, *given)
+        self._frequencies = target.mean
+        means = np.tile(self._frequencies, (len(data.y), 1))
+        self.loo_predictions_ = self._fit_stack(data, target, means)
+        return target
+
+    def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
+        """Fit the members to indicators of several labels."""
+        refuse_class_weight(self.class_weight)
+        if self.scoring is not None:
+            raise ValueError("scoring has no effect where samples have several labels.")
+        data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
+        LabelSet.of(data.y)
+        self.classes_ = np.arange(Y.shape[1])
+        self._is_multilabel = True
+        target = encode_target(data.y, classification=True, weights=data.weights)
+        target = self._fit_target(target, data, (X, Y, groups))
+        covered = target.resampling.covered
+        right = ((self.loo_predictions_ > 0.5) == data.y)[covered].all(axis=1)
+        self.loo_score_ = float(target.weights.take(covered).mean(right))
+        self.__dict__.pop("_held_out", None)
+        return self
+
     def predict_proba(self, X: Features) -> Array:
         """Predict the probabilities of the classes.
 
@@ -266,6 +306,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            Of several labels, the probability of each.
         """
         found: Array = self._for_rows(X, self._probabilities_of)
         return found
@@ -286,28 +327,39 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Classes, or indicators of several labels.
         """
         found: Array = self._for_rows(X, self._labels_of)
         return found
 
     def _expansion(self) -> KernelExpansion:
+        if self._is_multilabel:
+            found = self._stack_expansion(self._frequencies, "log-odds")
+            return replace(found, outputs=tuple(map(str, self.classes_)))
         return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
 
     def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
         # Of logarithms of probabilities.
         means = np.tile(self._frequencies, (len(closeness), 1))
         near = self._combination.combine(self._deviations(views), means)
+        if self._is_multilabel:
+            mixed = closeness * near + (1.0 - closeness) * self._frequencies
+            return np.where(closeness < 1.0, logit(mixed) - logit(near), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(closeness + (1.0 - closeness) * self._frequencies / near)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
-        return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
+        probabilities = self._probabilities_of(views)
+        if self._is_multilabel:
+            return (probabilities > 0.5).astype(int)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
         # Machines are on kernels whose parameters were not learned from labels.
-        kernels = [e for e in found if not e.candidate.uses_labels][: table.n_machines]
+        n_machines = 0 if table.target.codes is None else table.n_machines
+        kernels = [e for e in found if not e.candidate.uses_labels][:n_machines]
         machines = evaluate_machines(
             kernels, table, self.random_state, None if score is None else score.alone
         )
@@ -320,8 +372,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         combination = self._combined([e.deviations for e in kept], table.target)
         return replace(chosen, kept=kept, combination=combination)
 
-    def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget
-    ) -> LogisticCombination:
-        assert target.codes is not None
+    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+        if target.codes is None:
+            return label_combination(deviations, target)
         return logistic_combination(deviations, target.codes, target.mean, target.weights)

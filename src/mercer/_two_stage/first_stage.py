@@ -9,12 +9,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -380,16 +378,3 @@ def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool])
             "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
             f"does; got {predictor!r}."
         )
-
-
-def label_indicators(y: Any) -> NDArray[np.int_] | None:
-    """Return the dense indicators of labels, None if there is one label for each sample.
-
-    Parameters
-    ----------
-    y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_labels)
-    """
-    labels: Any = y if sp.issparse(y) else np.asarray(y)
-    if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
-        return None
-    return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)

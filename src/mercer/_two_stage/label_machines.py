@@ -8,7 +8,11 @@ from sklearn.svm import SVC
 
 from mercer._data.folds import Split, Splits
 from mercer._data.weights import SampleWeights
-from mercer._model_selection.calibration import Calibration, fit_temperature
+from mercer._model_selection.calibration import (
+    Calibration,
+    fit_temperatures,
+    label_probabilities,
+)
 from mercer._solvers.svm import SVMPath, choose_c, fit_svm, svm_path
 from mercer._typing import Array
 
@@ -51,13 +55,7 @@ class LabelMachines:
 
     def predict_proba(self, rows: Array) -> Array:
         """Probability of each label, shape (n_rows, n_labels)."""
-        pairs = zip(self.temperatures, self.decision_function(rows).T, strict=True)
-        return np.column_stack(
-            [
-                temperature.probabilities(np.column_stack([-values, values]))[:, 1]
-                for temperature, values in pairs
-            ]
-        )
+        return label_probabilities(self.temperatures, self.decision_function(rows))
 
 
 def fit_label_machines(
@@ -104,10 +102,7 @@ def fit_label_machines(
 
     found = choose_c(paths_of, splits, grid, auto=False)
     held_out = np.concatenate([Y[test] for _, test in splits])
-    temperatures = [
-        fit_temperature(np.column_stack([-values, values]), labels, found.weights)
-        for values, labels in zip(found.decisions.T, held_out.T, strict=True)
-    ]
+    temperatures = fit_temperatures(found.decisions, held_out, found.weights)
     machines = [
         (1.0 if labels[0] else -1.0)
         if np.all(labels == labels[0])

@@ -18,7 +18,7 @@ from mercer._expansion import (
     of_rows_as_they_are,
 )
 from mercer._gram.dense import UnitScale
-from mercer._model_selection.calibration import calibrated_expansion
+from mercer._model_selection.calibration import calibrated_expansion, label_factors
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._sample_expansion import expansion_at_samples, expansion_of_function
 from mercer._solvers.ridge import Ridge
@@ -83,8 +83,7 @@ def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
         (np.zeros(n), machine) if isinstance(machine, float) else machine_coefficients(machine, n)
         for machine in predictor.machines
     ]
-    # Of a label, values v and -v are brought to probabilities by the softmax.
-    factors = 2.0 * np.array([temperature.factor for temperature in predictor.temperatures])
+    factors = label_factors(predictor.temperatures)
     coefficients = np.column_stack([part for part, _ in parts]) * factors
     intercept = np.array([level for _, level in parts]) * factors
     return of_kernel(model, coefficients, intercept, "log-odds")

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split
+from mercer._data.labels import label_indicators, refuse_class_weight
 from mercer._data.weights import with_class_weights
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.grids import as_grid
 from mercer._solvers.svm import FIRST_TRIED, fit_svm
-from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use, label_indicators
+from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use
 from mercer._two_stage.label_machines import fit_label_machines
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.penalty_search import search_c
@@ -285,8 +286,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     ) -> ExactRows:
         """Samples of several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
-        if self.class_weight is not None:
-            raise ValueError("class_weight is for one label a sample; pass sample_weight.")
+        refuse_class_weight(self.class_weight)
         given, sample = self._samples(X, Y, sample_weight, groups)
         self.classes_ = np.arange(Y.shape[1])
         return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -325,9 +326,12 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Classes, or indicators of several labels.
         """
         check_is_fitted(self)
+        if self._labels is not None:
+            return (self._all_values(self._means(X)) > 0.0).astype(int)
         if len(self.classes_) == 2:
             # The probability is above one half if the latent mean is positive, for any variance.
             return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
@@ -347,11 +351,13 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns are in the order of `classes_`.
+            Columns are in the order of `classes_`; of several labels, the probability of each.
         """
         means, variances = self._means_and_variances(X, diagonal)
         pairs = zip(means.T, variances.T, strict=True)
         own = np.column_stack([LogisticLikelihood().probability(*pair) for pair in pairs])
+        if self._labels is not None:
+            return np.asarray(expit(self._all_values(logit(own))))
         return normalized_probabilities(own)
 
     def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
@@ -371,8 +377,17 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         """
         means, variances = self._means_and_variances(X, diagonal)
         std = np.sqrt(variances)
+        if self._labels is not None:
+            deviations = np.zeros((len(std), len(self._labels.varies)))
+            deviations[:, self._labels.varies] = std
+            return self._all_values(means), deviations
         return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
 
     def _expansion(self) -> KernelExpansion:
+        if self._labels is not None:
+            ones = np.ones(len(self.classes_))
+            return replace(
+                self._label_expansion(self._latent_expansion(), ones), scale="latent mean"
+            )
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return replace(self._latent_expansion(), outputs=tuple(map(str, names)))
