@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer._blocks.tables import TableSample
+from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._expansion import KernelExpansion, Views, class_expansion
@@ -21,8 +21,10 @@ from mercer._stacking.combination import Combination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.label_combination import label_combination
+from mercer._stacking.logistic_members import evaluate_logistic
 from mercer._stacking.machines import evaluate_machines
 from mercer._typing import Array, Features
+from mercer._validation import check_choice
 
 _N_RIDGE = 5
 """Number of ridge regressions that are combined, those of lowest error."""
@@ -44,6 +46,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         What is combined in place of the default: kernels, names of kernels, or kernel learners such
         as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
         fails on the table is left out with a warning.
+    loss : {"squared_error", "log_loss", "all"}, default="squared_error"
+        Whether ridge regressions of class indicators are combined, logistic regressions on the same
+        kernels, or both. See Notes; the last two are for exact fits to one label a sample.
     class_weight : dict, "balanced" or None, default=None
         Factor of the weights of the samples of each class, by label; "balanced" gives all classes
         the same total weight.
@@ -84,7 +89,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         The candidates: `description`, `kernel`, `alpha`, `loo_error`, `weight` and `score`,
         which is None without `scoring`. The error of a ridge regression is the mean squared
         leave-one-out error of class indicators, relative to that of the class frequencies; that of
-        a machine is the fraction of samples that it misclassifies out of fold.
+        a machine, or of logistic regression, is the fraction of samples that it misclassifies.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -126,6 +131,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     learned from.
     The combination has one weight for each member, which is not negative, an intercept for each
     class and, for more than two classes, a matrix that mixes them.
+
+    Logistic regressions have the penalty of lowest approximate leave-one-out log-loss. What they
+    bring, :doc:`/guide/counts` says.
 
     Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
     regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
@@ -183,6 +191,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self,
         candidates: Any = None,
         *,
+        loss: str = "squared_error",
         class_weight: Any = None,
         approximation: str = "auto",
         n_components: int | str = "auto",
@@ -204,7 +213,12 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             random_state=random_state,
             verbose=verbose,
         )
+        self.loss = loss
         self.class_weight = class_weight
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("loss", self.loss, ("squared_error", "log_loss", "all"))
 
     _is_multilabel: bool = False
 
@@ -249,6 +263,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             return self._fit_labels(X, labels, sample_weight, groups)
         self._is_multilabel = False
         data = self._training_rows(X, y, sample_weight, groups)
+        if isinstance(data, DrawnSample) and self.loss != "squared_error":
+            raise ValueError(f"loss={self.loss!r} needs an exact fit: pass approximation='exact'.")
         check_classification_targets(data.y)
         target = encode_target(data.y, classification=True, weights=data.weights)
         assert target.classes is not None
@@ -282,8 +298,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
         """Fit the members to indicators of several labels."""
         refuse_class_weight(self.class_weight)
-        if self.scoring is not None:
-            raise ValueError("scoring has no effect where samples have several labels.")
+        for name, default in (("scoring", None), ("loss", "squared_error")):
+            if getattr(self, name) != default:
+                raise ValueError(f"{name} has no effect where samples have several labels.")
         data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
         LabelSet.of(data.y)
         self.classes_ = np.arange(Y.shape[1])
@@ -360,12 +377,15 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         # Machines are on kernels whose parameters were not learned from labels.
         n_machines = 0 if table.target.codes is None else table.n_machines
         kernels = [e for e in found if not e.candidate.uses_labels][:n_machines]
-        machines = evaluate_machines(
-            kernels, table, self.random_state, None if score is None else score.alone
-        )
-        kept = [*found[:_N_RIDGE], *machines]
+        alone = None if score is None else score.alone
+        machines = evaluate_machines(kernels, table, self.random_state, alone)
+        kept, others = found[:_N_RIDGE], machines
+        if self.loss != "squared_error":
+            others = [*evaluate_logistic(kept, table, alone), *machines]
+            kept = kept if self.loss == "all" else []
+        kept = [*kept, *others]
         combination = self._combined([e.deviations for e in kept], table.target)
-        chosen = Selection([*found, *machines], kept, combination, table.weights)
+        chosen = Selection([*found, *others], kept, combination, table.weights)
         if not table.least_share:
             return chosen
         kept = [kept[k] for k in np.flatnonzero(chosen.shares > table.least_share)]
