@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "subsection_order": [
         "examples/tables",
         "examples/learners",
+        "examples/generalized",
         "examples/sources",
         "examples/one_stage",
         "examples/bayesian",
