@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1, make_moons
 
 import mercer
@@ -135,3 +136,18 @@ def test_single_precision_is_taken() -> None:
     double = model.fit(X, LABELS).predict_proba(X)
     single = model.fit(X.astype(np.float32), LABELS).predict_proba(X.astype(np.float32))
     assert_allclose(single, double, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "model", [KernelLogisticRegression(), KernelPoissonRegressor(), KernelOrdinalClassifier()]
+)
+def test_many_samples_start_at_the_penalty_of_some(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = 0.5 * np.random.default_rng(1).normal(size=120)
+    grades = np.digitize(X[:, 0] + noise, [-0.5, 0.5, 1.5])
+    every = clone(model).fit(X, grades)
+    monkeypatch.setattr("mercer._solvers.generalized_path._FIRST_ROWS", 60)
+    some = clone(model).fit(X, grades)
+    assert 0.1 < some.alpha_ / every.alpha_ < 10.0
+    assert some.loo_deviance_ == pytest.approx(every.loo_deviance_, rel=0.05)

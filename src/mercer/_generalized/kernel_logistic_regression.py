@@ -164,7 +164,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         self.classes_ = target.classes
         problems = LogisticProblems.of(target.codes, len(self.classes_), data.weights)
         found = self._fit_machines(
-            data, problems.likelihoods, lambda values: 2.0 * problems.log_loss(values), groups
+            data, problems.likelihoods, lambda *values: 2.0 * problems.log_loss(*values), groups
         )
         self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
         self.loo_predictions_ = problems.left_out_probabilities(found.left_out)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from mercer._data.resampling import Indices
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
@@ -174,9 +175,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         codes = np.argsort(order)[target.codes]
         likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
 
-        def deviance(values: Sequence[LeftOutValues]) -> float:
-            losses = log_losses(_probabilities(values[0]), codes)
-            return 2.0 * float(data.weights.mean(losses))
+        def deviance(values: Sequence[LeftOutValues], rows: Indices) -> float:
+            losses = log_losses(_probabilities(values[0]), codes[rows])
+            return 2.0 * float(data.weights.take(rows).mean(losses))
 
         ranks = replace(data, y=codes.astype(float))
         found = self._fit_machines(ranks, [likelihood], deviance, groups)

@@ -12,6 +12,7 @@ from sklearn.metrics import mean_poisson_deviance
 from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from mercer._data.resampling import Indices
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
@@ -173,9 +174,9 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         # Square roots of counts have nearly the same variance, whatever their expectation.
         roots = np.sqrt(counts / np.exp(offset - offset.max()))
 
-        def deviance(values: Sequence[LeftOutValues]) -> float:
-            losses = likelihood.losses(values[0].f, values[0].levels)
-            return 2.0 * float(data.weights.mean(losses))
+        def deviance(values: Sequence[LeftOutValues], rows: Indices) -> float:
+            losses = likelihood.take(rows).losses(values[0].f, values[0].levels)
+            return 2.0 * float(data.weights.take(rows).mean(losses))
 
         found = self._fit_machines(replace(data, y=roots), [likelihood], deviance, groups)
         self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(found.machines[0].levels[0])

@@ -116,17 +116,21 @@ class LogisticProblems:
         """
         return self.probabilities(sums_of(left_out))
 
-    def log_loss(self, left_out: Sequence[LeftOutValues]) -> float:
+    def log_loss(self, left_out: Sequence[LeftOutValues], samples: NDArray[np.intp]) -> float:
         """Mean log-loss of the samples that are left out.
 
         Parameters
         ----------
         left_out : sequence of LeftOutValues
             Of each problem.
+        samples : ndarray of int
+            Numbers of the samples that these are of.
         """
-        rows, weights = self.resampling.covered, self.likelihoods[0].weights
-        losses = log_losses(self.left_out_probabilities(left_out)[rows], self.codes[rows])
-        return float(weights.take(rows).mean(losses))
+        probabilities = self.left_out_probabilities(left_out)
+        known = np.flatnonzero(np.isfinite(probabilities).all(axis=1))
+        rows = samples[known]
+        losses = log_losses(probabilities[known], self.codes[rows])
+        return float(self.likelihoods[0].weights.take(rows).mean(losses))
 
 
 def sums_of(left_out: Sequence[LeftOutValues]) -> Array:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._data.folds import sample_rows
-from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._solvers.generalized_left_out import LeftOutValues, left_out_values
 from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine
 from mercer._solvers.left_out import MOST_ALPHA, descended
@@ -28,8 +28,9 @@ _GAIN = 1e-4
 _FIRST_ROWS = 1000
 """The search starts at the best penalty of at most this many samples."""
 
-Criterion: TypeAlias = Callable[[Sequence[LeftOutValues]], float]
-"""From the left-out values of all machines to their loss."""
+Criterion: TypeAlias = Callable[[Sequence[LeftOutValues], Indices], float]
+"""From left-out values of all machines, and the numbers of the samples that they are of, to their
+loss."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,10 @@ class _Path:
         likelihoods: Sequence[Likelihood],
         criterion: Criterion,
         resampling: Resampling,
+        rows: Indices,
     ) -> None:
         self.gram, self.likelihoods, self.criterion = gram, likelihoods, criterion
-        self.resampling = resampling
+        self.resampling, self.rows = resampling, rows
         self.fitted: dict[float, list[GeneralizedMachine]] = {}
         self.losses: dict[float, float] = {}
 
@@ -87,7 +89,7 @@ class _Path:
         if alpha not in self.losses:
             try:
                 self.fitted[alpha] = self._machines(alpha)
-                self.losses[alpha] = self.criterion(self.left_out(alpha))
+                self.losses[alpha] = self.criterion(self.left_out(alpha), self.rows)
             except ValueError:
                 if not self.losses:
                     raise
@@ -106,7 +108,7 @@ class _Path:
         losses = np.array([self.losses[alpha] for alpha in tried])
         alpha = tried[int(np.flatnonzero(losses <= losses.min())[-1])]
         found = self.left_out(alpha, corrected=True)
-        loss = self.criterion(found)
+        loss = self.criterion(found, self.rows)
         return GeneralizedFit(self.fitted[alpha], found, loss, np.array(tried), losses)
 
 
@@ -144,7 +146,7 @@ def best_machines(
     four n x n matrices. Of more than 1,000 samples, the search starts at the best penalty of 1,000.
     """
     resampling = as_resampling(resampling, len(gram))
-    path = _Path(gram, likelihoods, criterion, resampling)
+    path = _Path(gram, likelihoods, criterion, resampling, np.arange(len(gram)))
     if alphas is not None:
         for alpha in np.sort(alphas)[::-1]:
             path.loss(float(alpha))
@@ -155,7 +157,7 @@ def best_machines(
     rows = sample_rows(len(gram), _FIRST_ROWS, None, 0)
     parts = [likelihood.take(rows) for likelihood in likelihoods]
     if len(rows) < len(gram) and all(part.is_estimable for part in parts):
-        few = _Path(gram[np.ix_(rows, rows)], parts, criterion, resampling.take(rows))
+        few = _Path(gram[np.ix_(rows, rows)], parts, criterion, resampling.take(rows), rows)
         start = descended(lambda step: few.loss(unit * _RATIO**step), 0, limits, _GAIN)
     descended(lambda step: path.loss(unit * _RATIO**step), start, limits, _GAIN)
     return path.best()
