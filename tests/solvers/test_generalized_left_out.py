@@ -7,16 +7,11 @@ from generalized_cases import NAMES, problem
 from mercer._data.resampling import Resampling, as_resampling, left_out_together, resampled
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
+from mercer._solvers.class_probabilities import bounded_probabilities, log_losses
 from mercer._solvers.generalized_left_out import LeftOutValues, left_out_values
 from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine
 from mercer._solvers.generalized_path import best_machines
-from mercer._solvers.likelihoods import (
-    Bernoulli,
-    Likelihood,
-    OrderedLogit,
-    bounded_probabilities,
-    log_losses,
-)
+from mercer._solvers.likelihoods import Bernoulli, Likelihood, OrderedLogit
 
 
 def refitted(

@@ -68,6 +68,15 @@ def test_a_start_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_start_that_is_far_off_changes_nothing(name: str) -> None:
+    gram, given = problem(name)
+    dual = 1e3 * np.random.default_rng(0).normal(size=len(gram))
+    far = GeneralizedMachine(dual, given.start(), 1.0)
+    one, other = fit_machine(gram, given, 0.2), fit_machine(gram, given, 0.2, far)
+    np.testing.assert_allclose(other.dual_coef_, one.dual_coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_weight_of_two_is_the_sample_twice(name: str) -> None:
     gram, given = problem(name, 20)
     weights = np.where(np.arange(20) % 3 == 0, 2.0, 1.0)

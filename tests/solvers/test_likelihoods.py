@@ -9,14 +9,8 @@ from scipy.special import expit
 from scipy.stats import poisson
 
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._solvers.likelihoods import (
-    Bernoulli,
-    Likelihood,
-    OrderedLogit,
-    Poisson,
-    bounded_probabilities,
-    grade_probabilities,
-)
+from mercer._solvers.class_probabilities import bounded_probabilities, grade_probabilities
+from mercer._solvers.likelihoods import Bernoulli, Likelihood, OrderedLogit, Poisson
 
 
 def levels_of(given: Likelihood, rng: np.random.Generator) -> np.ndarray:

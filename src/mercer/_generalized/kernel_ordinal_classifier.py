@@ -14,13 +14,13 @@ from mercer._data.resampling import Indices
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
-from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import (
-    OrderedLogit,
+from mercer._solvers.class_probabilities import (
     bounded_probabilities,
     grade_probabilities,
     log_losses,
 )
+from mercer._solvers.generalized_left_out import LeftOutValues
+from mercer._solvers.likelihoods import OrderedLogit
 from mercer._typing import Array, Features
 
 

@@ -12,8 +12,9 @@ from scipy.special import expit
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import normalized_probabilities
+from mercer._solvers.class_probabilities import bounded_probabilities, log_losses
 from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities, log_losses
+from mercer._solvers.likelihoods import Bernoulli
 from mercer._typing import Array
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,11 @@ from mercer._typing import Array
 _LEAST_CURVATURE = 1e-8
 """Curvatures below this fraction of the largest are raised to it: values are divided by them."""
 
-_CORRECTIONS = 2
+_CORRECTIONS = 5
 """Number of corrections at the penalty that is chosen (benchmarks/losses.py)."""
+
+_LONGEST = 5.0
+"""Maximum multiple of the last change by which a correction goes beyond it."""
 
 
 _SINGULAR = 1e-12
@@ -95,7 +99,7 @@ def left_out_values(
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     corrected : bool, default=False
-        Whether two more steps account for the curvatures of the other samples, which change as one
+        Whether five more steps account for the curvatures of the other samples, which change as one
         is left out. For likelihoods with one level.
 
     Notes
@@ -107,9 +111,9 @@ def left_out_values(
     V_GG)^-1 s_G. That takes one Cholesky factorization and an inverse.
 
     A correction goes on with the derivatives of the losses at the values without G, and the same
-    second derivatives (a chord step of Newton's method, for all G at once): a product of two n x n
-    matrices. Where more than half of the samples are left out, machines are fitted anew; where all
-    samples of a class are, the others say that there is none.
+    second derivatives (chord steps of Newton's method for all G at once, with secants): a product
+    of two n x n matrices. Where more than half of the samples are left out, machines are fitted
+    anew; where all samples of a class are, the others say that there is none.
 
     References
     ----------
@@ -216,17 +220,40 @@ def _corrected_sums(influence: _Influence, batch: Indices, likelihood: Likelihoo
                 sum(V[:, rows] * x for rows, x in zip(parts.T, solved.T, strict=True))
             )
 
-        first = spread(local.slope[parts])
-        change = first
-        for _ in range(_CORRECTIONS):
+        def corrected(
+            change: Array, at: Any = at, parts: Indices = parts, spread: Any = spread
+        ) -> Array:
             rest = likelihood.slopes(f[:, None] + change, np.zeros(1)) - s - h * change
             rest[at] = 0.0
             moved = V @ rest
-            change = first - moved - spread(local.curvature[parts] * moved[at].T)
+            back = spread(local.slope[parts] - local.curvature[parts] * moved[at].T)
+            return np.asarray(back - moved)
+
+        first = spread(local.slope[parts])
+        change = _fixed_point(corrected, first)
         # A correction that exceeds what it corrects is none.
         with np.errstate(invalid="ignore"):
             small = np.abs(change[at] - first[at]) <= np.abs(first[at])
         found[tile, :, 0] = f[parts] + np.where(small, change[at], first[at]).T
+    return found
+
+
+def _fixed_point(function: Callable[[Array], Array], start: Array) -> Array:
+    """Where a function returns its argument, column by column, after some steps of the secant.
+
+    References
+    ----------
+    Anderson (1965), Iterative procedures for nonlinear integral equations, Journal of the ACM 12,
+    with one former step.
+    """
+    at, image = start, function(start)
+    found = image
+    for _ in range(_CORRECTIONS - 1):
+        residual, (at, before), image = image - at, (found, image), function(found)
+        difference = (image - at) - residual
+        size = np.sum(np.square(difference), axis=0)
+        part = np.sum((image - at) * difference, axis=0) / np.where(size > 0.0, size, 1.0)
+        found = image - np.clip(part, -_LONGEST, _LONGEST) * (image - before)
     return found
 
 

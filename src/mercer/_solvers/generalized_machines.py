@@ -130,7 +130,7 @@ def fit_machine(
     alpha : float
         Penalty, positive.
     start : GeneralizedMachine, default=None
-        A machine of another penalty, from which the search starts.
+        A machine of another penalty, from which the search starts where that is of use.
 
     Raises
     ------
@@ -155,17 +155,18 @@ def fit_machine(
     >>> fit_machine(gram, Bernoulli(y, UnitWeights(2)), 0.1).dual_coef_.round(3)
     array([-1.634,  1.634])
     """
-    if start is None:
-        start = GeneralizedMachine(np.zeros(len(gram)), likelihood.start(), alpha)
-    w = likelihood.weights.values
-    dual, levels = start.dual_coef_, start.levels
-    f = gram @ dual
+    w, none = likelihood.weights.values, np.zeros(len(gram))
+    dual, f, levels = none, none, likelihood.start()
 
     def objective(dual: Array, f: Array, levels: Array) -> float:
         loss = float(w @ likelihood.losses(f, levels))
         return loss + 0.5 * alpha * float(dual @ f)
 
     reached = objective(dual, f, levels)
+    if start is not None:
+        near = start.dual_coef_, gram @ start.dual_coef_, start.levels
+        if (value := objective(*near)) < reached:
+            (dual, f, levels), reached = near, value
     for _ in range(_MAX_STEPS):
         local = likelihood.model(f, levels)
         found = newton_step(gram, f, local, alpha)
