@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,40 +202,65 @@ def _first_order(
 
 def _corrected_sums(influence: _Influence, batch: Indices, likelihood: Likelihood) -> Array:
     """Sums of value and level without the samples of each part, shape (n_parts, size, 1)."""
-    f, V, local = influence.f, influence.values, influence.local
-    s, h = local.slope[:, None], local.curvature[:, None]
     found = np.empty((*batch.shape, 1))
     for tile in gen_batches(len(batch), max(_TILE // batch.shape[1], 1)):
-        parts = batch[tile]
-        at = parts.T, np.arange(len(parts))
-        remaining = (
-            np.eye(parts.shape[1])
-            - local.curvature[parts][:, :, None] * (V[parts[:, :, None], parts[:, None, :]])
-        )
+        left_out = _LeftOutParts(influence, likelihood, batch[tile])
+        found[tile, :, 0] = influence.f[batch[tile]] + left_out.changes().T
+    return found
 
-        def spread(inside: Array, parts: Indices = parts, remaining: Array = remaining) -> Array:
-            """V_G (I - H V)^-1 x for each part, shape (n_samples, n_parts)."""
-            solved = _solved(remaining, inside)
-            return np.asarray(
-                sum(V[:, rows] * x for rows, x in zip(parts.T, solved.T, strict=True))
-            )
 
-        def corrected(
-            change: Array, at: Any = at, parts: Indices = parts, spread: Any = spread
-        ) -> Array:
-            rest = likelihood.slopes(f[:, None] + change, np.zeros(1)) - s - h * change
-            rest[at] = 0.0
-            moved = V @ rest
-            back = spread(local.slope[parts] - local.curvature[parts] * moved[at].T)
-            return np.asarray(back - moved)
+@dataclass(frozen=True)
+class _LeftOutParts:
+    """How sums of all samples change as each of some parts is left out, with one level.
 
-        first = spread(local.slope[parts])
-        change = _fixed_point(corrected, first)
+    Attributes
+    ----------
+    influence : _Influence
+    likelihood : Likelihood
+    parts : ndarray of int of shape (n_parts, size)
+    """
+
+    influence: _Influence
+    likelihood: Likelihood
+    parts: Indices
+
+    @cached_property
+    def inside(self) -> tuple[Indices, Indices]:
+        """Where the left-out samples are in an array of shape (n_samples, n_parts)."""
+        return self.parts.T, np.arange(len(self.parts))
+
+    @cached_property
+    def systems(self) -> Array:
+        """I - H_G V_GG of each part, shape (n_parts, size, size)."""
+        parts, V = self.parts, self.influence.values
+        within = V[parts[:, :, None], parts[:, None, :]]
+        curvatures = self.influence.local.curvature[parts]
+        return np.asarray(np.eye(parts.shape[1]) - curvatures[:, :, None] * within)
+
+    def changes(self) -> Array:
+        """Changes of the left-out samples, shape (size, n_parts)."""
+        first = self._spread(self.influence.local.slope[self.parts])
+        found, first = _fixed_point(self._corrected, first)[self.inside], first[self.inside]
         # A correction that exceeds what it corrects is none.
         with np.errstate(invalid="ignore"):
-            small = np.abs(change[at] - first[at]) <= np.abs(first[at])
-        found[tile, :, 0] = f[parts] + np.where(small, change[at], first[at]).T
-    return found
+            return np.where(np.abs(found - first) <= np.abs(first), found, first)
+
+    def _spread(self, slopes: Array) -> Array:
+        """V_G (I - H_G V_GG)^-1 s_G of each part, shape (n_samples, n_parts)."""
+        solved, V = _solved(self.systems, slopes), self.influence.values
+        pairs = zip(self.parts.T, solved.T, strict=True)
+        return np.asarray(sum(V[:, rows] * x for rows, x in pairs))
+
+    def _corrected(self, changes: Array) -> Array:
+        """Changes by which the derivatives at given changes vanish, to first order."""
+        local, parts = self.influence.local, self.parts
+        at = self.influence.f[:, None] + changes
+        rest = self.likelihood.slopes(at, np.zeros(1)) - local.slope[:, None]
+        rest -= local.curvature[:, None] * changes
+        rest[self.inside] = 0.0
+        moved = self.influence.values @ rest
+        slopes = local.slope[parts] - local.curvature[parts] * moved[self.inside].T
+        return np.asarray(self._spread(slopes) - moved)
 
 
 def _fixed_point(function: Callable[[Array], Array], start: Array) -> Array:
