@@ -267,7 +267,7 @@ def class_expansion(
     expansion : KernelExpansion
         With an output for each class, whose softmax is the probabilities.
     classes : iterable
-    scale : {"logit", "decision value", "latent mean"}, default="logit"
+    scale : {"logit", "decision value", "latent mean", "log rate"}, default="logit"
         Of more than two classes.
 
     Returns

@@ -36,7 +36,7 @@ def expansion_at_samples(
         Fitted, with `kernel_` and `X_fit_`; the latter is None if it was fitted to Gram matrices.
     coefficients : ndarray of shape (n_fitted, n_outputs)
     intercept : ndarray of shape (n_outputs,)
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean"}
+    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
     samples : callable
         From a stack of Gram matrices to one that was validated; it is called for such models.
 
@@ -96,7 +96,7 @@ def expansion_of_function(
     function : callable
         From kernel values of shape (n_rows, n_fitted) to those of shape (n_rows, n_outputs).
     n_outputs : int
-    scale : {"response", "decision value", "log-odds", "logit", "latent mean"}
+    scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
     samples : callable
         See :func:`expansion_at_samples`.
     """

@@ -163,7 +163,7 @@ def test_explanations_add_up_to_log_odds() -> None:
     assert_allclose(np.ravel(total), model.decision_function(X[:4]), atol=1e-8)
     several = KernelLogisticRegression([Gaussian("median")], alpha=1.0).fit(X_IRIS, Y_IRIS)
     expansion = several.kernel_expansion()
-    assert expansion.outputs == ("0", "1", "2")
+    assert (expansion.scale, expansion.outputs) == ("decision value", ("0", "1", "2"))
     assert_allclose(expansion(X_IRIS), several.decision_function(X_IRIS), atol=1e-9)
 
 

@@ -130,6 +130,7 @@ def test_explanations_add_up_to_log_rates() -> None:
     found = shapley_values(model, X[:4], X[10:40])
     total = np.ravel(found.values.sum(axis=1) + found.base_value)
     assert_allclose(total, np.log(model.predict(X[:4])), atol=1e-8)
+    assert "multiplies the expected count by" in found.in_words(0)[0]
 
 
 def test_far_samples_do_not_overflow() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,18 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.resampling import left_out_together
-from mercer._expansion import (
-    THE_TABLE,
-    KernelExpansion,
-    KernelTerm,
-    Scale,
-    features_of,
-    of_rows_as_they_are,
-)
+from mercer._expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._sample_expansion import expansion_at_samples
 from mercer._solvers.generalized_path import Criterion, GeneralizedFit, best_machines
 from mercer._solvers.grids import as_grid
 from mercer._solvers.likelihoods import Likelihood
@@ -58,7 +53,6 @@ class EvaluatedKernel:
 class GeneralizedKernelMachine(KernelEstimator):
     """Base class: the kernel and the penalty of lowest approximate leave-one-out deviance."""
 
-    _scale: ClassVar[Scale] = "log-odds"
     _isotropic_task: ClassVar[Any] = "regression"
     """As what widths are searched, where no kernels are given."""
 
@@ -178,6 +172,10 @@ class GeneralizedKernelMachine(KernelEstimator):
             across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
+    def _scale(self) -> Scale:
+        """What values of the machines are, for explanations."""
+        raise NotImplementedError
+
     def _constants(self) -> Array:
         """What is added to the values of the machines, shape (n_machines,)."""
         raise NotImplementedError
@@ -194,19 +192,19 @@ class GeneralizedKernelMachine(KernelEstimator):
         return coefficients, constant + self._constants()
 
     def _expansion(self) -> KernelExpansion:
-        training, rows = features_of(self), self.rows_
-        coefficients, constant = self._linear()
-        kernel = self.kernel_.kernels[0]
-        term = KernelTerm(kernel, training[rows], coefficients, rows=rows)
-        table = {THE_TABLE: training}
-        return KernelExpansion([term], constant, self._scale, table, outputs=self._outputs())
+        some, constant = self._linear()
+        coefficients = np.zeros((len(self.dual_coef_), some.shape[1]))
+        # The learned kernel is divided by the mean diagonal.
+        coefficients[self.rows_] = self._unit.scale * some
+        samples = partial(new_samples, self)
+        found = expansion_at_samples(self, coefficients, constant, self._scale(), samples=samples)
+        return replace(found, outputs=self._outputs())
 
 
 @second_stage_expansion.register
 def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
-    return replace(
-        of_kernel(model, *predictor._linear(), predictor._scale), outputs=predictor._outputs()
-    )
+    found = of_kernel(model, *predictor._linear(), predictor._scale())
+    return replace(found, outputs=predictor._outputs())
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
@@ -221,6 +222,10 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     def _constants(self) -> Array:
         return self.intercept_
+
+    def _scale(self) -> Scale:
+        # Probabilities of several classes are not those of each against the rest.
+        return "log-odds" if len(self.classes_) == 2 else "decision value"
 
     def _outputs(self) -> tuple[str, ...]:
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from mercer._data.resampling import Indices
+from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
@@ -124,8 +125,6 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     >>> bool(abs(model.predict_median(X[300:]) - grades[300:]).mean() < 0.5)
     True
     """
-
-    _scale = "latent mean"
 
     kernels: Any = None
     _: KW_ONLY
@@ -249,6 +248,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         """
         latent = self.predict_latent(X)
         return self.classes_[np.searchsorted(self.thresholds_, latent)]
+
+    def _scale(self) -> Scale:
+        return "latent mean"
 
     def _constants(self) -> Array:
         return np.zeros(1)

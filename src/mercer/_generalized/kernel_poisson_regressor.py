@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, column_or_
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer._data.resampling import Indices
+from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
@@ -110,8 +111,6 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     >>> model.predict([[0.8], [-0.8]]).round(1)
     array([2.9, 0.5])
     """
-
-    _scale = "log rate"
 
     kernels: Any = None
     _: KW_ONLY
@@ -234,6 +233,9 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
             for means in (predicted, constant)
         )
         return float(1.0 - deviance / reference) if reference > 0.0 else float(deviance == 0.0)
+
+    def _scale(self) -> Scale:
+        return "log rate"
 
     def _constants(self) -> Array:
         return np.array([self.intercept_])

@@ -55,7 +55,7 @@ class Contribution:
 
         Parameters
         ----------
-        scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+        scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         output : str, default=""
             Name of the class.
         unit : str, default=""
@@ -65,6 +65,9 @@ class Contribution:
         if scale in ("log-odds", "logit"):
             factor = exp(min(self.amount, 700.0))
             return f"{self.cell}: multiplies the odds of {output} by {_significant(factor)}"
+        if scale == "log rate":
+            factor = exp(min(self.amount, 700.0))
+            return f"{self.cell}: multiplies the expected count by {_significant(factor)}"
         amount = signed(self.amount, decimals)
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"

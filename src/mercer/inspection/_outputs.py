@@ -47,7 +47,7 @@ def output_weights(
     output : str, int or None
     output_names : list of str
     n_outputs : int
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
 
     Raises
     ------
@@ -85,7 +85,7 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
 
     Parameters
     ----------
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
     output_names : sequence of str, default=()
         The class, where it is one of several.
     unit : str, default=""

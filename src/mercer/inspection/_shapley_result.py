@@ -34,7 +34,7 @@ class ShapleyValues:
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         What is explained.
     shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         What the model adds to the sum of base value and values since a row is far from all training

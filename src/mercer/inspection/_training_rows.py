@@ -41,7 +41,7 @@ class TrainingContributions:
         Of the columns of `data`.
     output_names : list of str
         Classes, or empty for responses.
-    scale : {"response", "log-odds", "logit", "decision value", "latent mean"}
+    scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
         What is explained.
 
     Examples
