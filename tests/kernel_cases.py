@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from mercer.kernels import (
     CallableKernel,
+    Categorical,
     Dirichlet,
     ExponentialPower,
     Forest,
@@ -14,13 +15,19 @@ from mercer.kernels import (
     Kernel,
     Laplacian,
     Linear,
+    Lookup,
     Matern,
+    Missing,
     OnColumns,
     OnProjection,
+    Ordinal,
+    Periodic,
     Polynomial,
     Product,
     RationalQuadratic,
     SklearnKernel,
+    Spectrum,
+    Tanimoto,
     WeightedSum,
 )
 
@@ -98,4 +105,40 @@ FOREIGN: dict[str, Kernel] = {
     "gp-in-product": Product([SklearnKernel(gp.RBF(1.4)), Laplacian(2.0)]),
 }
 
-KERNELS: dict[str, Kernel] = {**NATIVE, **FOREST, **FOREIGN}
+_LEVELS = np.array([[-2.0, 0.0, 1.0, np.inf], [0.3, 0.5, 0.15, 0.05]])
+
+COLUMNS: dict[str, Kernel] = {
+    "categorical": Categorical(1.3),
+    "categorical-ard": Categorical(WIDTHS, ard=True),
+    "categorical-rarity": Categorical(WIDTHS, ard=True, rarity=0.7, frequencies=[_LEVELS] * 3),
+    "ordinal": Ordinal(9.0),
+    "ordinal-ard": Ordinal(WIDTHS, ard=True),
+    "periodic": Periodic(1.3, period=2.5),
+    "periodic-ard": Periodic(WIDTHS, period=[1.0, 2.0, 5.0], ard=True),
+    "missing": Missing(Gaussian(1.3), 0.8),
+    "missing-ard": Missing(Gaussian(WIDTHS, ard=True), bandwidth_bounds=(0.5, 5.0)),
+    "missing-in-product": Product(
+        [OnColumns(Missing(Matern(1.2)), [0]), OnColumns(Categorical(), [2, 1])]
+    ),
+}
+
+STRUCTURES: dict[str, Kernel] = {
+    "tanimoto": Tanimoto(),
+    "tanimoto-inner": Tanimoto("inner"),
+    "spectrum": Spectrum(2),
+    "spectrum-mismatch": Spectrum(2, mismatches=1, letters=[0.0, 1.0, 2.0]),
+    "spectrum-in-place": Spectrum(1, positions=True, normalize=False),
+    "lookup": OnColumns(Lookup(_ROWS @ _ROWS.T), [1]),
+}
+
+KERNELS: dict[str, Kernel] = {**NATIVE, **FOREST, **FOREIGN, **COLUMNS}
+
+
+def suited(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """A table that the kernel takes: whole numbers, which are not negative, for structures."""
+    if not any(kernel is structure for structure in STRUCTURES.values()):
+        return X
+    whole = np.round(X)
+    if isinstance(kernel, Spectrum):
+        return whole
+    return np.abs(whole) % len(_ROWS)

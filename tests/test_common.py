@@ -40,7 +40,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._kernel_learner import KernelLearner
-from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear
+from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, Missing
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -60,10 +60,12 @@ SETTINGS = [
     KernelOptimization(Gaussian(ard=True), width_penalty=0.1, width_penalty_on="inverse_widths"),
     KernelOptimization(Gaussian(ard=True), "cka", early_stopping=3),
     EvidenceMaximization(ExponentialPower(ard=True), max_iter=20, output_kernel="balanced"),
+    EvidenceMaximization(Missing(Gaussian()), max_iter=20),
     ForestKernel("extra-trees", n_trees=5, min_samples_leaf=1),
     GradientOuterProduct(n_iter=1, diagonal=False, random_state=3),
     TwoStageClassifier(AlignmentMaximization([Gaussian(), "linear"])),
     TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
+    TwoStageClassifier(UniformCombination([Missing(Gaussian()), Missing(Linear())])),
     TwoStageRegressor(KernelOptimization(), alpha=[1.0]),
     MKLClassifier(norm=2, loss="logistic"),
     MKLClassifier([Gaussian(), Linear(per_feature=True)], loss="squared", fit_intercept=False),

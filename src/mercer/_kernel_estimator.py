@@ -1,6 +1,6 @@
 """Base class of estimators that learn a kernel, the validated data of a fit, and its callbacks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -24,6 +24,7 @@ from mercer._typing import Array, Features, Method
 from mercer._validation import check_target_values, table_advice
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
+from mercer.kernels._missing import check_takes
 
 __all__ = [
     "MEMORY_ADVICE",
@@ -85,6 +86,12 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         source = getattr(self, self._kernels_parameter)
         return isinstance(source, str) and source == "precomputed"
 
+    def _finite(self) -> Any:
+        """What scikit-learn's validation allows: NaN if a kernel takes missing values."""
+        given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
+        every = [k for found in given for k in (found if isinstance(found, list) else [found])]
+        return "allow-nan" if any(getattr(k, "accepts_missing", False) for k in every) else True
+
     def _n_fitted_kernels(self) -> int:
         """Number of Gram matrices in the stack that the estimator was fitted on."""
         return int(self.weights_.size)
@@ -95,6 +102,7 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.pairwise = self._takes_stack()
         tags.input_tags.three_d_array = self._takes_stack()
         tags.input_tags.sparse = not self._takes_stack()
+        tags.input_tags.allow_nan = self._finite() == "allow-nan"
         return tags
 
 
@@ -208,7 +216,7 @@ class TrainingData(Sample):
         if sources is None:
             return [Gaussian().bind(self.table)]
         kernels = as_dictionary(sources, self.repeated)
-        _check_sparse(kernels, self.X)
+        check_takes(kernels, self.X)
         return kernels
 
     def kernel(self, source: Any) -> Kernel:
@@ -226,7 +234,7 @@ class TrainingData(Sample):
         if self.pairwise:
             return Precomputed(0)
         kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.repeated)
-        _check_sparse([kernel], self.X)
+        check_takes([kernel], self.X)
         return kernel
 
 
@@ -268,7 +276,7 @@ def training_data(
     if stacked:
         options.update(allow_nd=True, ensure_all_finite=False)
     else:
-        options.update(accept_sparse="csr")
+        options.update(accept_sparse="csr", ensure_all_finite=estimator._finite())
     with table_advice():
         checked = validate_data(estimator, estimator.as_input(X), **options)
     features, y = checked if estimator._needs_target else (checked, None)
@@ -305,6 +313,7 @@ def new_samples(estimator: KernelEstimator, X: Features) -> Features:
     if estimator._takes_stack():
         shape = (estimator.n_features_in_, estimator._n_fitted_kernels())
         return validate_data(estimator, as_stack(X, shape), allow_nd=True, **options)
+    options["ensure_all_finite"] = estimator._finite()
     return validate_data(estimator, X, accept_sparse="csr", **options)
 
 
@@ -380,17 +389,6 @@ def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
         print(line)  # noqa: T201
 
     return report
-
-
-def _check_sparse(kernels: Sequence[Kernel], X: Features) -> None:
-    """Raise an error if a kernel cannot be evaluated on sparse features."""
-    if hasattr(X, "toarray"):
-        for kernel in kernels:
-            if not kernel.accepts_sparse:
-                raise TypeError(
-                    "Sparse data was passed for X, but dense data is required by the kernel "
-                    f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
-                )
 
 
 def _owned(features: Features, given: Features) -> Features:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_X_y
+from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
 from mercer._blocks.blocks import BlockSource
@@ -28,6 +28,12 @@ from mercer._validation import (
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
+
+
+def _checks_of(estimator: Any) -> dict[str, Any]:
+    """What validation is asked for, by an estimator whose kernels may take missing values."""
+    missing = get_tags(estimator).input_tags.allow_nan
+    return {**_CHECKS, "ensure_all_finite": "allow-nan" if missing else True}
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,8 @@ def validated_rows(
     X, y = in_memory(X, y)
     names = X
     with table_advice():
-        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
+        checks |= _checks_of(estimator)
+        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
     return TableSample.of(X, y, weights, names=names).grouped(groups)
 
@@ -323,7 +330,7 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     """
     source, _ = as_source(X)
     if not isinstance(source, BlockSource):
-        return function(validate_data(estimator, X, reset=False, **_CHECKS))
+        return function(validate_data(estimator, X, reset=False, **_checks_of(estimator)))
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.utils import get_tags
 
 from mercer._data.cross_validation import group_params
 from mercer._data.sample import EncodedTarget, as_frame
@@ -18,6 +19,7 @@ from mercer._model_selection.held_out import of_best_width
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._typing import Array, Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
+from mercer.kernels._missing import check_takes
 from mercer.preprocessing import SoftClippingScaler
 
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
@@ -200,6 +202,20 @@ def given_candidates(sources: Any, table: Any) -> list[Candidate]:
     return [_given(source, table) for source in sources]
 
 
+def takes_missing(sources: Any) -> bool:
+    """Whether one of the candidates that a user gives is of kernels that take missing values.
+
+    Parameters
+    ----------
+    sources : list of kernels, names of kernels, callables or kernel learners, or None
+    """
+    if isinstance(sources, list | tuple):
+        return any(map(takes_missing, sources))
+    if isinstance(sources, BaseEstimator) and hasattr(sources, "fit"):
+        return bool(get_tags(sources).input_tags.allow_nan)
+    return bool(getattr(sources, "accepts_missing", False))
+
+
 def learns_relevance(X: Features) -> bool:
     """Whether a table has enough rows, and more than one column, to learn relevance from.
 
@@ -291,7 +307,9 @@ class _Fixed:
     table: Any
 
     def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
-        return [self.kernel.bind(self.table if hasattr(self.table, "columns") else X)]
+        kernel = self.kernel.bind(self.table if hasattr(self.table, "columns") else X)
+        check_takes([kernel], X)
+        return [kernel]
 
 
 @dataclass(frozen=True)

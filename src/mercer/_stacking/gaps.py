@@ -1,6 +1,7 @@
 """Distances of samples to their nearest ones, in blocks of rows that fit in memory."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer._gram.tiles import working_memory
 from mercer._typing import Array, Features
@@ -38,3 +39,13 @@ def largest_gap(X: Features, groups: Array | None = None) -> float:
         nearest = squared.min(axis=1)
         largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
     return float(np.sqrt(largest)) if largest > 0.0 else 1.0
+
+
+def known_values(X: Features) -> Features:
+    """A table in which missing values are zero.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    return X if sp.issparse(X) else np.where(np.isnan(X), 0.0, X)

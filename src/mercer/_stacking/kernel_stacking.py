@@ -29,10 +29,11 @@ from mercer._stacking.candidates import (
     isotropic_candidates,
     learns_relevance,
     relevance_candidates,
+    takes_missing,
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.gaps import fitting_rows, largest_gap
+from mercer._stacking.gaps import fitting_rows, known_values, largest_gap
 from mercer._stacking.leaf_members import tree_samples
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
@@ -42,6 +43,7 @@ from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, warn
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
+from mercer.kernels._missing import check_takes
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing(self.candidates)
         return tags
 
     def _check_settings(self) -> None:
@@ -202,8 +205,10 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
-        view = next(iter(self._training.values()))
-        self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
+        view = known_values(next(iter(self._training.values())))
+        self._reach = largest_gap(
+            known_values(view), target.resampling.take(self._stored_rows).groups
+        )
 
         def select(inside: ViewedSample) -> Selection:
             inside = inside.take(inside.evaluated_rows(self.max_samples, self.random_state))
@@ -315,6 +320,7 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
 
     def _views_of(self, X: Features) -> dict[ViewName, Features]:
         """Validated samples in each view."""
+        check_takes(self.kernels_, X)
         return {name: self._views.transform(X, name) for name in self._training}
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
@@ -336,12 +342,9 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         from its own; beyond that, the square of the ratio of these distances.
         """
         name = next(iter(self._training))
-        squared = np.concatenate(
-            [
-                squared_distances(views[name][rows], self._training[name]).min(axis=1)
-                for rows in self._blocks(views)
-            ]
-        )
+        view, known = known_values(views[name]), known_values(self._training[name])
+        blocks = (squared_distances(view[rows], known) for rows in self._blocks(views))
+        squared = np.concatenate([block.min(axis=1) for block in blocks])
         return np.asarray(1.0 / np.maximum(squared / self._reach**2, 1.0))[:, None]
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:

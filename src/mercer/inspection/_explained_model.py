@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._expansion import KernelExpansion, Views, as_doubles
@@ -128,9 +128,10 @@ class ExplainedModel:
             return self.expansion.views(X)
         if self.model is not self.step and len(self.model) > 1:
             X = self.model[:-1].transform(X)
-        rows = validate_data(
-            self.step, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        if get_tags(self.step).input_tags.allow_nan:
+            checks["ensure_all_finite"] = "allow-nan"
+        rows = validate_data(self.step, X, reset=False, **checks)
         return self.expansion.views(rows)
 
     def background(self, background: Any, random_state: RandomState) -> Views:

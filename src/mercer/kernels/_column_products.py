@@ -12,11 +12,14 @@ from math import comb, factorial, prod
 import numpy as np
 
 from mercer._typing import Array, Features
+from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Product, WeightedSum
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower
 from mercer.kernels._kernel import InnerProduct, Kernel
 from mercer.kernels._on_columns import OnColumns, OnProjection
+from mercer.kernels._ordinal import Ordinal
+from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian, Stationary
 
 _MOST_MONOMIALS = 10_000
@@ -102,8 +105,9 @@ def column_products(kernel: Kernel, n_features: int) -> list[ColumnProduct]:
     return [_single(kernel, n_features)]
 
 
-@column_products.register
-def _(kernel: Gaussian, n_features: int) -> list[ColumnProduct]:
+@column_products.register(Gaussian)
+@column_products.register(Ordinal)
+def _(kernel: Stationary, n_features: int) -> list[ColumnProduct]:
     return [_by_column(kernel, n_features)]
 
 
@@ -200,10 +204,28 @@ def _by_column(kernel: Stationary, n_features: int) -> ColumnProduct:
     return ColumnProduct(
         1.0,
         tuple(
-            Factor((z,), kernel._replaced(bandwidth=float(width), ard=False))
+            Factor((z,), _of_column(kernel, z)._replaced(bandwidth=float(width), ard=False))
             for z, width in enumerate(widths)
         ),
     )
+
+
+@singledispatch
+def _of_column(kernel: Stationary, z: int) -> Stationary:
+    """The kernel without the parameters, other than widths, of other columns than one."""
+    return kernel
+
+
+@_of_column.register
+def _(kernel: Categorical, z: int) -> Stationary:
+    frequencies = kernel.frequencies
+    return kernel if frequencies is None else kernel._replaced(frequencies=[frequencies[z]])
+
+
+@_of_column.register
+def _(kernel: Periodic, z: int) -> Stationary:
+    single = np.size(kernel.period) == 1
+    return kernel if single else kernel._replaced(period=float(np.asarray(kernel.period)[z]))
 
 
 def used_columns(products: Sequence[ColumnProduct]) -> Array:

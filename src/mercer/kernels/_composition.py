@@ -1,15 +1,15 @@
-"""Sums and products of kernels, and the operators + and * that write them."""
+"""Sums and products of kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels._distances import inner, products, squared_distances
+from mercer.kernels._distances import products, squared_distances
 from mercer.kernels._kernel import InnerProduct, Kernel, PrecomputedGram, Structure, stack_values
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
@@ -27,6 +27,11 @@ class Composite(Kernel):
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         """Whether every part can be evaluated on sparse features."""
         return all(part.accepts_sparse for part in self._parts())
+
+    @property
+    def accepts_missing(self) -> bool:  # type: ignore[override]
+        """Whether some part takes missing values."""
+        return any(part.accepts_missing for part in self._parts())
 
     @property
     def theta(self) -> Array:
@@ -252,11 +257,13 @@ class Product(Composite):
             rows = np.arange(X.shape[0])
             for part, gram in zip(parts, grams, strict=True):
                 gram[rows, start + rows] = part._shifted_diag(X) + part.offset
-        gradients = []
-        for k, part in enumerate(parts):
-            others = np.prod(grams[:k] + grams[k + 1 :], axis=0)
-            gradients.append(part._contract(X, P * others, Z, start)[1])
-        return inner(P, np.prod(grams, axis=0)), np.concatenate(gradients)
+        before = list(accumulate(grams, np.multiply))
+        weighted, gradients = np.array(P, dtype=float), list[Array]()
+        for k in reversed(range(len(parts))):
+            others = weighted * before[k - 1] if k else weighted
+            gradients.append(parts[k]._contract(X, others, Z, start)[1])
+            weighted *= grams[k]
+        return float(weighted.sum()), np.concatenate(gradients[::-1])
 
 
 def shifted_blocks(
@@ -322,77 +329,3 @@ def trace_shares(weights: Array, traces: Array) -> Array:
     """
     parts = np.abs(weights) * np.maximum(traces, 0.0)
     return parts / parts.sum() if parts.any() else parts
-
-
-def added(first: Any, second: Any) -> WeightedSum:
-    """Sum of two kernels; the terms of sums become terms of the result.
-
-    Parameters
-    ----------
-    first, second : Kernel, or kernel of scikit-learn's Gaussian processes
-
-    Returns
-    -------
-    WeightedSum
-        `NotImplemented` if an operand is no kernel.
-    """
-    kernels = _operands(first, second)
-    if len(kernels) < 2:
-        return NotImplemented
-    terms = [term for kernel in kernels for term in _terms_of(kernel)]
-    return WeightedSum([kernel for _, kernel in terms], [weight for weight, _ in terms])
-
-
-def multiplied(first: Any, second: Any) -> WeightedSum | Product:
-    """Product of two kernels, or of a number and a kernel.
-
-    Parameters
-    ----------
-    first, second : Kernel, kernel of scikit-learn's Gaussian processes, or float
-
-    Returns
-    -------
-    WeightedSum or Product
-        A sum for a number, whose weights are multiplied, and for kernels that are multiplied by
-        numbers; the factors of products become factors of the result. `NotImplemented` if an
-        operand is neither a kernel nor a number.
-
-    Raises
-    ------
-    ValueError
-        If the number is not positive and finite.
-    """
-    for number, other in ((first, second), (second, first)):
-        if number is not True and number is not False and isinstance(number, Real):
-            return _scaled(float(number), other)
-    kernels = _operands(first, second)
-    if len(kernels) < 2:
-        return NotImplemented
-    parts, scale = list[Kernel](), 1.0
-    for kernel in kernels:
-        terms = _terms_of(kernel)
-        weight, single = terms[0] if len(terms) == 1 else (1.0, kernel)
-        scale *= weight
-        parts += single._parts() if isinstance(single, Product) else [single]
-    return Product(parts) if scale == 1.0 else WeightedSum([Product(parts)], [scale])
-
-
-def _scaled(number: float, kernel: Kernel) -> WeightedSum:
-    """A kernel times a number; see :func:`multiplied`."""
-    if not 0.0 < number < np.inf:
-        raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
-    terms = _terms_of(kernel)
-    return WeightedSum([kernel for _, kernel in terms], [number * w for w, _ in terms])
-
-
-def _operands(*values: Any) -> list[Kernel]:
-    """Those of two operands that are kernels, of mercer or of scikit-learn."""
-    from mercer.kernels._conversion import SklearnKernel
-
-    foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
-    return [value for value in foreign if isinstance(value, Kernel)]
-
-
-def _terms_of(kernel: Kernel) -> list[tuple[float, Kernel]]:
-    """Weights and kernels of a sum; a single term of weight one for any other kernel."""
-    return kernel._terms() if isinstance(kernel, WeightedSum) else [(1.0, kernel)]

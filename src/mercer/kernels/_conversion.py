@@ -9,11 +9,16 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
+from mercer.kernels._categorical import Categorical
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._kernel import Kernel, PrecomputedGram, Structure
+from mercer.kernels._ordinal import Ordinal
+from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian
+from mercer.kernels._spectrum import Spectrum
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
+from mercer.kernels._tanimoto import Tanimoto
 
 NAMES: dict[str, Kernel] = {
     "gaussian": Gaussian(),
@@ -27,6 +32,12 @@ NAMES: dict[str, Kernel] = {
     "linear": Linear(),
     "polynomial": Polynomial(),
     "poly": Polynomial(),
+    "categorical": Categorical(),
+    "ordinal": Ordinal(),
+    "brownian": Ordinal(),
+    "periodic": Periodic(),
+    "tanimoto": Tanimoto(),
+    "spectrum": Spectrum(),
 }
 """The kernel that each name stands for."""
 

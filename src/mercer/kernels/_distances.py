@@ -301,7 +301,9 @@ def check_squares(X: Features, name: str = "X") -> None:
         If they do.
     """
     with np.errstate(over="ignore"):
-        largest = rows_squared(X.astype(np.float64, copy=False)).max()
+        squares = rows_squared(X.astype(np.float64, copy=False))
+    # Rows with missing values have no norm.
+    largest = squares[~np.isnan(squares)].max(initial=0.0)
     if not largest < _LARGEST_SQUARE:
         raise ValueError(f"Input {name} contains values too large to be squared.")
     if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:

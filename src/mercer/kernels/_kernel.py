@@ -106,6 +106,9 @@ class Kernel(BaseEstimator):
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
 
+    accepts_missing: bool = False
+    """Whether features that the kernel, or a part of it, is evaluated on may be missing (NaN)."""
+
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`.
 
@@ -293,23 +296,23 @@ class Kernel(BaseEstimator):
         return type(self).__name__
 
     def __add__(self, other: Any) -> WeightedSum:
-        from mercer.kernels._composition import added
+        from mercer.kernels._operators import added
 
         return added(self, other)
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels._composition import added
+        from mercer.kernels._operators import added
 
         # sum(kernels) begins with zero.
         return self if isinstance(other, int) and other == 0 else added(other, self)
 
     def __mul__(self, other: Any) -> WeightedSum | Product:
-        from mercer.kernels._composition import multiplied
+        from mercer.kernels._operators import multiplied
 
         return multiplied(self, other)
 
     def __rmul__(self, other: Any) -> WeightedSum | Product:
-        from mercer.kernels._composition import multiplied
+        from mercer.kernels._operators import multiplied
 
         return multiplied(other, self)
 
@@ -324,9 +327,14 @@ class Kernel(BaseEstimator):
         return parameters(self)
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
-        X = check_array(
-            X, accept_sparse="csr" if self.accepts_sparse else False, dtype=[np.float64, np.float32]
-        )
+        sparse: Any = "csr" if self.accepts_sparse else False
+        finite: Any = "allow-nan" if self.accepts_missing else True
+        kinds = [np.float64, np.float32]
+        X = check_array(X, accept_sparse=sparse, dtype=kinds, ensure_all_finite=finite)
+        if self.accepts_missing:
+            from mercer.kernels._missing import check_takes
+
+            check_takes([self], X)
         return X.astype(np.float64, copy=False), X.dtype
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:

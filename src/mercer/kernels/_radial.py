@@ -145,7 +145,7 @@ class Radial(Kernel):
         if np.ndim(self._scale()) == 0:
             squares = np.array([inner(weighted, u)])
         else:
-            squares = weighted_squares(X, weighted, Z, u, self.norm)
+            squares = self._by_width(weighted_squares(X, weighted, Z, u, self.norm))
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
     def _gram_tiles(self, X: Features) -> GramTiles | None:
@@ -177,11 +177,16 @@ class Radial(Kernel):
                     parts = sums - 2.0 * cross
                 else:
                     parts = weighted_squares(here, W, there, u, self.norm)
+                parts = self._by_width(parts)
                 return np.append(-2.0 * parts, self._shape_gradient(P, u, here, there))
 
             return shifted, gradient
 
         return tile
+
+    def _by_width(self, parts: Array) -> Array:
+        """Parts of a sum that each width has, given those of the scaled features."""
+        return parts
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         """Derivatives of <P, K> in the log-parameters other than widths, given scaled features."""

@@ -14,6 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
+from mercer.preprocessing._letter_codes import LetterCodes
 from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 
 
@@ -129,6 +130,11 @@ def _(transformer: Any, n_columns: int) -> NDArray[np.intp]:
 @_encoded.register
 def _(transformer: CalendarFeatures, n_columns: int) -> NDArray[np.intp]:
     return np.array([position for position, _ in transformer.features_ for _ in range(2)], int)
+
+
+@_encoded.register
+def _(transformer: LetterCodes, n_columns: int) -> NDArray[np.intp]:
+    return np.zeros(transformer.length_, dtype=np.intp)
 
 
 @_encoded.register

@@ -1,0 +1,251 @@
+"""The kernel of features with missing values, and the check that other features have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import singledispatch
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+
+from mercer._typing import Array, Features
+from mercer._validation import are_positive
+from mercer.kernels._composition import Composite
+from mercer.kernels._distances import log_interval
+from mercer.kernels._kernel import N_STARTS, Kernel
+from mercer.kernels._on_columns import OnMapped
+
+
+@dataclass(eq=False, repr=False)
+class Missing(Composite):
+    """A kernel of features that may be missing, at a distance of their own from known ones.
+
+    With a kernel k and a similarity r = exp(-1 / s^2) between zero and one, which is learned, it is
+
+    * r + (1 - r) k(x, x') where both samples are known,
+    * r where one of them is missing,
+    * 1 where both are.
+
+    A sample is missing if one of its features is (NaN). For columns that are missing independently
+    of each other, take one such kernel for each:
+    ``Product([OnColumns(Missing(Gaussian()), [z]) for z in columns])``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k, on known samples only.
+    bandwidth : float, default=1.0
+        s, without unit. For a large one, missing values are like all others.
+    bandwidth_bounds : (float, float), default=(0.1, 100.0)
+        Interval in which s is searched.
+
+    Notes
+    -----
+    It is positive semi-definite: the sum of the constant r and of 1 - r times a kernel whose Gram
+    matrix has two blocks on its diagonal, that of k on the known samples and a matrix of ones on
+    the missing ones, and zeros elsewhere. Each of the blocks, and so their sum, is positive
+    semi-definite.
+
+    The kernel k itself, in place of r + (1 - r) k, would not do: with a sample that has the
+    similarity r > 0 to all known ones, K - r^2 1 1' must be positive semi-definite, and a
+    Gaussian kernel of samples far from each other falls to zero.
+
+    Evaluating k on the known samples only, it takes no more time than k. Other estimators replace
+    missing values by a median, which is the value of some sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian, Missing
+    >>> Missing(Gaussian())([[0.0], [1.0], [np.nan], [np.nan]]).round(4)
+    array([[1.    , 0.6004, 0.3679, 0.3679],
+           [0.6004, 1.    , 0.3679, 0.3679],
+           [0.3679, 0.3679, 1.    , 1.    ],
+           [0.3679, 0.3679, 1.    , 1.    ]])
+    """
+
+    accepts_sparse = False
+    accepts_missing = True
+
+    kernel: Kernel
+    bandwidth: float = 1.0
+    _: KW_ONLY
+    bandwidth_bounds: tuple[float, float] = (0.1, 100.0)
+
+    @property
+    def offset(self) -> float:
+        """One: the value of wide kernels."""
+        return 1.0
+
+    @property
+    def theta(self) -> Array:
+        """Log-parameters of the kernel, then log s."""
+        return np.append(self.kernel.theta, np.log(self._width()))
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other parameters."""
+        theta = np.asarray(theta, dtype=float)
+        width = float(np.exp(theta[-1]))
+        return replace(self, kernel=self.kernel.with_theta(theta[:-1]), bandwidth=width)
+
+    def log_bounds(self, X: Features) -> Array:
+        """Intervals of the kernel's log-parameters on known samples, then that of log s."""
+        return np.vstack([self.kernel.log_bounds(self._known(X)), self._interval()])
+
+    def starts(self, X: Features) -> Array:
+        """Starts of the kernel on known samples, with as many values of log s."""
+        starts, (low, high) = self.kernel.starts(self._known(X)), self._interval()
+        return np.column_stack([starts, np.linspace(low, high, N_STARTS + 2)[1:-1][: len(starts)]])
+
+    def bind(self, X: Features) -> Self:
+        """The kernel bound to the known samples."""
+        return self._with_parts([self.kernel.bind(self._known(X))])
+
+    def relevance(self, n_features: int) -> Array:
+        """Relevances in the kernel of known samples, times 1 - r."""
+        return (1.0 - self._similarity()) * self.kernel.relevance(n_features)
+
+    def describe(self) -> str:
+        """The kernel's description, and the similarity of missing values."""
+        return f"{self.kernel.describe()}, missing values at {self._similarity():.3g}"
+
+    def _parts(self) -> Sequence[Kernel]:
+        return [self.kernel]
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        return replace(self, kernel=parts[0])
+
+    def _width(self) -> float:
+        if np.ndim(self.bandwidth) or not are_positive(self.bandwidth):
+            raise ValueError(f"bandwidth must be positive and finite; got {self.bandwidth!r}.")
+        return float(self.bandwidth)
+
+    def _interval(self) -> Array:
+        found = log_interval(self.bandwidth_bounds)
+        assert found is not None
+        return found
+
+    def _similarity(self) -> float:
+        return float(np.exp(-(self._width() ** -2.0)))
+
+    def _is_known(self, X: Features) -> Array:
+        """Which samples are known, shape (n_samples,)."""
+        if sp.issparse(X):  # It is refused once the kernel is bound.
+            return np.ones(X.shape[0], dtype=bool)
+        return ~np.isnan(np.asarray(X, dtype=float)).any(axis=1)
+
+    def _known(self, X: Features) -> Features:
+        """The known samples; a sample of zeros where there are none."""
+        known = np.flatnonzero(self._is_known(X))
+        if known.size == 0:
+            return np.zeros((1, X.shape[1]))
+        return X if known.size == X.shape[0] else _safe_indexing(X, known)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        fall = np.expm1(-(self._width() ** -2.0))
+        known = self._is_known(X)
+        others = known if Z is None else self._is_known(Z)
+        gram = np.full((len(known), len(others)), fall)
+        gram[np.ix_(~known, ~others)] = 0.0
+        if known.any() and others.any():
+            inside = self.kernel._shifted(X[known], None if Z is None else Z[others])
+            inside += self.kernel.offset - 1.0
+            gram[np.ix_(known, others)] = -fall * inside
+        return gram
+
+    def _shifted_diag(self, X: Features) -> Array:
+        known, diagonal = self._is_known(X), np.zeros(X.shape[0])
+        if known.any():
+            inside = self.kernel._shifted_diag(X[known]) + (self.kernel.offset - 1.0)
+            diagonal[known] = -np.expm1(-(self._width() ** -2.0)) * inside
+        return diagonal
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        known, others = self._is_known(X), self._is_known(Z)
+        similarity = self._similarity()
+        total, value = float(P.sum()), 0.0
+        inner_gradient = np.zeros(self.kernel.theta.size)
+        if known.any() and others.any():
+            # The known rows of X are consecutive among those of Z, too.
+            before = None if start is None else int(others[:start].sum())
+            part = P[np.ix_(known, others)]
+            value, inner_gradient = self.kernel._contract(X[known], part, Z[others], before)
+        value += float(P[np.ix_(~known, ~others)].sum())
+        # K = r 11' + (1 - r) B, and dr / d log s = 2 r / s^2.
+        slope = 2.0 * similarity * self._width() ** -2.0 * (total - value)
+        rest = 1.0 - similarity
+        return similarity * total + rest * value, np.append(rest * inner_gradient, slope)
+
+
+def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
+    """Refuse a sparse table, or missing values, that a kernel does not take.
+
+    Parameters
+    ----------
+    kernels : iterable of Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    TypeError
+        If the table is sparse and a kernel does not take sparse features.
+    ValueError
+        If values are missing that a kernel does not take.
+    """
+    sparse, missing = sp.issparse(X), _has_missing(X)
+    for kernel in kernels:
+        if sparse and not kernel.accepts_sparse:
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required by the kernel "
+                f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
+            )
+        if missing:
+            check_missing(kernel, X)
+
+
+def _has_missing(X: Features) -> bool:
+    values: Any = X.data if sp.issparse(X) else X
+    return bool(np.isnan(values).any())
+
+
+@singledispatch
+def check_missing(kernel: Kernel, X: Features) -> None:
+    """Refuse missing values of features that a kernel does not take.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If there are any.
+    """
+    if not kernel.accepts_missing and _has_missing(X):
+        raise ValueError(
+            f"Input X contains NaN, and {kernel.describe()} takes no missing values: "
+            "Missing(kernel) does."
+        )
+
+
+@check_missing.register
+def _(kernel: Composite, X: Features) -> None:
+    for part in kernel._parts():
+        check_missing(part, X)
+
+
+@check_missing.register
+def _(kernel: OnMapped, X: Features) -> None:
+    check_missing(kernel.kernel, kernel._mapped(X))
+
+
+@check_missing.register
+def _(kernel: Missing, X: Features) -> None:
+    """Known samples have no missing values."""

@@ -1,0 +1,125 @@
+"""The kernel of ordered categories: of functions that change in steps, as Brownian motion does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import distance_range, inner, log_interval
+from mercer.kernels._kernel import GramTiles, Structure
+from mercer.kernels._radial import Stationary
+
+
+@dataclass(eq=False, repr=False)
+class Ordinal(Stationary):
+    """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), of their ranks.
+
+    Two ranks have the windows of the s steps that follow them, and the kernel is the share of the
+    steps that both windows have in common. It falls with the number of steps between the ranks,
+    wherever these are, and is the same if the order is reversed; a wide kernel ignores its column.
+
+    Parameters
+    ----------
+    bandwidth : float or array-like of shape (n_features,), default=1.0
+        Width s, in ranks, or in the unit of the features.
+    ard : bool, default=False
+        One width per column.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched. With `"data"`, it ranges from a small distance, such
+        as that of neighboring ranks, to a hundred times the largest one.
+
+    Raises
+    ------
+    ValueError
+        When bound to a data frame, if a column holds categories that are declared to have no order.
+
+    See Also
+    --------
+    Categorical : Of categories without an order.
+    mercer.preprocessing.column_encoder : Replaces ordered categories by their ranks.
+
+    Notes
+    -----
+    It is the integral of [x <= t < x + s] [x' <= t < x' + s] / s over t, an inner product, so that
+    each factor and their product is positive semi-definite.
+
+    On ranks from 0 to R with s >= R, the kernel of one column is min(x, x') + min(R - x, R - x'),
+    the numbers of steps on the same side of both ranks, plus s - R, divided by s. Centered, it is
+    -|x - x'| / s, and so the kernel min(x, x') of Brownian motion, times 2 / s: with a constant, it
+    is that of a function with independent steps.
+
+    O(n^2 d) time, in one pass over all pairs of rows for each column.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), appendix B.2.1 (the Wiener process), and section 4.2.1 (functions
+    of compact support).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Ordinal
+    >>> Ordinal(4.0)([[0.0], [1.0], [3.0]])
+    array([[1.  , 0.75, 0.25],
+           [0.75, 1.  , 0.5 ],
+           [0.25, 0.5 , 1.  ]])
+    """
+
+    accepts_sparse = False
+
+    @property
+    def structure(self) -> Structure:
+        """Unknown: no function of one distance on all columns."""
+        return Structure()
+
+    def bind(self, X: Features) -> Self:
+        """The same kernel, with one width per feature or the median distance if it has those."""
+        for name, kind in zip(X.columns, X.dtypes, strict=True) if hasattr(X, "iloc") else ():
+            if getattr(kind, "ordered", None) is False:
+                raise ValueError(
+                    f"Column {name!r} holds categories without an order, and Ordinal is for "
+                    "ordered ones: take Categorical, or declare their order."
+                )
+        return super().bind(X)
+
+    def _width_bounds(self, X: Features, n_widths: int) -> Array:
+        given = log_interval(self.bounds)
+        if given is not None:
+            return np.tile(given, (n_widths, 1))
+        ranges = np.array([distance_range(X[:, [z]]) for z in range(X.shape[1])])
+        lows, highs = ranges.T
+        if n_widths == 1:
+            lows, highs = lows.min(keepdims=True), highs.max(keepdims=True)
+        return np.log(np.column_stack([lows, 100.0 * highs]))
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        gram = np.ones((len(X), len(X) if Z is None else len(Z)))
+        for apart in self._apart(X, X if Z is None else Z):
+            gram *= np.subtract(1.0, apart, out=apart)
+        gram -= 1.0
+        return gram
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        gram = self._shifted(X, Z)
+        gram += 1.0
+        gram *= P
+        # Where windows have nothing in common, the kernel is zero, and so is its derivative.
+        ratios = (apart / np.where(apart < 1.0, 1.0 - apart, 1.0) for apart in self._apart(X, Z))
+        slopes = np.array([inner(gram, ratio) for ratio in ratios])
+        return float(gram.sum()), slopes if np.ndim(self._scale()) else slopes.sum(keepdims=True)
+
+    def _apart(self, X: Features, Z: Features) -> Iterator[Array]:
+        """Shares of steps that windows do not have in common, for each column."""
+        self._check_width(X.shape[1])
+        X, Z = np.asarray(X) / self._scale(), np.asarray(Z) / self._scale()
+        for x, z in zip(X.T, Z.T, strict=True):
+            apart = np.abs(x[:, None] - z)
+            yield np.minimum(apart, 1.0, out=apart)
+
+    def _gram_tiles(self, X: Features) -> GramTiles | None:
+        return None

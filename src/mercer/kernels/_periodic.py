@@ -1,0 +1,81 @@
+"""The kernel of columns that repeat, such as hours, weekdays and angles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from mercer._typing import Array, Features
+from mercer._validation import are_positive
+from mercer.kernels._categorical import OfColumns
+
+
+@dataclass(eq=False, repr=False)
+class Periodic(OfColumns):
+    """Periodic kernel, exp(-4 sum_z sin^2(pi (x_z - x'_z) / p_z) / s_z^2), of given periods.
+
+    Parameters
+    ----------
+    bandwidth : float or array-like of shape (n_features,), default=1.0
+        Width s, in radii of a circle whose circumference is a period.
+    ard : bool, default=False
+        One width per column.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched; (0.1, 100) for `"data"`.
+    period : float or array-like of shape (n_features,), default=1.0
+        Periods p, in the unit of the features: 24 for hours, 7 for weekdays, 360 for degrees. They
+        are not learned.
+
+    Notes
+    -----
+    It is the Gaussian kernel of points on circles of radius one, one circle for each column, whose
+    squared distance is 4 sin^2 of half the angle between them. So it is positive semi-definite.
+    O(n^2 d) time in matrix products.
+
+    The length scale is s / sqrt(2) in scikit-learn, and s / sqrt(8) in GPflow and in MacKay's
+    formula.
+
+    References
+    ----------
+    MacKay (1998), Introduction to Gaussian processes, eq. (47).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Periodic
+    >>> Periodic(period=24.0)([[23.5], [0.5], [12.0]]).round(4)
+    array([[1.    , 0.9341, 0.0186],
+           [0.9341, 1.    , 0.0186],
+           [0.0186, 0.0186, 1.    ]])
+    """
+
+    _: KW_ONLY
+    period: float | Sequence[float] | Array = 1.0
+
+    def relevance(self, n_features: int) -> Array:
+        """That of the Gaussian kernel which it is like between close samples, (2 pi / (p s))^2."""
+        return super().relevance(n_features) * (2.0 * np.pi / self._periods(n_features)) ** 2
+
+    def describe(self) -> str:
+        """Name, period and width."""
+        low, high = np.min(self.period), np.max(self.period)
+        periods = f"period {low:.4g}" if low == high else f"periods {low:.4g} to {high:.4g}"
+        return super().describe().replace(",", f", {periods},", 1)
+
+    def _periods(self, n_features: int) -> Array:
+        if not are_positive(self.period) or np.size(self.period) not in (1, n_features):
+            raise ValueError(
+                "period must be positive, one number or one for each feature; got "
+                f"{self.period!r} for {n_features} features."
+            )
+        return np.broadcast_to(np.asarray(self.period, dtype=float), (n_features,))
+
+    def _scaled(self, X: Features) -> Array:
+        """Points on circles, divided by the widths."""
+        self._check_width(X.shape[1])
+        angles = 2.0 * np.pi * (np.asarray(X) / self._periods(X.shape[1]) % 1.0)
+        return np.hstack([np.cos(angles) / self._scale(), np.sin(angles) / self._scale()])
+
+    def _by_width(self, parts: Array) -> Array:
+        return np.asarray(parts.reshape(2, -1).sum(axis=0))

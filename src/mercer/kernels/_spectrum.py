@@ -1,0 +1,211 @@
+"""Kernels of strings, whose letters are the columns of a table: substrings in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import combinations, product
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib.stride_tricks import sliding_window_view
+
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, check_number
+from mercer.kernels._distances import products, rows_squared
+from mercer.kernels._dot_product import Linear
+from mercer.kernels._kernel import Kernel
+
+_LARGEST = 2**62
+"""Numbers of substrings are below this, so that they fit into integers of 64 bits."""
+
+
+@dataclass(eq=False, repr=False)
+class Spectrum(Kernel):
+    """Spectrum and mismatch kernels: inner products of the counts of substrings of k letters.
+
+    The columns of the table are the letters of a string, in their order, as numbers of which only
+    equality matters: :class:`mercer.preprocessing.LetterCodes` makes them of strings. A negative
+    number is no letter, such as after the end of a string.
+
+    Parameters
+    ----------
+    length : int, default=3
+        Number k of letters of a substring.
+    mismatches : int, default=0
+        A substring also counts for all others that differ in at most this many of its letters.
+    positions : bool, default=False
+        Whether substrings are the same only in the same place: for strings that are aligned.
+    normalize : bool, default=True
+        Whether the kernel is divided by the root of the product of its diagonal entries.
+    letters : array-like of shape (n_letters,), default=None
+        The alphabet, on which counts with mismatches depend; substrings with other letters do not
+        count. With None, every letter counts; with mismatches, the alphabet is read off the table
+        that the kernel is bound to.
+
+    Raises
+    ------
+    ValueError
+        When evaluated, if there are too many substrings of that length to be numbered.
+
+    Notes
+    -----
+    It is an inner product of sparse features, so that it is positive semi-definite. A string that
+    is shorter than k has no features, and the kernel zero with all, itself too. With `positions`,
+    sums of kernels of several lengths are weighted-degree kernels.
+
+    O(n l) time for the substrings of n strings of l letters, times the number of those that differ
+    in few letters, and a product of sparse matrices for the Gram matrix. For many strings,
+    `features` are the input of a linear model.
+
+    References
+    ----------
+    Leslie, Eskin, Noble (2002), The spectrum kernel, Pacific Symposium on Biocomputing. Leslie,
+    Eskin, Cohen, Weston, Noble (2004), Mismatch string kernels for discriminative protein
+    classification, Bioinformatics 20. Sonnenburg, Raetsch, Schaefer, Schoelkopf (2006), Large scale
+    multiple kernel learning, Journal of Machine Learning Research 7 (weighted degrees).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Spectrum
+    >>> from mercer.preprocessing import LetterCodes
+    >>> X = LetterCodes().fit_transform(["ACGT", "CGTA", "AAAA", "ACG"])
+    >>> Spectrum(2)(X).round(4)
+    array([[1.    , 0.6667, 0.    , 0.8165],
+           [0.6667, 1.    , 0.    , 0.4082],
+           [0.    , 0.    , 1.    , 0.    ],
+           [0.8165, 0.4082, 0.    , 1.    ]])
+    """
+
+    accepts_sparse = False
+
+    length: int = 3
+    _: KW_ONLY
+    mismatches: int = 0
+    positions: bool = False
+    normalize: bool = True
+    letters: Sequence[float] | Array | None = None
+
+    def bind(self, X: Features) -> Self:
+        """The same kernel with the alphabet of the table, if mismatches count."""
+        if self.mismatches == 0 or self.letters is not None or sp.issparse(X):
+            return self
+        params = self.get_params(deep=False)
+        return type(self)(**{**params, "letters": _alphabet(np.asarray(X, dtype=float))})
+
+    def describe(self) -> str:
+        """Name, length, and mismatches if any count."""
+        text = f"Spectrum of length {self.length}"
+        text += f", {self.mismatches} mismatches" * (self.mismatches > 0)
+        return text + ", in place" * self.positions
+
+    def features(self, X: Features) -> sp.csr_array:
+        """Counts of substrings, whose inner products are the kernel.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_letters)
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_features)
+            One column for each string of k letters of the alphabet and, with `positions`, place.
+
+        Raises
+        ------
+        ValueError
+            If the alphabet is not known, or there are too many columns.
+        """
+        if self.letters is None:
+            raise ValueError(
+                "The features depend on the alphabet: set letters, or bind the kernel to a table."
+            )
+        X, _ = self._checked(X)
+        counts, numbers = self._counts(X, np.sort(np.asarray(self.letters, dtype=float)))
+        width = len(self.letters) ** self.length * (X.shape[1] if self.positions else 1)
+        if width > np.iinfo(np.int32).max:
+            raise ValueError(f"There are {width} features, more than a sparse matrix has columns.")
+        parts = counts.data, numbers[counts.indices], counts.indptr
+        return sp.csr_array(parts, shape=(X.shape[0], width))
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        n = X.shape[0]
+        both = X if Z is None else np.vstack([X, Z])
+        counts, _ = self._counts(both, self._letters_of(both))
+        return products(counts[:n], counts if Z is None else counts[n:])
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return rows_squared(self._counts(X, self._letters_of(X))[0])
+
+    def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
+        return Linear(), self._counts(X, self._letters_of(X))[0]
+
+    def _letters_of(self, X: Array) -> Array:
+        """The alphabet, ascending."""
+        return _alphabet(X if self.letters is None else np.asarray(self.letters, dtype=float))
+
+    def _counts(self, X: Array, letters: Array) -> tuple[sp.csr_array, Array]:
+        """Counts of the substrings that occur, and the number of each of these."""
+        self._check(X.shape[1], len(letters))
+        rows, numbers, places = _substrings(X, letters, self.length)
+        distinct, columns = np.unique(numbers, return_inverse=True)
+        if self.mismatches:
+            distinct, near = _neighbors(distinct, len(letters), self.length, self.mismatches)
+            rows, places = (np.repeat(part, near.shape[1]) for part in (rows, places))
+            columns = near[columns].ravel()
+        if self.positions:
+            placed = distinct[columns] * X.shape[1] + places
+            distinct, columns = np.unique(placed, return_inverse=True)
+        shape = X.shape[0], max(distinct.size, 1)
+        counts = sp.csr_array((np.ones(rows.size), (rows, columns.ravel())), shape=shape)
+        if self.normalize:
+            norms = np.sqrt(rows_squared(counts))
+            counts.data /= np.repeat(norms, np.diff(counts.indptr))
+        return counts, distinct
+
+    def _check(self, n_columns: int, n_letters: int) -> None:
+        check_number("length", self.length, whole=True, low=1)
+        check_number("mismatches", self.mismatches, whole=True)
+        check_bool("positions", self.positions)
+        check_bool("normalize", self.normalize)
+        if self.mismatches >= self.length:
+            raise ValueError(
+                f"mismatches must be less than length={self.length}; got {self.mismatches!r}."
+            )
+        if max(n_letters, 2) ** int(self.length) * n_columns > _LARGEST:
+            raise ValueError(
+                f"There are too many substrings of {self.length} of {n_letters} letters: the "
+                "length must be smaller."
+            )
+
+
+def _alphabet(values: Array) -> Array:
+    """Letters that occur, ascending."""
+    return np.unique(values[values >= 0.0])
+
+
+def _substrings(X: Array, letters: Array, length: int) -> tuple[Array, Array, Array]:
+    """Row, number and place of each substring that consists of letters."""
+    if X.shape[1] < length or not letters.size:
+        return np.empty(0, int), np.empty(0, np.int64), np.empty(0, int)
+    codes = np.minimum(np.searchsorted(letters, X), len(letters) - 1)
+    windows = sliding_window_view(codes, length, axis=1)
+    whole = sliding_window_view(letters[codes] == X, length, axis=1).all(axis=2)
+    numbers = windows @ len(letters) ** np.arange(length, dtype=np.int64)
+    rows, places = np.nonzero(whole)
+    return rows, numbers[whole], places
+
+
+def _neighbors(numbers: Array, n_letters: int, length: int, mismatches: int) -> tuple[Array, Array]:
+    """Numbers of the substrings near some, and their positions for each, (n_some, n_near)."""
+    powers = n_letters ** np.arange(length, dtype=np.int64)
+    digits = numbers[:, None] // powers % n_letters
+    near = [numbers]
+    for count in range(1, mismatches + 1):
+        for places in map(list, combinations(range(length), count)):
+            chosen = digits[:, places]
+            for shifts in product(range(1, n_letters), repeat=count):
+                near.append(numbers + ((chosen + shifts) % n_letters - chosen) @ powers[places])
+    distinct, positions = np.unique(np.stack(near, axis=1), return_inverse=True)
+    return distinct, positions.reshape(numbers.size, len(near))

@@ -1,0 +1,123 @@
+"""Encoding of tables with one number for each cell, for kernels of single columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from mercer._typing import Features
+from mercer.preprocessing._column_kinds import ColumnsOfKind, as_categories, named_columns
+from mercer.preprocessing._soft_clipping import SoftClippingScaler
+from mercer.preprocessing._table_encoder import converter
+
+Orders = Mapping[Any, Sequence[Any]]
+"""Categories of columns in their order, by the name or position of the column."""
+
+
+def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTransformer:
+    """Make a transformer that encodes each column of a table as one column of numbers.
+
+    It is for kernels of single columns, such as those that :func:`mercer.kernels.kernels_for`
+    chooses for the same table. Missing values remain, as NaN.
+
+    * Numbers are scaled by `SoftClippingScaler`.
+    * Dates become days since 1970, and durations days.
+    * Ordered categories become their ranks, from zero on: those of pandas that are declared to be
+      ordered, and columns in `ordered`.
+    * Text, booleans and other categories become codes in the order of the text, from zero on, and
+      -1 if the training table does not have them.
+    * Columns without any known value, identifiers and long text are left out.
+
+    Columns of one kind stand together, in this order of kinds.
+
+    Parameters
+    ----------
+    table : data frame or array of shape (n_samples, n_features)
+        What its columns hold says how they are encoded. Scales and codes are learned by `fit`.
+    ordered : mapping, default=None
+        From names or positions of columns to their categories, in their order.
+
+    Returns
+    -------
+    ColumnTransformer
+        Unfitted. `fit` and `transform` raise `ValueError` if an ordered column has a category that
+        is not in its order. The output is an array, or with ``set_output(transform="pandas")`` a
+        data frame whose columns keep their names.
+
+    Raises
+    ------
+    ValueError
+        If `ordered` names a column that the table does not have.
+
+    See Also
+    --------
+    table_encoder : One-hot columns and indicators of missing values, for kernels of all columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing import column_encoder
+    >>> X = np.array([[1.0, "mid"], [2.0, "high"], [np.nan, "low"], [9.0, None]], dtype=object)
+    >>> column_encoder(X, ordered={1: ["low", "mid", "high"]}).fit_transform(X).round(2)
+    array([[-0.85,  1.  ],
+           [-0.55,  2.  ],
+           [  nan,  0.  ],
+           [ 1.4 ,   nan]])
+    """
+    names, orders = columns_by_kind(table, ordered)
+    categories = [[*order, np.nan] for order in orders]
+    codes = {"encoded_missing_value": np.nan}
+    unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+    category = converter("category")
+    encoders = {
+        "number": make_pipeline(converter("number"), SoftClippingScaler()),
+        "date": converter("date"),
+        "ordered": make_pipeline(category, OrdinalEncoder(categories=categories, **codes)),
+        "category": make_pipeline(category, OrdinalEncoder(**codes, **unknown)),
+    }
+    parts = [(kind, encoder, names[kind]) for kind, encoder in encoders.items() if names[kind]]
+    return ColumnTransformer(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+
+
+def columns_by_kind(
+    table: Features, ordered: Orders | None = None
+) -> tuple[dict[str, list[Any]], list[list[str]]]:
+    """Names or positions of the columns that are encoded, by kind, and orders of categories.
+
+    Parameters
+    ----------
+    table : data frame or array of shape (n_samples, n_features)
+    ordered : mapping, default=None
+
+    Returns
+    -------
+    names : dict of str to list
+        For "number", "date", "ordered" and "category".
+    orders : list of list of str
+        Of each ordered column.
+
+    Raises
+    ------
+    ValueError
+        If `ordered` names a column that the table does not have, or one that holds no categories.
+    """
+    table = table if hasattr(table, "columns") else np.asarray(table)
+    names = {kind: ColumnsOfKind(kind)(table) for kind in ("number", "date", "category")}
+    known = dict(named_columns(table))
+    orders = {
+        name: column.dtype.categories
+        for name, column in known.items()
+        if getattr(column.dtype, "ordered", None)
+    }
+    orders |= {} if ordered is None else ordered
+    if unknown := [str(name) for name in orders if name not in known]:
+        raise ValueError(f"ordered names columns that are absent: {', '.join(unknown)}.")
+    found = {kind: [n for n in names[kind] if n not in orders] for kind in names}
+    found["ordered"] = [name for name in known if name in orders]
+    levels = [np.asarray(orders[name], dtype=object)[:, None] for name in found["ordered"]]
+    return found, [as_categories(of_column)[:, 0].tolist() for of_column in levels]

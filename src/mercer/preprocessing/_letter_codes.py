@@ -1,0 +1,125 @@
+"""Strings as tables of numbers: one column for each place."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._typing import Array, Features
+from mercer._validation import check_number
+from mercer.preprocessing._column_kinds import as_categories
+
+
+class LetterCodes(TransformerMixin, BaseEstimator):
+    """Strings as rows of numbers, one for each letter, for :class:`mercer.kernels.Spectrum`.
+
+    A letter's number is its Unicode code point. After the end of a string there is -1, and missing
+    strings become rows of NaN.
+
+    Parameters
+    ----------
+    length : int, default=None
+        Number of columns, the largest length of a string; None for that of the training strings.
+
+    Attributes
+    ----------
+    length_ : int
+    n_features_in_ : int
+        One.
+
+    Examples
+    --------
+    >>> from mercer.preprocessing import LetterCodes
+    >>> LetterCodes().fit_transform(["ACG", "T"])
+    array([[65., 67., 71.],
+           [84., -1., -1.]])
+    """
+
+    def __init__(self, length: int | None = None) -> None:
+        self.length = length
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the largest length.
+
+        Parameters
+        ----------
+        X : array-like of str of shape (n_samples,) or (n_samples, 1)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        LetterCodes
+
+        Raises
+        ------
+        ValueError
+            If there is more than one column, or a string is empty.
+        """
+        strings = _strings(X)
+        if self.length is not None:
+            check_number("length", self.length, whole=True, low=1)
+        self.length_ = max(map(len, strings)) if self.length is None else int(self.length)
+        self.n_features_in_ = 1
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Replace strings by the numbers of their letters.
+
+        Parameters
+        ----------
+        X : array-like of str of shape (n_samples,) or (n_samples, 1)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, length_)
+
+        Raises
+        ------
+        ValueError
+            If there is more than one column, or a string is empty or longer than `length_`.
+        """
+        check_is_fitted(self)
+        strings = _strings(X)
+        longest = max(range(len(strings)), key=lambda row: len(strings[row]))
+        if len(strings[longest]) > self.length_:
+            raise ValueError(
+                f"String {longest} has {len(strings[longest])} letters, and the table "
+                f"{self.length_} columns: fit LetterCodes(length={len(strings[longest])})."
+            )
+        table = np.array(strings, dtype=f"U{self.length_}")
+        codes = table.view(np.uint32).reshape(len(strings), self.length_).astype(float)
+        codes[codes == 0.0] = -1.0
+        codes[[not string for string in strings]] = np.nan
+        return codes
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Name of the column of strings; x0 by default.
+
+        Returns
+        -------
+        ndarray of str of shape (length_,)
+        """
+        check_is_fitted(self)
+        name = "x0" if input_features is None else input_features[0]
+        return np.array([f"{name}_{place}" for place in range(self.length_)], dtype=object)
+
+
+def _strings(X: Features) -> list[str]:
+    """The strings of a table of one column; empty ones for missing strings."""
+    column = np.asarray(X, dtype=object)
+    if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
+        raise ValueError(f"LetterCodes takes one column of strings; got shape {column.shape}.")
+    cells = as_categories(column.reshape(-1, 1))[:, 0]
+    if (cells == "").any():
+        row = int(np.flatnonzero(cells == "")[0])
+        raise ValueError(f"String {row} is empty: leave its row out, or replace it by None.")
+    return [cell if isinstance(cell, str) else "" for cell in cells]

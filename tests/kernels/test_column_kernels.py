@@ -1,0 +1,272 @@
+"""Kernels of single columns: categories, ranks, cycles and missing values."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import central_difference
+from sklearn.gaussian_process.kernels import ExpSineSquared
+from sklearn.preprocessing import OneHotEncoder
+
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern,
+    Missing,
+    OnColumns,
+    Ordinal,
+    Periodic,
+    Product,
+    as_kernel,
+)
+from mercer.kernels._categorical import _MANY
+
+WIDTHS = np.array([0.7, 1.5, 4.0])
+
+TAKE_MISSING: dict[str, Kernel] = {
+    "categorical": Categorical(1.3),
+    "categorical-ard": Categorical(WIDTHS, ard=True),
+    "missing": Missing(Gaussian(1.3), 0.8),
+    "missing-ard": Missing(Matern(WIDTHS, ard=True), 2.0),
+    "missing-ordinal": Missing(Ordinal(WIDTHS, ard=True)),
+    "missing-linear": Missing(Linear()),
+    "product": Product([OnColumns(Missing(Gaussian()), [z]) for z in range(3)]),
+    "mixed": Product([OnColumns(Missing(Periodic()), [0]), OnColumns(Categorical(), [1, 2])]),
+}
+
+
+def incomplete_tables() -> st.SearchStrategy[np.ndarray]:
+    """Tables with equal and missing values, whose columns are often constant or empty."""
+    entries = st.sampled_from([0.0, 1.0, 2.0, np.nan]) | st.floats(-3, 3, allow_subnormal=False)
+    table = arrays(np.float64, st.tuples(st.integers(1, 8), st.just(3)), elements=entries)
+    column = arrays(np.float64, (1, 3), elements=st.sampled_from([0.0, 1.0, np.nan]))
+    constant = st.tuples(table, column, arrays(bool, 3)).map(
+        lambda drawn: np.where(drawn[2], drawn[1], drawn[0])
+    )
+    return table | constant
+
+
+@pytest.mark.parametrize("kernel", TAKE_MISSING.values(), ids=TAKE_MISSING)
+class TestKernelsOfMissingValues:
+    @given(X=incomplete_tables())
+    def test_they_are_positive_semidefinite(self, kernel: Kernel, X: np.ndarray) -> None:
+        K = kernel(X)
+        assert_allclose(K, K.T, atol=1e-12)
+        assert np.linalg.eigvalsh(K).min() >= -1e-10 * max(1.0, np.abs(K).max())
+        assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-12, atol=1e-12)
+
+    @given(X=incomplete_tables(), Z=incomplete_tables())
+    def test_two_tables_agree_with_one(self, kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> None:
+        stacked = kernel(np.vstack([X, Z]))
+        assert_allclose(kernel(X, Z), stacked[: len(X), len(X) :], atol=1e-7)
+
+    @given(X=incomplete_tables(), seed=st.integers(0, 99))
+    def test_gradients_are_differences(self, kernel: Kernel, X: np.ndarray, seed: int) -> None:
+        # Rows at rational distances lie on the kinks of ordinal kernels.
+        rng = np.random.default_rng(seed)
+        X = X + 0.01 * rng.normal(size=3) * (np.arange(len(X)) % 3)[:, None]
+        P = rng.normal(size=(len(X), len(X)))
+        value, gradient = kernel.vjp(X, P)
+        size = np.abs(P * kernel(X)).sum()
+        assert value == pytest.approx(np.sum(P * kernel(X)), abs=1e-10 * size)
+        numeric = central_difference(
+            lambda theta: float(np.sum(P * kernel.with_theta(theta)(X))), kernel.theta, step=1e-5
+        )
+        assert_allclose(gradient, numeric, atol=1e-6 * max(size, 1.0))
+
+    @given(X=incomplete_tables())
+    def test_intervals_and_starts_are_finite(self, kernel: Kernel, X: np.ndarray) -> None:
+        bound = kernel.bind(X)
+        bounds, starts = bound.log_bounds(X), bound.starts(X)
+        assert bounds.shape == (kernel.theta.size, 2)
+        assert starts.shape[1] == kernel.theta.size
+        assert np.isfinite(bounds).all()
+        assert np.isfinite(starts).all()
+        assert (bounds[:, 0] <= bounds[:, 1]).all()
+
+
+class TestCategorical:
+    @pytest.mark.parametrize("n_levels", [3, _MANY, 3 * _MANY])
+    def test_it_is_the_product_of_one_factor_for_each_column(self, n_levels: int) -> None:
+        rng = np.random.default_rng(0)
+        X, Z = (rng.integers(0, n_levels, (n, 3)).astype(float) for n in (2 * n_levels, 50))
+        expected = np.ones((len(X), len(Z)))
+        for z, width in enumerate(WIDTHS):
+            different = X[:, [z]] != Z[:, z]
+            expected[different] *= np.exp(-(width**-2))
+        kernel = Categorical(WIDTHS, ard=True)
+        assert_allclose(kernel(X, Z), expected, rtol=1e-12)
+        W = rng.normal(size=expected.shape)
+        different = [X[:, [z]] != Z[:, z] for z in range(3)]
+        slopes = 2.0 * WIDTHS**-2 * [np.sum((W * expected)[where]) for where in different]
+        assert_allclose(kernel.vjp(X, W, Z)[1], slopes, rtol=1e-9)
+
+    def test_it_is_a_gaussian_on_one_hot_columns(self) -> None:
+        X = np.random.default_rng(0).integers(0, 4, (30, 3)).astype(float)
+        one_hot = OneHotEncoder(sparse_output=False).fit_transform(X)
+        assert_allclose(Categorical(1.3)(X), Gaussian(np.sqrt(2.0) * 1.3)(one_hot), rtol=1e-12)
+
+    def test_rarity_is_the_normalized_kernel_of_belanche_and_villegas(self) -> None:
+        X = np.random.default_rng(0).integers(0, 4, (40, 3)).astype(float) ** 2
+        kernel = Categorical(WIDTHS, ard=True, rarity=0.6).bind(X)
+        exponent = np.zeros((40, 40))
+        for z, width in enumerate(WIDTHS):
+            frequency = np.mean(X[:, [z]] == X[:, z], axis=1)
+            heights = (1.0 - frequency**0.6) ** (1.0 / 0.6)
+            exponent += width**-2 * heights * (X[:, [z]] == X[:, z])
+        overlap = np.exp(exponent)
+        roots = np.sqrt(np.diag(overlap))
+        assert_allclose(kernel(X), overlap / np.outer(roots, roots), rtol=1e-12)
+
+    def test_rarer_categories_are_farther_from_others(self) -> None:
+        kernel = Categorical(rarity=1.0).bind(np.array([[0.0]] * 6 + [[1.0]] * 3 + [[2.0]]))
+        common, rare, new = kernel([[0.0]], [[1.0], [2.0], [5.0]])[0]
+        assert common > rare > new
+        assert new == pytest.approx(np.exp(-(0.4 + 1.0) / 2))
+
+    def test_frequencies_must_be_known(self) -> None:
+        with pytest.raises(ValueError, match="frequencies of categories are read off the data"):
+            Categorical(rarity=1.0)([[0.0]])
+
+    def test_unseen_categories_differ_from_all_of_the_training_table(self) -> None:
+        kernel = Categorical().bind(np.array([[0.0], [1.0]]))
+        assert_allclose(kernel([[7.0], [-1.0]], [[0.0], [1.0]]), np.exp(-1.0))
+
+    def test_missing_values_are_a_category(self) -> None:
+        assert_array_equal(Categorical()([[np.nan]], [[np.nan], [0.0]]), [[1.0, np.exp(-1.0)]])
+
+    def test_a_column_of_one_category_changes_nothing(self) -> None:
+        X = np.array([[0.0, 3.0], [1.0, 3.0], [2.0, 3.0]])
+        assert_array_equal(Categorical()(X), Categorical()(X[:, :1]))
+        assert Categorical(ard=True).bind(X).vjp(X, np.eye(3)[::-1])[1][1] == 0.0
+
+
+class TestOrdinal:
+    def test_it_is_the_share_of_common_steps(self) -> None:
+        windows = np.array([[x <= t < x + 5 for t in range(12)] for x in range(7)], dtype=float)
+        ranks = np.arange(7.0)[:, None]
+        assert_allclose(Ordinal(5.0)(ranks), windows @ windows.T / 5.0, atol=1e-15)
+
+    def test_centered_it_is_brownian_motion(self) -> None:
+        ranks = np.random.default_rng(0).integers(0, 6, 20).astype(float)[:, None]
+        center = np.eye(20) - 1.0 / 20
+        brownian = np.minimum(ranks, ranks.T)
+        found = center @ Ordinal(8.0)(ranks) @ center
+        assert_allclose(found, 2.0 / 8.0 * center @ brownian @ center, atol=1e-14)
+
+    def test_the_order_may_be_reversed_and_shifted(self) -> None:
+        ranks = np.arange(5.0)[:, None]
+        assert_allclose(Ordinal(3.0)(ranks), Ordinal(3.0)(10.0 - ranks), atol=1e-14)
+
+    def test_it_is_known_as_brownian(self) -> None:
+        assert as_kernel("brownian") == as_kernel("ordinal") == Ordinal()
+
+    def test_categories_without_an_order_are_refused(self) -> None:
+        frame = pd.DataFrame({"size": pd.Categorical([1, 3, 2])})
+        with pytest.raises(ValueError, match="'size' holds categories without an order"):
+            Ordinal().bind(frame)
+        with pytest.raises(ValueError, match="'size' holds categories without an order"):
+            OnColumns(Ordinal(), ["size"])(frame)
+        ordered = pd.DataFrame({"size": pd.Categorical([1, 3, 2], [1, 2, 3], ordered=True)})
+        assert_array_equal(Ordinal(4.0)(ordered), Ordinal(4.0)([[1.0], [3.0], [2.0]]))
+
+    def test_a_constant_column_has_a_finite_interval(self) -> None:
+        assert np.isfinite(
+            Ordinal(ard=True).bind(np.ones((4, 2))).log_bounds(np.ones((4, 2)))
+        ).all()
+
+
+class TestPeriodic:
+    @pytest.mark.parametrize("period", [1.0, 7.0, 0.3])
+    def test_it_is_that_of_scikit_learn(self, period: float) -> None:
+        X = np.random.default_rng(0).normal(scale=5.0, size=(20, 1))
+        expected = ExpSineSquared(1.1 / np.sqrt(2.0), period)(X)
+        assert_allclose(Periodic(1.1, period=period)(X), expected, rtol=1e-9)
+
+    def test_columns_are_factors(self) -> None:
+        X = np.random.default_rng(0).normal(size=(20, 2))
+        parts = [Periodic(0.5, period=2.0)(X[:, :1]), Periodic(3.0, period=0.7)(X[:, 1:])]
+        kernel = Periodic([0.5, 3.0], ard=True, period=[2.0, 0.7])
+        assert_allclose(kernel(X), parts[0] * parts[1], atol=1e-14)
+
+    def test_whole_periods_are_no_distance(self) -> None:
+        assert_allclose(Periodic(period=24.0)([[1.0]], [[25.0], [-23.0], [2401.0]]), 1.0)
+
+    def test_relevance_is_the_fall_between_close_samples(self) -> None:
+        kernel, step = Periodic(1.5, period=4.0), 1e-3
+        fall = 1.0 - kernel([[0.0]], [[step]]).item()
+        assert_allclose(kernel.relevance(1), fall / step**2, rtol=1e-4)
+
+
+class TestMissing:
+    def test_known_values_have_the_kernel_and_missing_ones_a_similarity(self) -> None:
+        X = np.array([[0.0], [1.0], [np.nan], [np.nan], [3.0]])
+        r = np.exp(-(2.0**-2))
+        expected = np.full((5, 5), r)
+        known = [0, 1, 4]
+        expected[np.ix_(known, known)] = r + (1 - r) * Gaussian()(X[known])
+        expected[2:4, 2:4] = 1.0
+        assert_allclose(Missing(Gaussian(), 2.0)(X), expected, rtol=1e-12)
+
+    def test_the_kernel_itself_with_a_constant_similarity_is_not_positive(self) -> None:
+        X = np.linspace(0.0, 20.0, 12)[:, None]
+        K = np.ones((13, 13))
+        K[:12, :12] = Gaussian()(X)
+        K[12, :12] = K[:12, 12] = 0.7
+        assert np.linalg.eigvalsh(K).min() < -0.1
+
+    def test_the_inner_kernel_meets_known_samples_only(self) -> None:
+        X = np.array([[0.0], [np.nan], [4.0], [np.nan]])
+        bound = Missing(Gaussian("median")).bind(X)
+        assert bound.kernel == Gaussian(4.0)
+        assert_array_equal(bound.log_bounds(X)[:1], Gaussian().log_bounds(X[[0, 2]]))
+
+    def test_the_only_known_sample_and_none(self) -> None:
+        for X in (np.array([[np.nan], [1.0]]), np.full((3, 1), np.nan)):
+            kernel = Missing(Gaussian("median")).bind(X)
+            assert np.isfinite(kernel(X)).all()
+            assert np.isfinite(kernel.starts(X)).all()
+
+    def test_other_kernels_refuse_missing_values(self) -> None:
+        X = np.array([[0.0, np.nan], [1.0, 2.0]])
+        kernel = Product([OnColumns(Gaussian(), [0]), OnColumns(Missing(Gaussian()), [1])])
+        assert kernel(X).shape == (2, 2)
+        for refused in (Gaussian(), OnColumns(Gaussian(), [1]), kernel.with_theta(kernel.theta)):
+            table = X[:, ::-1] if isinstance(refused, Product) else X
+            with pytest.raises(ValueError, match=r"Input (X )?contains NaN"):
+                refused(table)
+
+    def test_infinite_values_are_not_missing(self) -> None:
+        with pytest.raises(ValueError, match="infinity"):
+            Missing(Gaussian())([[np.inf]])
+
+    @pytest.mark.parametrize("bandwidth", [0.0, np.nan, "median", [1.0, 2.0]])
+    def test_widths_that_are_no_positive_numbers_are_refused(self, bandwidth: Any) -> None:
+        with pytest.raises(ValueError, match="bandwidth must be positive and finite"):
+            Missing(Gaussian(), bandwidth)([[0.0]])
+
+
+def test_descriptions_name_what_is_learned() -> None:
+    kernels = (
+        Categorical(2.0),
+        Categorical(2.0, rarity=0.5),
+        Ordinal([2.0, 3.0]),
+        Periodic(period=7.0),
+        Periodic(period=[7.0, 24.0]),
+        Missing(Gaussian(2.0), 1.0),
+    )
+    assert [kernel.describe() for kernel in kernels] == [
+        "Categorical, width 2",
+        "Categorical, width 2, rarity 0.5",
+        "Ordinal, widths 2 to 3",
+        "Periodic, period 7, width 1",
+        "Periodic, periods 7 to 24, width 1",
+        "Gaussian, width 2, missing values at 0.368",
+    ]

@@ -1,0 +1,182 @@
+"""Kernels for the columns of a table, from the encoder to predictions."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+
+import mercer
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    EvidenceMaximization,
+    KernelOptimization,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.inspection import shapley_values
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    Missing,
+    OnColumns,
+    Ordinal,
+    Product,
+    WeightedSum,
+    kernels_for,
+)
+from mercer.preprocessing import column_encoder
+
+
+def table(n: int = 100, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns of all kinds, with missing values, two of which tell the class."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "noise": rng.normal(size=n),
+            "number": rng.normal(size=n),
+            "job": rng.choice(["cook", "nurse", "smith"], n),
+            "size": pd.Categorical(rng.choice(["S", "M", "L"], n), ["S", "M", "L"], ordered=True),
+        }
+    )
+    y = (frame["number"] + 2.0 * (frame["job"] == "cook") > 0.7).to_numpy().astype(int)
+    for column, share in (("number", 0.1), ("job", 0.1), ("size", 0.3)):
+        frame.loc[rng.random(n) < share, column] = None
+    return frame, y
+
+
+FRAME, Y = table()
+KERNEL = kernels_for(FRAME)
+
+
+class TestKernelsFor:
+    def test_each_kind_of_column_has_its_kernel(self) -> None:
+        assert (
+            Product(
+                [
+                    OnColumns(Gaussian(ard=True), [0]),
+                    OnColumns(Missing(Gaussian()), [1]),
+                    OnColumns(Missing(Ordinal()), [2]),
+                    OnColumns(Categorical(ard=True), [3]),
+                ]
+            )
+            == KERNEL
+        )
+
+    def test_a_sum_has_one_kernel_for_each_column(self) -> None:
+        parts = [Gaussian(), Missing(Gaussian()), Missing(Ordinal()), Categorical()]
+        expected = [OnColumns(part, [z]) for z, part in enumerate(parts)]
+        assert kernels_for(FRAME, combine="sum") == WeightedSum(expected, np.ones(4))
+
+    def test_columns_with_a_given_order_are_ordinal(self) -> None:
+        kernel = kernels_for(FRAME[["job"]].dropna(), {"job": ["smith", "nurse", "cook"]})
+        assert kernel == Product([OnColumns(Ordinal(ard=True), [0])])
+
+    def test_other_combinations_are_refused(self) -> None:
+        with pytest.raises(ValueError, match='combine must be one of "product", "sum"'):
+            kernels_for(FRAME, combine="mean")  # type: ignore[arg-type]
+
+
+ESTIMATORS: dict[str, Callable[[Kernel], Any]] = {
+    "hsic": lambda kernel: TwoStageClassifier(KernelOptimization(kernel)),
+    "alignment": lambda kernel: TwoStageClassifier(KernelOptimization(kernel, "cka")),
+    "evidence": lambda kernel: TwoStageClassifier(EvidenceMaximization(kernel)),
+    "greedy": lambda kernel: TwoStageClassifier(ContinuousAlignment(kernel, tol=0.1)),
+    "uniform": lambda kernel: TwoStageClassifier(UniformCombination([kernel])),
+    "one stage": lambda kernel: MKLClassifier([kernel, OnColumns(Categorical(), [3])]),
+    "stacking": lambda kernel: KernelStackingClassifier([kernel, OnColumns(Categorical(), [3])]),
+    "response": lambda kernel: TwoStageRegressor(EvidenceMaximization(kernel)),
+    "stacked response": lambda kernel: KernelStackingRegressor([kernel]),
+}
+
+
+@cache
+def fitted(name: str) -> Any:
+    return make_pipeline(column_encoder(FRAME), ESTIMATORS[name](KERNEL)).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore:The best C")
+class TestEstimators:
+    def test_they_learn_from_missing_values(self, name: str, tmp_path: Path) -> None:
+        model = fitted(name)
+        new, labels = table(seed=1)
+        found = model.predict(new)
+        assert np.mean((found > 0.5) == labels) > 0.8
+        mercer.save(model, tmp_path / "model.mercer")
+        assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(new), found)
+
+    def test_values_are_missing_where_the_kernel_takes_them_only(self, name: str) -> None:
+        new = FRAME.assign(noise=np.where(np.arange(len(FRAME)) == 3, np.nan, FRAME["noise"]))
+        with pytest.raises(ValueError, match="Input X contains NaN, and Gaussian"):
+            fitted(name).predict(new)
+
+
+def test_kernels_are_on_the_columns_of_a_frame_by_name() -> None:
+    encoder = column_encoder(FRAME).set_output(transform="pandas")
+    views = [
+        OnColumns(Missing(Gaussian("median")), ["number"]),
+        OnColumns(Gaussian("median"), ["noise"]),
+        OnColumns(Categorical(), ["job"]),
+    ]
+    model = make_pipeline(encoder, TwoStageClassifier(AlignmentMaximization(views)))
+    model.fit(FRAME, Y)
+    number, noise, job = model[-1].learner_.shares_
+    assert min(number, job) > 3.0 * noise
+    assert model.score(*table(seed=1)) > 0.85
+
+
+def test_tables_are_refused_where_a_given_kernel_takes_no_missing_values() -> None:
+    X = column_encoder(FRAME).fit_transform(FRAME)
+    mixed = [OnColumns(Categorical(), [3]), OnColumns(Gaussian(), [1])]
+    with pytest.raises(ValueError, match="Input X contains NaN, and Gaussian, width 1 takes no"):
+        UniformCombination(mixed).fit(X, Y)
+    for estimator in (UniformCombination(), UniformCombination([Gaussian()]), TwoStageClassifier()):
+        with pytest.raises(ValueError, match=r"Input X contains NaN"):
+            estimator.fit(X, Y)
+    with (
+        pytest.warns(UserWarning, match="left out: Input X contains NaN"),
+        pytest.raises(ValueError, match="No candidate could be evaluated"),
+    ):
+        KernelStackingClassifier([mixed[1], Missing(Gaussian()) * mixed[1]]).fit(X, Y)
+
+
+def test_values_are_exact_shapley_values_of_the_columns() -> None:
+    model, rows = fitted("evidence"), FRAME.iloc[:6]
+    found = shapley_values(model, rows, background=FRAME.iloc[20:50])
+    log_odds = np.diff(np.log(model.predict_proba(pd.concat([rows, FRAME.iloc[20:50]]))))[:, 0]
+    total = log_odds[:6] - log_odds[6:].mean()
+    assert_allclose(found.values.sum(axis=1), total, atol=1e-8)
+    size = np.abs(found.values).mean(axis=0)
+    assert list(FRAME.columns[np.argsort(-size)][:2]) == ["number", "job"]
+
+
+def test_a_column_of_one_level_has_no_part() -> None:
+    constant = FRAME.assign(
+        job="cook", size=pd.Categorical(["S"] * len(FRAME), ["S"], ordered=True)
+    )
+    learner = EvidenceMaximization(kernels_for(constant))
+    model = make_pipeline(column_encoder(constant), TwoStageClassifier(learner)).fit(constant, Y)
+    assert model.score(constant, Y) > 0.6
+    values = shapley_values(model, constant.iloc[:3]).values
+    assert_array_equal(values[:, 2:], np.zeros((3, 2)))
+
+
+def test_an_independent_column_is_not_relevant() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 3)).astype(float)
+    y = (X[:, 0] == 2.0) ^ (X[:, 1] > 1.0)
+    learner = EvidenceMaximization(Categorical(ard=True)).fit(X, y)
+    first, second, third = learner.kernel_.relevance(3)
+    assert min(first, second) > 50.0 * third
