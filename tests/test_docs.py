@@ -97,6 +97,26 @@ def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     assert not missing[30:].any()
 
 
+@pytest.mark.parametrize("page", ["guide/columns.md", "wishes.md"])
+def test_the_code_of_pages_runs(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    with redirect_stdout(StringIO()) as output:
+        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+            exec(compile(block, page, "exec"), namespace)
+    assert output.getvalue()
+    if page == "wishes.md":
+        assert namespace["alone"].loo_score_ > 0.9 > namespace["grouped"].loo_score_ + 0.5
+
+
+def test_every_wish_has_its_example() -> None:
+    text = (ROOT / "docs" / "wishes.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\[an example\]\(#([a-z-]+)\)", text)
+    headings = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
+    assert linked == [heading.lower().replace(" ", "-") for heading in headings]
+    assert len(linked) >= 10
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_end_with_a_picture_whose_axes_are_labeled(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

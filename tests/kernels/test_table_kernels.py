@@ -29,6 +29,7 @@ from mercer.kernels import (
     Categorical,
     Gaussian,
     Kernel,
+    Laplacian,
     Missing,
     OnColumns,
     Ordinal,
@@ -65,8 +66,8 @@ class TestKernelsFor:
         assert (
             Product(
                 [
-                    OnColumns(Gaussian(ard=True), [0]),
-                    OnColumns(Missing(Gaussian()), [1]),
+                    OnColumns(Laplacian(norm=1.0, ard=True), [0]),
+                    OnColumns(Missing(Laplacian(norm=1.0)), [1]),
                     OnColumns(Missing(Ordinal()), [2]),
                     OnColumns(Categorical(ard=True), [3]),
                 ]
@@ -75,7 +76,8 @@ class TestKernelsFor:
         )
 
     def test_a_sum_has_one_kernel_for_each_column(self) -> None:
-        parts = [Gaussian(), Missing(Gaussian()), Missing(Ordinal()), Categorical()]
+        number = Laplacian(norm=1.0)
+        parts = [number, Missing(number), Missing(Ordinal()), Categorical()]
         expected = [OnColumns(part, [z]) for z, part in enumerate(parts)]
         assert kernels_for(FRAME, combine="sum") == WeightedSum(expected, np.ones(4))
 
@@ -119,7 +121,7 @@ class TestEstimators:
 
     def test_values_are_missing_where_the_kernel_takes_them_only(self, name: str) -> None:
         new = FRAME.assign(noise=np.where(np.arange(len(FRAME)) == 3, np.nan, FRAME["noise"]))
-        with pytest.raises(ValueError, match="Input X contains NaN, and Gaussian"):
+        with pytest.raises(ValueError, match="Input X contains NaN, and Laplacian"):
             fitted(name).predict(new)
 
 

@@ -1,74 +1,77 @@
 """
-A kernel on strings
-===================
+Kernels on strings: splice junctions of DNA
+===========================================
 
-Strings, molecules and graphs are not rows of numbers. A kernel on them is a function, and the
-table that the estimators see holds the objects' indices.
+Substrings of several lengths are several kernels, and alignment weights them. Where the strings are
+aligned, as around a junction of DNA, substrings count in their place; letters may also be read as
+categories, one for each place.
 """
 
-from collections import Counter
+import os
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from mercer import AlignmentMaximization, TwoStageClassifier
+from mercer import AlignmentMaximization, KernelOptimization, TwoStageClassifier
+from mercer.kernels import Categorical, Spectrum
+from mercer.preprocessing import LetterCodes
 
 # %%
-# Sequences of the letters A, C, G and T are drawn. Those of the second class contain the motif
-# TATAAG somewhere, with one letter in ten replaced at random.
-random = np.random.default_rng(0)
-letters = np.array(list("ACGT"))
-sequences = random.choice(letters, size=(300, 40))
-y = np.repeat([0, 1], 150)
-for row in np.flatnonzero(y):
-    start = random.integers(0, 34)
-    motif = np.array(list("TATAAG"))
-    wrong = random.random(6) < 0.1
-    motif[wrong] = random.choice(letters, wrong.sum())
-    sequences[row, start : start + 6] = motif
-strings = ["".join(row) for row in sequences]
+# If the environment variable ``MERCER_DATA`` names a folder with the set *splice* of the UCI
+# repository, these are its junctions and other places, windows of 60 letters. If not, windows are
+# drawn at random; in those of junctions most letters near the middle are of a consensus sequence,
+# and somewhere before it is a stretch of C and T.
+path = Path(os.environ.get("MERCER_DATA", "."), "splice.npz")
+if path.exists():
+    with np.load(path) as archive:
+        letters, y = np.array(list("ACGT"))[archive["X"].astype(int) - 1], archive["y"]
+else:
+    random = np.random.default_rng(0)
+    letters, y = random.choice(list("ACGT"), size=(900, 60)), np.repeat([0, 1], 450)
+    for row in np.flatnonzero(y):
+        consensus = random.random(9) < [0.5, 0.6, 0.8, 0.95, 0.95, 0.6, 0.7, 0.8, 0.5]
+        letters[row, 27:36][consensus] = np.array(list("CAGGTAAGT"))[consensus]
+        start = random.integers(5, 16)
+        letters[row, start : start + 8] = random.choice(list("CT"), 8)
+strings = ["".join(row) for row in letters]
+print(strings[0], y[0])
 
 # %%
-# The spectrum kernel of length k is the inner product of the counts of all substrings of k
-# letters. The counts are made once, and a kernel looks rows up by their index.
-
-
-def spectrum_kernel(length):
-    """A kernel on indices of the strings: inner products of normalized counts of substrings."""
-    counts = [Counter(s[i : i + length] for i in range(len(s) - length + 1)) for s in strings]
-    words = sorted({word for count in counts for word in count})
-    table = np.array([[count[word] for word in words] for count in counts], dtype=float)
-    table /= np.linalg.norm(table, axis=1, keepdims=True)
-
-    def kernel(X, Z):
-        return table[X[:, 0].astype(int)] @ table[Z[:, 0].astype(int)].T
-
-    return kernel
-
+# `LetterCodes` makes a table of one number for each letter, on which all these kernels are.
+train, test, y_train, y_test = train_test_split(
+    strings, y, train_size=500, test_size=min(1000, len(y) - 500), stratify=y, random_state=0
+)
+codes = LetterCodes().fit(train)
+X_train, X_test = codes.transform(train), codes.transform(test)
 
 lengths = [1, 2, 3, 4, 5]
-kernels = [spectrum_kernel(length) for length in lengths]
-index = np.arange(len(strings))[:, None].astype(float)
+learners = {
+    "substrings anywhere": AlignmentMaximization([Spectrum(k) for k in lengths]),
+    "with one mismatch": AlignmentMaximization([Spectrum(k, mismatches=1) for k in lengths[2:]]),
+    "substrings in place": AlignmentMaximization([Spectrum(k, positions=True) for k in lengths]),
+    "letters as categories": KernelOptimization(Categorical(), "cka"),
+}
+models = {
+    name: TwoStageClassifier(learner).fit(X_train, y_train) for name, learner in learners.items()
+}
+errors = {name: 100 * (1.0 - model.score(X_test, y_test)) for name, model in models.items()}
 
 # %%
-train, test = train_test_split(index, stratify=y, random_state=0)
-y_train, y_test = y[train[:, 0].astype(int)], y[test[:, 0].astype(int)]
-model = TwoStageClassifier(AlignmentMaximization(kernels)).fit(train, y_train)
-errors = {"learned weights": 1.0 - model.score(test, y_test)}
-for length, kernel in zip(lengths, kernels, strict=True):
-    alone = TwoStageClassifier(AlignmentMaximization([kernel])).fit(train, y_train)
-    errors[f"length {length} alone"] = 1.0 - alone.score(test, y_test)
-
-# %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
-left.bar(lengths, model.learner_.shares_, color="C0")
+# Left: what each length contributes. Right: the error on new strings.
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4))
+for offset, name in ((-0.2, "substrings anywhere"), (0.2, "substrings in place")):
+    shares = models[name].learner_.shares_
+    left.bar(np.array(lengths) + offset, shares, width=0.38, label=name)
 left.set(
     title="What was learned",
     xlabel="Length of the substrings (letters)",
     ylabel="Share in the learned kernel",
 )
-right.barh(np.arange(len(errors))[::-1], [100 * e for e in errors.values()], color="C4")
+left.legend()
+position = np.arange(len(errors))[::-1]
+right.barh(position, errors.values(), color="C4")
 right.set(title="Error on new strings", xlabel="Wrong strings (%)")
-right.set_yticks(np.arange(len(errors))[::-1], list(errors))
+right.set_yticks(position, list(errors))
 plt.show()

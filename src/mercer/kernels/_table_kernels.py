@@ -10,11 +10,12 @@ from mercer._typing import Features
 from mercer._validation import check_choice
 from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Product, WeightedSum
+from mercer.kernels._exponential_power import Laplacian
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._missing import Missing
 from mercer.kernels._on_columns import OnColumns
 from mercer.kernels._ordinal import Ordinal
-from mercer.kernels._radial import Gaussian
+from mercer.kernels._radial import Stationary
 from mercer.preprocessing._column_encoder import Orders, column_encoder, columns_by_kind
 
 
@@ -26,10 +27,10 @@ def kernels_for(
 ) -> Kernel:
     """Choose a kernel for the columns of a table, by what they hold.
 
-    Numbers, dates and durations get a :class:`Gaussian`, ordered categories :class:`Ordinal`, and
-    other categories :class:`Categorical`, each with one width per column. Numbers and ordered
-    categories with missing values get :class:`Missing` around their kernel; missing categories are
-    categories of their own.
+    Numbers, dates and durations get a :class:`Laplacian` of absolute differences, ordered
+    categories :class:`Ordinal`, and other categories :class:`Categorical`, each with one width per
+    column. Numbers and ordered categories with missing values get :class:`Missing` around their
+    kernel; missing categories are categories of their own.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def kernels_for(
     ... )
     >>> kernel = kernels_for(table)
     >>> kernel.describe()
-    '(Gaussian, width 1, missing values at 0.368 on [0]) x (Categorical, width 1 on [1])'
+    '(Laplacian, norm 1, width 1, missing values at 0.368 on [0]) x (Categorical, width 1 on [1])'
     >>> model = make_pipeline(
     ...     column_encoder(table), TwoStageClassifier(EvidenceMaximization(kernel), C=1.0)
     ... )
@@ -84,21 +85,21 @@ def kernels_for(
     encoded = column_encoder(table, ordered).set_output(transform="default").fit_transform(table)
     missing = np.isnan(encoded).any(axis=0)
     parts, start = list[Kernel](), 0
-    for kind, family in _FAMILIES.items():
+    for kind, kernel in _KERNELS.items():
         columns = list(range(start, start + len(names[kind])))
         start += len(columns)
-        wrapped = [] if family.accepts_missing else [z for z in columns if missing[z]]
+        wrapped = [] if kernel.accepts_missing else [z for z in columns if missing[z]]
         alone = columns if combine == "sum" else wrapped
         if together := [z for z in columns if z not in alone]:
-            parts.append(OnColumns(family(ard=True), together))
-        parts += [OnColumns(Missing(family()) if z in wrapped else family(), [z]) for z in alone]
+            parts.append(OnColumns(kernel._replaced(ard=True), together))
+        parts += [OnColumns(Missing(kernel) if z in wrapped else kernel, [z]) for z in alone]
     return Product(parts) if combine == "product" else WeightedSum(parts, np.ones(len(parts)))
 
 
-_FAMILIES: dict[str, type[Gaussian] | type[Ordinal]] = {
-    "number": Gaussian,
-    "date": Gaussian,
-    "ordered": Ordinal,
-    "category": Categorical,
+_KERNELS: dict[str, Stationary] = {
+    "number": Laplacian(norm=1.0),
+    "date": Laplacian(norm=1.0),
+    "ordered": Ordinal(),
+    "category": Categorical(),
 }
 """The kernel of each kind of columns, in the order of the encoder."""

@@ -1,0 +1,108 @@
+"""
+A kernel for each column: hours, grades, categories and gaps
+============================================================
+
+Each kind of column has a kernel of its own: hours repeat every day, grades have an order,
+categories are the same or different, and a value that is missing is like no other. The product of
+these kernels is one kernel of the whole table, and the marginal likelihood finds the width of each
+column.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+
+from mercer import EvidenceMaximization, TwoStageRegressor
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Missing,
+    OnColumns,
+    Ordinal,
+    Periodic,
+    Product,
+    kernels_for,
+)
+from mercer.preprocessing import column_encoder, table_encoder
+
+# %%
+# The table is generated: bicycles that are counted at a street. Counts depend on the hour, the
+# weather, the grade of the street and the temperature, which is missing where the sensor is frozen.
+# The color of the counter does not matter.
+random = np.random.default_rng(0)
+n = 500
+grades = ["lane", "side street", "street", "avenue"]
+table = pd.DataFrame(
+    {
+        "hour": random.uniform(0.0, 24.0, n),
+        "temperature": random.normal(10.0, 8.0, n),
+        "street": pd.Categorical(random.choice(grades, n), grades, ordered=True),
+        "weather": random.choice(["sun", "clouds", "rain", "wind"], n),
+        "counter": random.choice(["red", "blue"], n),
+    }
+)
+busy = np.exp(np.cos(2.0 * np.pi * (table["hour"] - 23.0) / 24.0))  # At night.
+grade = table["street"].cat.codes.map({0: 0.0, 1: 0.2, 2: 1.5, 3: 1.7})
+weather = table["weather"].map({"sun": 1.0, "clouds": 0.9, "rain": 0.3, "wind": 0.5})
+count = busy * (1.0 + grade) * weather * (1.0 + 0.03 * table["temperature"].clip(0.0))
+y = (count + random.normal(scale=0.3, size=n)).to_numpy()
+frozen = random.random(n) < np.where(table["temperature"] < 3.0, 0.8, 0.1)
+table.loc[frozen, "temperature"] = np.nan
+
+# %%
+# `kernels_for` chooses a kernel for each column by what it holds; that hours repeat every day is
+# known to us alone. `column_encoder` makes one column of numbers of each, and keeps their names and
+# gaps; the hour stays as it is.
+print(kernels_for(table).describe())
+encoder = column_encoder(table).set_params(number__softclippingscaler="passthrough")
+encoder.set_output(transform="pandas")
+kernel = Product(
+    [
+        OnColumns(Periodic(period=24.0), ["hour"]),
+        OnColumns(Missing(Gaussian("median")), ["temperature"]),
+        OnColumns(Ordinal(), ["street"]),
+        OnColumns(Categorical(ard=True), ["weather", "counter"]),
+    ]
+)
+
+# %%
+X_train, X_test, y_train, y_test = train_test_split(table, y, train_size=120, random_state=0)
+models = {
+    "hour repeats": make_pipeline(encoder, TwoStageRegressor(EvidenceMaximization(kernel))),
+    "kernels_for": make_pipeline(
+        column_encoder(table), TwoStageRegressor(EvidenceMaximization(kernels_for(table)))
+    ),
+    "one-hot": make_pipeline(table_encoder(), TwoStageRegressor(EvidenceMaximization())),
+}
+left_over = {
+    name: 1.0 - model.fit(X_train, y_train).score(X_test, y_test) for name, model in models.items()
+}
+learned = models["hour repeats"][-1].learner_.kernels_[0]
+print(learned.describe())
+
+# %%
+# Left: the learned kernel of the hour, between noon and other hours, and of the grade, between the
+# lane and other streets. Right: what the models do not
+# explain of new counts.
+hours = np.linspace(0.0, 24.0, 200)[:, None]
+periodic, temperature, ordinal, categories = (part.kernel for part in learned.kernels)
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11.0, 3.2))
+left.plot(hours, periodic([[12.0]], hours)[0])
+left.set(title="Hour", xlabel="Hour", ylabel="Kernel with noon", xticks=[0, 6, 12, 18, 24])
+values = {
+    "hot, cold": temperature.kernel([[20.0]], [[0.0]]).item(),
+    "known, missing": temperature([[20.0]], [[np.nan]]).item(),
+    "lane, side street": ordinal([[0.0]], [[1.0]]).item(),
+    "lane, avenue": ordinal([[0.0]], [[3.0]]).item(),
+    "sun, rain": categories([[0.0, 0.0]], [[1.0, 0.0]]).item(),
+    "red, blue": categories([[0.0, 0.0]], [[0.0, 1.0]]).item(),
+}
+middle.barh(list(values), values.values(), color="C2")
+middle.set(title="Pairs of values", xlabel="Learned kernel", xlim=(0.0, 1.0))
+middle.invert_yaxis()
+right.barh(list(left_over), left_over.values(), color="C4")
+right.set(title="New counts", xlabel="Variance not explained")
+right.invert_yaxis()
+plt.show()
