@@ -140,7 +140,7 @@ class TestCategorical:
         assert_allclose(kernel([[7.0], [-1.0]], [[0.0], [1.0]]), np.exp(-1.0))
 
     def test_missing_values_are_a_category(self) -> None:
-        assert_array_equal(Categorical()([[np.nan]], [[np.nan], [0.0]]), [[1.0, np.exp(-1.0)]])
+        assert_allclose(Categorical()([[np.nan]], [[np.nan], [0.0]]), [[1.0, np.exp(-1.0)]])
 
     def test_a_column_of_one_category_changes_nothing(self) -> None:
         X = np.array([[0.0, 3.0], [1.0, 3.0], [2.0, 3.0]])

@@ -137,6 +137,16 @@ def test_log_bounds_are_intervals(kernel: Kernel, X: np.ndarray) -> None:
 
 
 @every_kernel
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_constant_columns_give_finite_values(kernel: Kernel, n_rows: int) -> None:
+    X = suited(kernel, np.full((n_rows, N_FEATURES), 2.0))
+    value, gradient = kernel.vjp(X, np.ones((n_rows, n_rows)))
+    assert_allclose(value, np.sum(kernel(X)), rtol=1e-12)
+    bound = kernel.bind(X)
+    assert np.isfinite([*gradient, *bound.starts(X).ravel(), *bound.log_bounds(X).ravel()]).all()
+
+
+@every_kernel
 def test_no_method_changes_a_kernel(kernel: Kernel, X: np.ndarray) -> None:
     X = suited(kernel, X)
     before, table = copy.deepcopy(kernel), X.copy()

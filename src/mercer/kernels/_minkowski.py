@@ -36,6 +36,27 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
 
     Notes
     -----
+    See :func:`minkowski_powers`.
+    """
+    powers = minkowski_powers(X, Z, norm)
+    return np.power(powers, 2.0 / norm, out=powers)
+
+
+def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
+    """sum_j |x_j - z_j|^p of each pair of rows.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    norm : float
+        p.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_x, n_samples_z)
+
+    Notes
+    -----
     O(n_x n_z d) in compiled loops that release the interpreter's lock; columns of two values, such
     as one-hot columns, take a matrix product. Equal rows are at distance zero exactly. Of sparse
     rows with p = 1, only the stored values are read. If one table is sparse, the other becomes so.
@@ -43,12 +64,10 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)
     if not sp.issparse(X):
-        powers = dense_powers(X, Z, norm)
-    elif norm == 1.0:
-        powers = _sparse_sums(X, Z)
-    else:
-        powers = _over_dense_columns(X, Z, lambda x, z: dense_powers(x, z, norm))
-    return np.power(powers, 2.0 / norm, out=powers)
+        return dense_powers(X, Z, norm)
+    if norm == 1.0:
+        return _sparse_sums(X, Z)
+    return _over_dense_columns(X, Z, lambda x, z: dense_powers(x, z, norm))
 
 
 def _sparse_sums(X: Features, Z: Features) -> Array:

@@ -9,8 +9,9 @@ import numpy as np
 
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
-from mercer.kernels._distances import products, rows_squared, squared_distances
+from mercer.kernels._distances import products, rows_squared
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._minkowski import minkowski_powers
 
 
 @dataclass(eq=False, repr=False)
@@ -65,12 +66,12 @@ class Tanimoto(Kernel):
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         sizes = self._sizes(X)
         others = sizes if Z is None else self._sizes(Z)
-        total = sizes[:, None] + others
+        total, Z = sizes[:, None] + others, X if Z is None else Z
         if self.form == "inner":
-            common = products(X, X if Z is None else Z)
+            common = products(X, Z)
         else:
             # min(a, b) = (a + b - |a - b|) / 2.
-            common = 0.5 * (total - np.sqrt(squared_distances(X, Z, norm=1.0)))
+            common = 0.5 * (total - minkowski_powers(X, Z, 1.0))
             np.maximum(common, 0.0, out=common)
         gram = np.divide(common, total - common, out=common, where=total > 0.0)
         gram[total == 0.0] = 1.0
