@@ -124,9 +124,8 @@ class Missing(Composite):
         return float(self.bandwidth)
 
     def _interval(self) -> Array:
-        found = log_interval(self.bandwidth_bounds)
-        assert found is not None
-        return found
+        given = log_interval(self.bandwidth_bounds)
+        return np.log([0.1, 100.0]) if given is None else given
 
     def _similarity(self) -> float:
         return float(np.exp(-(self._width() ** -2.0)))

@@ -115,15 +115,16 @@ class Spectrum(Kernel):
         Raises
         ------
         ValueError
-            If the alphabet is not known, or there are too many columns.
+            If `letters` is None, or there are too many columns.
         """
         if self.letters is None:
             raise ValueError(
-                "The features depend on the alphabet: set letters, or bind the kernel to a table."
+                "The features depend on the alphabet: set letters, to the numbers of all letters."
             )
         X, _ = self._checked(X)
-        counts, numbers = self._counts(X, np.sort(np.asarray(self.letters, dtype=float)))
-        width = len(self.letters) ** self.length * (X.shape[1] if self.positions else 1)
+        letters = self._letters_of(X)
+        counts, numbers = self._counts(X, letters)
+        width = len(letters) ** self.length * (X.shape[1] if self.positions else 1)
         if width > np.iinfo(np.int32).max:
             raise ValueError(f"There are {width} features, more than a sparse matrix has columns.")
         parts = counts.data, numbers[counts.indices], counts.indptr
