@@ -110,7 +110,16 @@ def test_shares_are_those_of_all_combinations_of_values(name: str) -> None:
     np.testing.assert_allclose(found.total_order, total, atol=1e-9)
 
 
-def test_shares_of_friedmans_function() -> None:
+@pytest.mark.parametrize(
+    ("model", "noise", "margin"),
+    [
+        (TwoStageRegressor(UniformCombination([Gaussian(1.0)]), alpha=1e-3), 0.1, 0.002),
+        # It chooses a wide kernel, whose coefficients are large and cancel in sums over pairs.
+        (TwoStageRegressor(), 1.0, 0.005),
+    ],
+    ids=["narrow", "wide"],
+)
+def test_shares_of_friedmans_function(model: Any, noise: float, margin: float) -> None:
     # Variances by hand, of independent uniform columns: 10 sin(pi x0 x1) + 20 (x2 - 1/2)^2 +
     # 10 x3 + 5 x4, of which the first term's are integrated on a fine grid.
     grid = (np.arange(2000) + 0.5) / 2000
@@ -118,8 +127,8 @@ def test_shares_of_friedmans_function() -> None:
     single, both = term.mean(axis=1).var(), term.var()
     variances = np.array([single, single, 400.0 / 180.0, 100.0 / 12.0, 25.0 / 12.0])
     variance = both + variances[2:].sum()
-    X, y = make_friedman1(1000, n_features=5, noise=0.1, random_state=0)
-    model = TwoStageRegressor(UniformCombination([Gaussian(1.0)]), alpha=1e-3).fit(X, y)
+    X, y = make_friedman1(1000, n_features=5, noise=noise, random_state=0)
+    model.fit(X, y)
     # Even values of each column, so that only the fit differs from the function.
     rng = np.random.default_rng(0)
     even = np.column_stack([rng.permutation(grid[2::5]) for _ in range(5)])
@@ -130,7 +139,26 @@ def test_shares_of_friedmans_function() -> None:
     )
     others = found.second_order.copy()
     others[[0, 1], [1, 0]] = 0.0
-    assert others.max() < 0.002
+    assert others.max() < margin
+
+
+@pytest.mark.parametrize("n", [50_000, pytest.param(1_000_000, marks=pytest.mark.campaign)])
+def test_shares_are_within_the_error_of_monte_carlo_estimates(n: int) -> None:
+    X, y = make_friedman1(40, n_features=5, noise=0.5, random_state=0)
+    model = ridge_on(Gaussian(1.0), X, y)
+    found = sobol_indices(model, X[:30])
+    rng = np.random.default_rng(1)
+    A, B = (np.column_stack([rng.choice(column, n) for column in X[:30].T]) for _ in range(2))
+    f_a, f_b = model.predict(A), model.predict(B)
+    for j in range(5):
+        mixed = B.copy()
+        mixed[:, j] = A[:, j]
+        f_mixed = model.predict(mixed)
+        # Sobol 2001, Saltelli et al. 2010.
+        first = (f_a - f_a.mean()) * (f_mixed - f_b) / found.variance
+        total = 0.5 * (f_b - f_mixed) ** 2 / found.variance
+        for terms, exact in ((first, found.first_order[j]), (total, found.total_order[j])):
+            assert abs(terms.mean() - exact) < 4.0 * terms.std() / np.sqrt(n)
 
 
 def test_functions_do_not_vary_over_equal_rows() -> None:

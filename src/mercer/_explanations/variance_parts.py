@@ -79,50 +79,57 @@ class PlayerFactors:
                     found[j, k, output] = found[k, j, output] = np.mean(effects**2)
         return found
 
-    def total_order(self) -> tuple[Array, Array]:
-        """Variances of all effects that a player has a part in, and of the function.
+    def higher_order(self) -> tuple[Array, Array]:
+        """Variances of effects of three players or more: of each player's, and of all.
 
         Returns
         -------
-        total : ndarray of shape (n_players, n_outputs)
-        variance : ndarray of shape (n_outputs,)
+        of_players : ndarray of shape (n_players, n_outputs)
+            Sums over the effects that a player has a part in.
+        total : ndarray of shape (n_outputs,)
 
         Notes
         -----
-        O(n^2 (b + 1) d) time.
+        These are sums over pairs of products, of coefficients that may be large and cancel. With
+        three covariances in each term, they cost no digits even where a kernel is so wide that its
+        covariances are tiny; effects of one player and of two are squares of sums over products,
+        see :meth:`first_order`. O(n^2 (b + 1) d) time.
         """
         n_products = self.means.shape[1]
-        size = max(CACHED_VALUES // n_products, 1)
+        size = max(CACHED_VALUES // (4 * n_products), 1)
 
         def of_tile(rows: slice) -> tuple[Array, Array]:
-            covariances = (
-                np.stack([F[:, rows].T @ F for F in self.centered]) / self.centered.shape[1]
-            )
-            squares = np.stack([np.outer(mean[rows], mean) for mean in self.means])
-            moments = covariances + squares
-            before, after = _products_before(moments), _products_before(moments[::-1])[::-1]
-            means_after = _products_before(squares[::-1])[::-1]
             left, right = self.coefficients[rows], self.coefficients
-            total = np.einsum(
-                "io,lij,jo->lo", left, covariances * before * after, right, optimize=True
-            )
-            parts = np.einsum(
-                "io,lij,jo->lo", left, covariances * before * means_after, right, optimize=True
-            )
-            return total, parts.sum(axis=0)
+
+            def summed(values: Array) -> Array:
+                return np.asarray((left * (values @ right)).sum(axis=0))
+
+            factors = [
+                (np.outer(mean[rows], mean), F[:, rows].T @ F / len(F))
+                for mean, F in zip(self.means, self.centered, strict=True)
+            ]
+            # Products of the players before each, of no covariance, of one, and of two or more.
+            before, (none, one, two, more) = [], (np.ones(1), *[np.zeros(1)] * 3)
+            for m, c in factors:
+                before.append((none, one, two + more))
+                none, one, two, more = (
+                    none * m,
+                    one * m + none * c,
+                    two * m + one * c,
+                    more * (m + c) + two * c,
+                )
+            total, of_players = summed(more), []
+            none, one, several = np.ones(1), np.zeros(1), np.zeros(1)  # Of the players after each.
+            for (p, q, r), (m, c) in zip(reversed(before), reversed(factors), strict=True):
+                others = r * (none + one + several) + q * (one + several) + p * several
+                of_players.append(summed(c * others))
+                none, one, several = none * m, one * m + none * c, several * (m + c) + one * c
+            return np.array(of_players[::-1]), total
 
         found = list(map_tiles(of_tile, list(gen_batches(n_products, size))))
-        total, variance = (np.sum(values, axis=0) for values in zip(*found, strict=True))
-        return np.maximum(total, 0.0), np.maximum(variance, 0.0)
+        of_players, total = (np.sum(values, axis=0) for values in zip(*found, strict=True))
+        return np.maximum(of_players, 0.0), np.maximum(total, 0.0)
 
     def _others(self, players: Sequence[int]) -> Array:
         """Products of the means of all other players, shape (n_products, 1)."""
         return np.delete(self.means, players, axis=0).prod(axis=0)[:, None]
-
-
-def _products_before(factors: Array) -> Array:
-    """Products of all factors before each, along the first axis."""
-    found = np.ones_like(factors)
-    for k in range(1, len(factors)):
-        np.multiply(found[k - 1], factors[k - 1], out=found[k])
-    return found

@@ -288,7 +288,9 @@ def sobol_indices(
     if parts.exact:
         factors = PlayerFactors.of(parts.exact, others, d)
         first, pairs = factors.first_order(), factors.pairs()
-        total, variance = factors.total_order()
+        of_players, higher = factors.higher_order()
+        total = first + pairs.sum(axis=1) + of_players
+        variance = first.sum(axis=0) + 0.5 * pairs.sum(axis=(0, 1)) + higher
     expansion = explained.expansion
     levels = expansion.of_views(others)
     rounding = len(levels) * np.finfo(float).eps * np.abs(levels).max(axis=0)
