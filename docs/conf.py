@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\w+\.py$",
     "subsection_order": [
         "examples/tables",
+        "examples/explanations",
         "examples/learners",
         "examples/generalized",
         "examples/sources",

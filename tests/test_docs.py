@@ -17,6 +17,7 @@ from test_package import PUBLIC_NAMES, documented
 
 import mercer
 from mercer._blocks.approximation import EXACT_ROWS, number_of_components
+from mercer.inspection import shapley_values
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
@@ -115,6 +116,26 @@ def test_every_wish_has_its_example() -> None:
     headings = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
     assert linked == [heading.lower().replace(" ", "-") for heading in headings]
     assert len(linked) >= 10
+
+
+def test_the_code_on_reading_a_model_runs() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("pandas")
+    text = (ROOT / "docs" / "guide" / "reading.md").read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            with redirect_stdout(StringIO()) as output:
+                exec(compile(block, "reading.md", "exec"), namespace)
+        else:
+            assert re.sub(r"[\d.]+", "#", output.getvalue()) == re.sub(r"[\d.]+", "#", block)
+    found, many = namespace["found"], namespace["many"]
+    assert_allclose(found.predictions, namespace["model"].predict(namespace["X"][300:]), atol=1e-5)
+    assert many.importances.argmax() == many.feature_names.index("s5")
+    without = shapley_values(namespace["model"], namespace["X"][302:303])
+    alone = dict(zip(without.feature_names, without.values[0], strict=True))
+    assert f"by {-alone['s1']:.0f}, and" in text
+    assert f"raises it by {alone['s2']:.0f}." in text
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -308,7 +308,10 @@ class TestTables:
         model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
         found = shapley_values(model, frame[:3], groups={"person": ["age", "town"]})
         assert found.feature_names == ["person", "since", "noise"]
-        assert found.data[1, 0] == f"{frame['age'][1]}, {frame['town'][1]}"
+        assert found.data[:2, 0].tolist() == [
+            f"missing, {frame['town'][0]}",
+            f"{frame['age'][1]:.0f}, {frame['town'][1]}",
+        ]
         values = found.to_frame()
         assert list(values.columns) == found.feature_names
         np.testing.assert_array_equal(values, found.values)

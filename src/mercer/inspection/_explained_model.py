@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._expansion import KernelExpansion, Views, as_doubles
 from mercer._explanations.parts import Parts
 from mercer._typing import Array, RandomState
+from mercer.inspection._contributions import cell_text
 from mercer.inspection._display import best_of
 from mercer.kernels._on_columns import column_positions, take_columns
 from mercer.preprocessing._column_kinds import named_columns
@@ -25,6 +26,9 @@ Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
 
 N_BACKGROUND = 100
 """Number of training rows that a background has by default, as that of the package shap."""
+
+_MOST_SHOWN = 4
+"""Values of larger groups of columns are not shown."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,10 @@ class Players:
         return np.asarray(owner[encoded])
 
     def data_of(self, X: Any) -> Array:
-        """Values of the players' columns, shape (n_rows, n_players); of several columns, text."""
+        """Values of the players' columns, shape (n_rows, n_players).
+
+        Several columns are text, and more than four their number.
+        """
         cells = _cells(X)
         return np.column_stack([_joined([cells[z] for z in columns]) for columns in self.columns])
 
@@ -294,10 +301,13 @@ def _values(column: Array) -> Array:
 
 
 def _joined(columns: list[Array]) -> Array:
-    """The only column, or several as text."""
+    """The only column, or several as text; of many, their number."""
     if len(columns) == 1:
         return columns[0]
-    return np.array([", ".join(map(str, row)) for row in zip(*columns, strict=True)], dtype=object)
+    if len(columns) > _MOST_SHOWN:
+        return np.full(len(columns[0]), f"({len(columns)} columns)", dtype=object)
+    rows = zip(*columns, strict=True)
+    return np.array([", ".join(map(cell_text, row)) for row in rows], dtype=object)
 
 
 @dataclass(frozen=True)

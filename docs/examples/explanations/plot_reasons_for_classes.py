@@ -1,0 +1,65 @@
+"""
+Reasons for a class, of a table with categories
+===============================================
+
+Which columns make this case more probable, and by how much? The columns are those of the table:
+whatever a category or a date is encoded as, it is one player.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+
+from mercer import EvidenceMaximization, KernelStackingClassifier
+from mercer.inspection import BeeswarmDisplay, WaterfallDisplay, shapley_values
+from mercer.kernels import Gaussian, Laplacian
+from mercer.preprocessing import table_encoder
+
+# %%
+# The table is generated: trains are late in the snow, in the rush hour, and on the coast line if it
+# rains. The weekday and the number of the platform have no influence.
+random = np.random.default_rng(0)
+n = 800
+table = pd.DataFrame(
+    {
+        "line": random.choice(["valley", "coast", "city"], n),
+        "weather": random.choice(["sun", "rain", "snow"], n, p=[0.6, 0.3, 0.1]),
+        "hour": random.integers(5, 24, n),
+        "day": pd.Timestamp("2025-01-06") + pd.to_timedelta(random.integers(0, 300, n), "D"),
+        "platform": random.integers(1, 9, n),
+    }
+)
+rush = np.exp(-0.5 * (table["hour"] - 8) ** 2) + np.exp(-0.5 * (table["hour"] - 17) ** 2)
+score = -2.0 + 2.5 * (table["weather"] == "snow") + 2.5 * rush
+score += 3.0 * ((table["weather"] == "rain") & (table["line"] == "coast"))
+late = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-score)), "late", "in time")
+
+# %%
+# A stack of kernels that are products over columns, so that values are exact.
+X_train, X_test, y_train, y_test = train_test_split(table, late, random_state=0)
+kernels = [Gaussian("median"), Laplacian("median", norm=1.0), EvidenceMaximization()]
+model = make_pipeline(table_encoder(), KernelStackingClassifier(kernels)).fit(X_train, y_train)
+print(f"{model.score(X_test, y_test):.0%} of the test cases are classified correctly")
+
+# %%
+# Four cases in words. A contribution is to the logarithm of the odds, which are multiplied by its
+# exponential.
+found = shapley_values(model, X_test[:200])
+cases = X_test[:200].reset_index(drop=True)
+coast = (cases["line"] == "coast") & (cases["weather"] == "rain")
+shown = int(np.flatnonzero(coast)[0])
+for row in (shown, 1, 2, 4):
+    print(found.headline(row))
+    print("  " + "\n  ".join(found.in_words(row, 2)))
+
+# %%
+# Left: a train on the coast in the rain. Right: all cases. Categories are gray, as they are neither
+# low nor high; the hours of the rush are in the middle of the day, and of both colors.
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6))
+WaterfallDisplay(found, shown).plot(ax=left)
+left.set_xlabel("Log-odds of being late")
+BeeswarmDisplay(found).plot(ax=right)
+right.set_xlabel("Contribution to the log-odds of being late")
+plt.show()
