@@ -60,7 +60,7 @@ def _expansion_in_sources(
     scale: Scale,
     samples: Callable[[Any], Features],
 ) -> KernelExpansion:
-    """A sum over Gram matrices, each of which is a column for each output."""
+    """A sum over Gram matrices: each is a column of the view for each output."""
     n_sources, n_outputs = estimator._n_fitted_kernels(), coefficients.shape[1]
 
     def views_of(X: Any) -> Views:

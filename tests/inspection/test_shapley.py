@@ -12,7 +12,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -30,7 +29,6 @@ from mercer import (
 )
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial
-from mercer.preprocessing import table_encoder
 
 
 def naive(model: Any, rows: np.ndarray, background: np.ndarray, players: Any) -> np.ndarray:
@@ -254,106 +252,6 @@ def test_predictors_of_other_packages_are_functions() -> None:
             assert scores.scale == "decision value"
             expected = model.decision_function(X[:3])
             np.testing.assert_allclose(scores.predictions, expected, atol=1e-10)
-
-
-@pytest.fixture(scope="module")
-def table() -> Any:
-    pd = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    n = 80
-    frame = pd.DataFrame(
-        {
-            "age": rng.integers(20, 80, n).astype(float),
-            "town": rng.choice(["Bern", "Basel", "Chur"], n),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
-            "noise": rng.normal(size=n),
-        }
-    )
-    frame.loc[::9, "age"] = np.nan
-    y = frame["age"].fillna(50.0) / 10.0 + 2.0 * (frame["town"] == "Bern")
-    return frame, y.to_numpy()
-
-
-class TestTables:
-    def test_players_are_the_columns_of_the_users_table(self, table: Any) -> None:
-        frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
-        background = frame[20:40]
-        found = shapley_values(model, frame[:5], background)
-        assert found.feature_names == ["age", "town", "since", "noise"]
-        np.testing.assert_allclose(found.predictions, model.predict(frame[:5]), atol=1e-9)
-        assert found.data[0, 1] == frame["town"][0]
-
-        # By the definition, on the data frame itself.
-        def value(columns: list[str]) -> float:
-            mixed = background.copy()
-            for name in columns:
-                mixed[name] = [frame[name][0]] * len(mixed)
-            return float(model.predict(mixed).mean())
-
-        from itertools import combinations
-        from math import comb
-
-        for j, name in enumerate(frame.columns):
-            others = [other for other in frame.columns if other != name]
-            expected = sum(
-                (value([*S, name]) - value(list(S))) / (4 * comb(3, size))
-                for size in range(4)
-                for S in combinations(others, size)
-            )
-            assert found.values[0, j] == pytest.approx(expected, abs=1e-10)
-
-    def test_groups_by_name_and_frames(self, table: Any) -> None:
-        frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
-        found = shapley_values(model, frame[:3], groups={"person": ["age", "town"]})
-        assert found.feature_names == ["person", "since", "noise"]
-        assert found.data[:2, 0].tolist() == [
-            f"missing, {frame['town'][0]}",
-            f"{frame['age'][1]:.0f}, {frame['town'][1]}",
-        ]
-        values = found.to_frame()
-        assert list(values.columns) == found.feature_names
-        np.testing.assert_array_equal(values, found.values)
-        both = shapley_values(TwoStageRegressor().fit(X_RESPONSE, Y_RESPONSE), X_RESPONSE[:2])
-        assert both.to_frame()["1", "x2"].tolist() == both.values[:, 2, 1].tolist()
-
-    def test_columns_in_another_order_and_further_ones(self, table: Any) -> None:
-        frame, y = table
-        model = make_pipeline(table_encoder(), ridge_on_default()).fit(frame, y)
-        other = frame[["noise", "town", "since", "age"]].assign(more=1.0)
-        found, expected = (shapley_values(model, X[:5], X[20:40]) for X in (other, frame))
-        np.testing.assert_array_equal(found.values, expected.values)
-        assert found.data.tolist()[1:] == expected.data.tolist()[1:]
-
-    def test_frames_of_polars_are_as_those_of_pandas(self, table: Any) -> None:
-        pl = pytest.importorskip("polars")
-        frame, y = table
-        found, expected = (
-            shapley_values(
-                make_pipeline(table_encoder(), ridge_on_default()).fit(X, y), X[:5], X[20:40]
-            )
-            for X in (pl.from_pandas(frame), frame)
-        )
-        np.testing.assert_allclose(found.values, expected.values, atol=1e-10)
-        assert found.data.tolist()[1:] == expected.data.tolist()[1:]
-
-    def test_searches_and_scalers_are_seen_through(self) -> None:
-        search = GridSearchCV(ridge_on_default(), {"alpha": [0.1, 1.0]}, cv=2)
-        model = make_pipeline(StandardScaler(), search).fit(X_RESPONSE, Y_RESPONSE)
-        found = shapley_values(model, X_RESPONSE[:2])
-        np.testing.assert_allclose(found.predictions, model.predict(X_RESPONSE[:2]), atol=1e-9)
-
-    def test_sparse_tables_are_as_dense_ones(self) -> None:
-        from scipy.sparse import csr_matrix
-
-        X = np.where(np.abs(X_RESPONSE) > 0.7, X_RESPONSE, 0.0)
-        dense = ridge_on(Gaussian(2.0), X, Y_RESPONSE)
-        sparse = ridge_on(Gaussian(2.0), csr_matrix(X), Y_RESPONSE)
-        found = shapley_values(sparse, csr_matrix(X[:3]), csr_matrix(X[9:20]))
-        expected = shapley_values(dense, X[:3], X[9:20])
-        np.testing.assert_allclose(found.values, expected.values, atol=1e-10)
-        np.testing.assert_array_equal(found.data, X[:3])
 
 
 def ridge_on_default() -> Any:

@@ -125,7 +125,7 @@ class MonomialPart:
 
 @dataclass(frozen=True)
 class OtherProduct:
-    """A product of kernels, some of which are on columns of several players.
+    """A product of kernels that are on columns of several players, at least in part.
 
     Attributes
     ----------

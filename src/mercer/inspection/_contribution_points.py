@@ -11,6 +11,7 @@ from mercer.inspection._columns import Column, quantile_bins
 from mercer.inspection._display import (
     BAR_COLOR,
     LINE_COLORS,
+    LINE_MARKERS,
     QUIET_COLOR,
     Display,
     axes,
@@ -24,8 +25,6 @@ from mercer.inspection._shapley_result import ShapleyValues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_MARKERS = "osD^v"
 
 _MOST_CATEGORIES = 5
 """Rarer categories than the five most frequent ones have one color."""
@@ -202,7 +201,7 @@ class ContributionDisplay(Display):
             frequent = np.argsort(-np.bincount(codes), kind="stable")[:_MOST_CATEGORIES]
             for k, code in enumerate(np.sort(frequent)):
                 rows = codes == code
-                options = {"color": LINE_COLORS[k], "marker": _MARKERS[k]}
+                options = {"color": LINE_COLORS[k], "marker": LINE_MARKERS[k % len(LINE_MARKERS)]}
                 ax.scatter(x[rows], y[rows], label=partner.labels[code], **{**options, **style})
             rest = ~np.isin(codes, frequent)
             if rest.any():
@@ -248,7 +247,7 @@ def _spreads(values: ShapleyValues, player: int) -> Array:
 
 
 def _codes(column: Column) -> Array:
-    """Codes of categories, or of five bins of numbers, of which missing ones are another."""
+    """Codes of categories, or of five bins of numbers; missing numbers are a sixth."""
     if not column.is_ordered:
         return column.values.astype(int)
     known = ~np.isnan(column.values)

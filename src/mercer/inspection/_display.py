@@ -29,6 +29,9 @@ readers can tell them apart."""
 LINE_COLORS = (BAR_COLOR, WARM_COLOR, "#3b8a5a", "#8a5ea8", "#9a7b1f")
 """Colors of several lines, which have markers of their own as well."""
 
+LINE_MARKERS = "osD^"
+"""Markers of several lines; there are fewer than colors, so that twenty lines differ."""
+
 QUIET_COLOR = "0.5"
 """What stands back, on light and on dark pages."""
 

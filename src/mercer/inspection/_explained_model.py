@@ -95,8 +95,8 @@ class ExplainedModel:
         NotFittedError
             If the model is not fitted.
         TypeError
-            If it is no estimator of mercer that predicts, or if it is a pipeline of which a step
-            computes features from several columns.
+            If it is no estimator of mercer that predicts, or if a step of a pipeline computes
+            features from several columns.
         """
         model = best_of(model)
         step = best_of(model[-1]) if isinstance(model, Pipeline) else model
@@ -211,7 +211,7 @@ class ExplainedModel:
         return column_positions(_Header(self.names), columns)
 
     def players(self, groups: Groups) -> Players:
-        """The columns of the user's table, some of which may be grouped.
+        """The columns of the user's table, alone or in groups.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class ExplainedModel:
             twice = next(z for z in positions if positions.count(z) > 1)
             raise ValueError(
                 f"Column {self.names[twice]!r} is in more than one place of groups: each column "
-                f"belongs to one player, of which a table of {len(self.names)} columns has at "
+                f"belongs to one player, and a table of {len(self.names)} columns has at "
                 "most as many."
             )
         alone = [z for z in range(len(self.names)) if z not in set(positions)]
@@ -242,7 +242,7 @@ class ExplainedModel:
         return Parts.of(self.expansion, players.of_columns(self.encoded), len(players))
 
     def exact_parts(self, players: Players) -> Parts:
-        """The parts of the function, all of which are products over players.
+        """The parts of the function, if all are products over players.
 
         Raises
         ------

@@ -200,12 +200,7 @@ def partial_dependence(
     explained = ExplainedModel.of(model)
     explained.check_table("Curves")
     chosen = explained.positions(_as_list(features))
-    check_number("subsample", subsample, whole=True, low=1)
-    check_choice("response_method", response_method, ("auto", "predict_proba", "decision_function"))
-    if not 0.0 <= percentiles[0] < percentiles[1] <= 1.0:
-        raise ValueError(f"percentiles must ascend from 0 to 1; got {percentiles!r}.")
-    if len(chosen) not in _RESOLUTIONS or len(set(chosen)) < len(chosen):
-        raise ValueError(f"features must be one column, or two that differ; got {features!r}.")
+    _check_settings(chosen, features, response_method, percentiles, subsample)
     resolution = grid_resolution or _RESOLUTIONS[len(chosen)]
     check_number("grid_resolution", resolution, whole=True, low=2)
     coded = explained.positions(list(categorical_features)) if len(categorical_features) else []
@@ -234,6 +229,21 @@ def partial_dependence(
         list(explained.expansion.outputs),
         scale,
     )
+
+
+def _check_settings(
+    chosen: list[int],
+    features: Any,
+    response_method: str,
+    percentiles: tuple[float, float],
+    subsample: int,
+) -> None:
+    check_number("subsample", subsample, whole=True, low=1)
+    check_choice("response_method", response_method, ("auto", "predict_proba", "decision_function"))
+    if not 0.0 <= percentiles[0] < percentiles[1] <= 1.0:
+        raise ValueError(f"percentiles must ascend from 0 to 1; got {percentiles!r}.")
+    if len(chosen) not in _RESOLUTIONS or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features must be one column, or two that differ; got {features!r}.")
 
 
 def _as_list(features: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from mercer._validation import check_choice, check_number
 from mercer.inspection._contributions import cell_text, decimals_of
 from mercer.inspection._display import (
     LINE_COLORS,
+    LINE_MARKERS,
     QUIET_COLOR,
     Display,
     axes_of_several,
@@ -33,8 +34,6 @@ _BENEATH = 0.14
 
 _FEW = 12
 """Lines through at most this number of values have markers."""
-
-_MARKERS = "osD^"
 
 
 class PartialDependenceDisplay(Display):
@@ -331,7 +330,7 @@ def _draw_lines(ax: Axes, dependence: PartialDependence, along: int, label: str)
     lines = dependence.average[0] if along else dependence.average[0].T
     every = max(len(grid) // 6, 1)
     for k, (name, line) in enumerate(zip(names, lines, strict=True)):
-        color, marker = LINE_COLORS[k % len(LINE_COLORS)], _MARKERS[k % len(_MARKERS)]
+        color, marker = LINE_COLORS[k % len(LINE_COLORS)], LINE_MARKERS[k % len(LINE_MARKERS)]
         ax.plot(grid, line, color=color, marker=marker, markevery=every, label=cell_text(name))
     ax.set(xlabel=dependence.features[along], ylabel=label)
     low, high = ax.get_ylim()
