@@ -88,6 +88,13 @@ def test_probabilities(estimator: Any, labels: Any, scale: float) -> None:
     assert logits.scale in ("logit", "log-odds")
 
 
+@pytest.fixture(scope="module")
+def model() -> Any:
+    """Of the table below."""
+    stack = make_pipeline(table_encoder(), KernelStackingRegressor())
+    return stack.fit(TestTables.frame, TestTables.y)
+
+
 class TestTables:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -104,11 +111,6 @@ class TestTables:
     )
     frame.loc[::9, "height"] = np.nan
     y = frame["age"] / 10.0 + 2.0 * (frame["town"] == "Bern") + rng.normal(size=90)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> Any:
-        return make_pipeline(table_encoder(), KernelStackingRegressor()).fit(cls.frame, cls.y)
 
     @pytest.mark.parametrize("name", ["age", "town", "since", "height", "member"])
     def test_values_are_those_of_the_users_columns(self, model: Any, name: str) -> None:

@@ -105,7 +105,7 @@ def shapley_interactions(
 
     With the value of a set of columns as in :func:`shapley_values`, the index of a pair is by how
     much both columns change it together more than one after the other would alone, on average over
-    the sets of other columns, each size of which counts the same. It is zero for columns whose
+    the sets of other columns; all sizes of sets count the same. It is zero for columns whose
     effects add up.
 
     Parameters

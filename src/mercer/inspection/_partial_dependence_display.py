@@ -141,7 +141,7 @@ class PartialDependenceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If there are several outputs, of which one is needed, and `target` is None; or see
+            If `target` is None where one of several outputs is needed; or see
             `partial_dependence`.
         """
         entries = list(features) if isinstance(features, list | np.ndarray) else [features]

@@ -34,7 +34,7 @@ class TrainingContributions:
     positions : ndarray of int of shape (n_known,)
         Of the rows in `data`.
     are_centers : bool
-        Whether they are centers of Nyström features, each of which stands for many training rows.
+        Whether they are centers of Nyström features: a center stands for many training rows.
     data : data frame or ndarray
         The training table; where it was not given, features of the rows that the model keeps.
     names : list of str
@@ -142,8 +142,8 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
 
     A prediction of a kernel machine is a sum over training rows, a_i k(x, x_i), plus a constant:
     similar rows whose coefficients are large carry it. Of a stack, the contributions of a row in
-    all members are summed. On Nyström features, coefficients belong to centers, each of which
-    stands for many training rows; `are_centers` then says so.
+    all members are summed. On Nyström features, coefficients belong to centers, which stand for
+    many training rows each; `are_centers` then says so.
 
     Parameters
     ----------
