@@ -24,7 +24,9 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "markdown_twins",
     "mathml",
+    "sphinx_llm_friendly",
 ]
 smartquotes = False
 toc_object_entries_show_parents = "hide"
