@@ -67,18 +67,28 @@ def test_methods_of_estimators_describe_their_arguments(name: str) -> None:
     assert [text for code, text in validate(name)["errors"] if code in codes] == []
 
 
-def test_the_code_of_the_first_page_runs() -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    text = (ROOT / "docs" / "start" / "five_minutes.md").read_text(encoding="utf-8")
+def executed(path: str) -> tuple[dict[str, Any], str]:
+    """Run the code of a page, and return its names and what it prints."""
+    text = (ROOT / "docs" / path).read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
     with redirect_stdout(StringIO()) as output:
         for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-            exec(compile(block, "five_minutes.md", "exec"), namespace)
-    coverage = (
-        (namespace["low"] <= namespace["y_test"]) & (namespace["y_test"] <= namespace["high"])
-    ).mean()
+            exec(compile(block, path, "exec"), namespace)
+    return namespace, output.getvalue()
+
+
+def test_the_code_of_the_first_page_runs() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    found, output = executed("start/five_minutes.md")
+    coverage = ((found["low"] <= found["y_test"]) & (found["y_test"] <= found["high"])).mean()
     assert 0.8 < coverage < 1.0
-    assert output.getvalue()
+    assert output
+
+
+def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
+    scores = re.findall(r"R² ([\d.]+)", executed("start/coming_from.md")[1])
+    assert len(scores) == 4
+    assert all(float(score) > 0.7 for score in scores)
 
 
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:

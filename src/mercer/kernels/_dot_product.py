@@ -60,7 +60,7 @@ class Linear(Kernel):
 
 @dataclass(eq=False, repr=False)
 class Polynomial(Kernel):
-    """Polynomial kernel, (gamma x'x' + coef0)^degree.
+    """Polynomial kernel, (gamma x'z + coef0)^degree.
 
     Parameters
     ----------
