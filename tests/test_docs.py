@@ -68,13 +68,22 @@ def test_methods_of_estimators_describe_their_arguments(name: str) -> None:
 
 
 def executed(path: str) -> tuple[dict[str, Any], str]:
-    """Run the code of a page, and return its names and what it prints."""
+    """Run the code of a page, and return its names and what it prints.
+
+    Blocks of text show what the code before them prints, up to digits, which other versions of the
+    packages may change.
+    """
     text = (ROOT / "docs" / path).read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
-    with redirect_stdout(StringIO()) as output:
-        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-            exec(compile(block, path, "exec"), namespace)
-    return namespace, output.getvalue()
+    printed = [""]
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            with redirect_stdout(StringIO()) as output:
+                exec(compile(block, path, "exec"), namespace)
+            printed.append(output.getvalue())
+        else:
+            assert re.sub(r"[\d.]+", "#", printed[-1]) == re.sub(r"[\d.]+", "#", block)
+    return namespace, "".join(printed)
 
 
 def test_the_code_of_the_first_page_runs() -> None:
@@ -92,15 +101,7 @@ def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
 
 
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
-    text = (ROOT / "docs" / "guide" / "trust.md").read_text(encoding="utf-8")
-    namespace: dict[str, Any] = {}
-    for language, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
-        if language == "python":
-            with redirect_stdout(StringIO()) as output:
-                exec(compile(block, "trust.md", "exec"), namespace)
-        else:
-            # Other versions of the packages may change the last digits.
-            assert re.sub(r"[\d.]+", "#", output.getvalue()) == re.sub(r"[\d.]+", "#", block)
+    namespace, _ = executed("guide/trust.md")
     assert namespace["alone"].loo_score_ > 0.9
     assert namespace["mixed"].held_out[0].scores["r2"].value > 0.9
     assert namespace["found"].held_out[0].scores["r2"].value < 0.7
@@ -110,14 +111,10 @@ def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
 
 @pytest.mark.parametrize("page", ["guide/columns.md", "wishes.md"])
 def test_the_code_of_pages_runs(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    namespace: dict[str, Any] = {}
-    with redirect_stdout(StringIO()) as output:
-        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-            exec(compile(block, page, "exec"), namespace)
-    assert output.getvalue()
+    found, output = executed(page)
+    assert output
     if page == "wishes.md":
-        assert namespace["alone"].loo_score_ > 0.9 > namespace["grouped"].loo_score_ + 0.5
+        assert found["alone"].loo_score_ > 0.9 > found["grouped"].loo_score_ + 0.5
 
 
 def test_every_wish_has_its_example() -> None:
@@ -131,17 +128,11 @@ def test_every_wish_has_its_example() -> None:
 def test_the_code_on_reading_a_model_runs() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")
-    text = (ROOT / "docs" / "guide" / "reading.md").read_text(encoding="utf-8")
-    namespace: dict[str, Any] = {}
-    for language, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
-        if language == "python":
-            with redirect_stdout(StringIO()) as output:
-                exec(compile(block, "reading.md", "exec"), namespace)
-        else:
-            assert re.sub(r"[\d.]+", "#", output.getvalue()) == re.sub(r"[\d.]+", "#", block)
+    namespace, _ = executed("guide/reading.md")
     found, many = namespace["found"], namespace["many"]
     assert_allclose(found.predictions, namespace["model"].predict(namespace["X"][300:]), atol=1e-5)
     assert many.importances.argmax() == many.feature_names.index("s5")
+    text = (ROOT / "docs" / "guide" / "reading.md").read_text(encoding="utf-8")
     without = shapley_values(namespace["model"], namespace["X"][302:303])
     alone = dict(zip(without.feature_names, without.values[0], strict=True))
     assert f"by {-alone['s1']:.0f}, and" in text
