@@ -69,7 +69,10 @@ def losses_of(name: str, n_rows: int, seed: int) -> Array:
     model = AllCandidates().fit(X, y)
     deviations, residuals = model.left_out[0], model.left_out[1].ravel()
     columns, views = np.hstack(deviations), model._views_of(X_new)
-    new, closeness = np.hstack(model._deviations(views)), model._closeness(views).ravel()
+    new, closeness = (
+        np.hstack(model._deviations(views)),
+        model._fall_back(model._target.mean).closeness(views).ravel(),
+    )
     known = model._target.encode(y_new).ravel()
     found = np.zeros((len(LEVELS), 3))
     for i, level in enumerate(LEVELS):

@@ -7,6 +7,13 @@ if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
     from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
+    from mercer._deployment import (
+        CompressedClassifier,
+        CompressedRegressor,
+        compress,
+        onnx_inputs,
+        to_onnx,
+    )
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._generalized import (
         KernelLogisticRegression,
@@ -55,6 +62,8 @@ __all__ = [
     "AlignmentPathDisplay",
     "BayesianMKLClassifier",
     "BayesianMKLRegressor",
+    "CompressedClassifier",
+    "CompressedRegressor",
     "ContinuousAlignment",
     "ContinuousMKLClassifier",
     "ContinuousMKLRegressor",
@@ -83,11 +92,14 @@ __all__ = [
     "UniformCombination",
     "alignment",
     "centered_alignment",
+    "compress",
     "hsic",
     "infer_task",
     "load",
+    "onnx_inputs",
     "pass_hooks",
     "save",
+    "to_onnx",
 ]
 
 _MODULES = {
@@ -96,6 +108,13 @@ _MODULES = {
     "mercer._clustering": (
         "HSICClustering",
         "MultipleKernelClustering",
+    ),
+    "mercer._deployment": (
+        "CompressedClassifier",
+        "CompressedRegressor",
+        "compress",
+        "onnx_inputs",
+        "to_onnx",
     ),
     "mercer._feature_selection": (
         "BAHSIC",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.weights import as_weights
+from mercer._fall_back import FallBack
 from mercer._gram.dense import UnitScale
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, own_fields
 from mercer.kernels import Kernel
 from mercer.kernels._column_products import ColumnProduct, column_products
 
@@ -94,10 +96,18 @@ class KernelTerm:
 
     def __call__(self, X: Features) -> Array:
         """Values on rows of the view, shape (n_rows, n_outputs)."""
-        values = self.kernel._shifted(as_doubles(X), as_doubles(self.centers))
+        values = self._values(as_doubles(X))
         # Added to the values, the offset would cost those of wide kernels their digits.
         constant = self.kernel.offset * self.coefficients.sum(axis=0)
         return np.asarray(values @ self.coefficients + constant)
+
+    @cached_property
+    def _values(self) -> Callable[[Features], Array]:
+        """The kernel with the centers, less its offset."""
+        return self.kernel._shifted_at(as_doubles(self.centers))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return own_fields(self)
 
     def mapped(self, matrix: Array) -> KernelTerm:
         """The term with its outputs multiplied by a matrix."""
@@ -120,12 +130,15 @@ class FunctionTerm:
         What these are multiplied by.
     description : str
     view : str, default="given"
+    kernel : Kernel, default=None
+        The kernel between rows and training rows that it is a function of, where there is one.
     """
 
     function: Callable[[Features], Array]
     matrix: Array
     description: str
     view: str = THE_TABLE
+    kernel: Kernel | None = None
 
     def __call__(self, X: Features) -> Array:
         """Values on rows of the view, shape (n_rows, n_outputs)."""
@@ -156,12 +169,46 @@ class Sources:
 
 
 @dataclass(frozen=True)
+class FeatureTerm:
+    """A linear function of a kernel's own features, such as indicators of leaves.
+
+    Attributes
+    ----------
+    kernel : Forest
+        With leaves.
+    coefficients : ndarray of shape (n_kernel_features, n_outputs)
+    view : str, default="given"
+    """
+
+    kernel: Any
+    coefficients: Array
+    view: str = THE_TABLE
+
+    @property
+    def description(self) -> str:
+        """Description of the kernel."""
+        return str(self.kernel.describe())
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        features = self.kernel.as_features(self.kernel._applied(X))
+        return np.asarray(features @ self.coefficients)
+
+    def mapped(self, matrix: Array) -> FeatureTerm:
+        """The term with its outputs multiplied by a matrix."""
+        return replace(self, coefficients=self.coefficients @ matrix)
+
+    def products(self, n_features: int) -> None:
+        """None: it is no product over columns."""
+
+
+@dataclass(frozen=True)
 class KernelExpansion:
     """A fitted function: an intercept, plus the sum of terms.
 
     Attributes
     ----------
-    terms : sequence of KernelTerm or FunctionTerm
+    terms : sequence of KernelTerm, FeatureTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
     scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
         What the function is: a response; a decision value; the logarithm of the odds of a class;
@@ -174,9 +221,8 @@ class KernelExpansion:
         From validated rows to these rows in each view; None where the table is the only one.
     outputs : tuple of str, default=()
         Names of the outputs; classes where the scale is one of classes.
-    shrinkage : callable, default=None
-        From views of rows to what the model adds to the function, shape (n_rows, n_outputs), where
-        a row is far from all training rows; None if it adds nothing.
+    fall_back : FallBack, default=None
+        What the model falls back to where a row is far from all training rows.
     sources : Sources, default=None
         The Gram matrices that it is a function of, in place of the columns of a table.
 
@@ -199,7 +245,7 @@ class KernelExpansion:
     training: Views
     views_of: Callable[[Features], Views] | None = None
     outputs: tuple[str, ...] = ()
-    shrinkage: Callable[[Views], Array] | None = None
+    fall_back: FallBack | None = None
     sources: Sources | None = None
 
     def views(self, X: Features) -> Views:
@@ -235,6 +281,41 @@ class KernelExpansion:
             total += term(views[term.view])
         return total
 
+    def shrinkage(self, views: Views) -> Array:
+        """What the model adds to the function for rows far from all training rows.
+
+        Parameters
+        ----------
+        views : dict of str to ndarray
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        n_rows = next(iter(views.values())).shape[0]
+        found = np.zeros((n_rows, len(self.intercept)))
+        if self.fall_back is None:
+            return found
+        closeness = self.fall_back.closeness(views)
+        far = np.flatnonzero(closeness[:, 0] < 1.0)
+        if far.size:
+            values = self.of_views({name: view[far] for name, view in views.items()})
+            found[far] = self.fall_back.change(values, self.scale, closeness[far])
+        return found
+
+    def predicted(self, views: Views) -> Array:
+        """Values of the function with the shrinkage, which predictions are read off.
+
+        Parameters
+        ----------
+        views : dict of str to ndarray
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        return self.of_views(views) + self.shrinkage(views)
+
     def decoded(self, encoding: Encoding) -> KernelExpansion:
         """The same function in the responses' own unit, ``offset + scale * values``.
 
@@ -242,12 +323,14 @@ class KernelExpansion:
         ----------
         encoding : TargetEncoding
         """
-        size, shrinkage = np.diag(encoding.scale), self.shrinkage
+        size, far = np.diag(encoding.scale), self.fall_back
+        if far is not None:
+            far = replace(far, level=encoding.offset + encoding.scale * far.level)
         return replace(
             self,
             terms=[term.mapped(size) for term in self.terms],
             intercept=encoding.offset + self.intercept @ size,
-            shrinkage=None if shrinkage is None else lambda views: shrinkage(views) @ size,
+            fall_back=far,
         )
 
 
@@ -278,14 +361,13 @@ def class_expansion(
     names = tuple(str(label) for label in classes)
     if len(names) != 2:
         return replace(expansion, outputs=names, scale=scale)
-    difference, shrinkage = np.array([[-1.0], [1.0]]), expansion.shrinkage
+    difference = np.array([[-1.0], [1.0]])
     return replace(
         expansion,
         terms=[term.mapped(difference) for term in expansion.terms],
         intercept=expansion.intercept @ difference,
         outputs=names[1:],
         scale="log-odds",
-        shrinkage=None if shrinkage is None else lambda views: shrinkage(views) @ difference,
     )
 
 

@@ -16,6 +16,7 @@ from mercer._data.copies import row_keys
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 from mercer._gram.dense import as_stack, check_stack
+from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._records import KernelTermsMixin
@@ -335,7 +336,7 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     if estimator.X_fit_ is None:
         return estimator.kernel_(samples)
     check_rows_memory(samples.shape[0], estimator.X_fit_.shape[0])
-    return estimator.kernel_(samples, estimator.X_fit_)
+    return validated_rows_of(estimator.kernel_, samples, estimator.X_fit_)
 
 
 def with_callbacks(method: Method) -> Method:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import KernelExpansion
+from mercer._model_card import model_card
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 
@@ -198,6 +200,10 @@ class KernelTermsMixin:
 
     n_features_in_: int
 
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and a card of what was learned beneath."""
+        return str(estimator_html_repr(self)) + model_card(self)
+
     def kernel_terms(self) -> KernelTerms:
         """Return the kernels of the fitted estimator, with their weights and shares.
 
@@ -239,6 +245,10 @@ class KernelTermsMixin:
             f"{type(self).__name__} predicts nothing. Explain an estimator that predicts with its "
             "kernel, such as TwoStageRegressor(learner)."
         )
+
+    def _left_out_residuals(self) -> Array | None:
+        """Responses less predictions in which they had no part, where the fit has left these."""
+        return getattr(self, "cv_residuals_", None)
 
     def learned_gram(self, X: Features) -> Array:
         """Return the Gram matrix of the learned kernel on samples.

@@ -103,7 +103,9 @@ def expansion_of_function(
     training, kernel = estimator.X_fit_, estimator.kernel_
     matrix, none = np.eye(n_outputs), np.zeros(n_outputs)
     if training is not None:
-        term = FunctionTerm(lambda X: function(kernel(X, training)), matrix, kernel.describe())
+        term = FunctionTerm(
+            lambda X: function(kernel(X, training)), matrix, kernel.describe(), kernel=kernel
+        )
         return KernelExpansion([term], none, scale, {THE_TABLE: training})
     n_sources = estimator._n_fitted_kernels()
 

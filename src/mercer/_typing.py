@@ -1,6 +1,7 @@
 """Types of arrays and tables for annotations, and a decorator of scikit-learn with types."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,6 +18,16 @@ RandomState: TypeAlias = int | np.random.RandomState | None
 """What draws random numbers: a seed, a generator or None."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def own_fields(found: Any) -> dict[str, Any]:
+    """Fields of a dataclass, without what it keeps of its own computations: what is saved of it.
+
+    Parameters
+    ----------
+    found : dataclass
+    """
+    return {field.name: getattr(found, field.name) for field in fields(found)}
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:

@@ -18,12 +18,12 @@ from mercer._data.sample import encode_target
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import (
-    TableViews,
     given_candidates,
     isotropic_candidates,
     learns_relevance,
     relevance_candidates,
 )
+from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 from stacking_cases import ESTIMATORS, problem, target_for
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._stacking.gaps import largest_gap
+from mercer._gram.new_rows import largest_gap
 from mercer.kernels import Gaussian, Laplacian
 
 CANDIDATES = [Gaussian("median"), Laplacian("median")]

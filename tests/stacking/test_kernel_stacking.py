@@ -13,7 +13,7 @@ from reference import center
 from stacking_cases import ESTIMATORS, outputs, problem, target_for
 
 from mercer import ContinuousAlignment, GradientOuterProduct, KernelStackingRegressor
-from mercer._stacking.gaps import largest_gap
+from mercer._gram.new_rows import largest_gap
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -28,11 +28,12 @@ from mercer._data.resampling import resampled
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.features import nystroem_features
-from mercer._stacking.candidates import Candidate, TableViews
+from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import linear_combination
 from mercer._stacking.evaluation import Selection
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
+from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Laplacian
 
 CANDIDATES = [Gaussian(2.0), Laplacian(3.0)]

@@ -33,10 +33,11 @@ from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.width_factors import with_width_factor
-from mercer._stacking.candidates import Candidate, TableViews
+from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import LinearCombination
 from mercer._stacking.evaluation import Selection
 from mercer._stacking.nystroem_members import DrawnViews, NystroemMember
+from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400

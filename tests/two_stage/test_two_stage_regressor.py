@@ -4,8 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from reference import left_out_kernel_ridge
 from sklearn.base import clone
+from sklearn.datasets import make_regression
 from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVR
 
@@ -161,3 +163,11 @@ def test_intervals_need_residuals(regression):
     with pytest.raises(ValueError, match=r"coverage must be between 0 and 1.*; got 95"):
         model.predict_interval(X, 95)
     np.testing.assert_array_equal(np.isfinite(model.predict_interval(X[:1], 0.9999)), False)
+
+
+def test_penalties_of_tables_in_single_precision_are_searched() -> None:
+    X, y = make_regression(200, n_features=10, n_informative=1, noise=20.0, random_state=42)
+    X, y = X.astype("f4").astype("f8"), (y - y.mean()) / y.std()
+    single, double = (TwoStageRegressor().fit(X.astype(kind), y) for kind in ("f4", "f8"))
+    assert single.alpha_ == double.alpha_
+    assert_allclose(single.predict(X), double.predict(X), rtol=1e-10)

@@ -30,7 +30,7 @@ _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
 
 
-def _checks_of(estimator: Any) -> dict[str, Any]:
+def checks_of(estimator: Any) -> dict[str, Any]:
     """What validation is asked for, by an estimator whose kernels may take missing values."""
     missing = get_tags(estimator).input_tags.allow_nan
     return {**_CHECKS, "ensure_all_finite": "allow-nan" if missing else True}
@@ -172,7 +172,7 @@ def validated_rows(
     X, y = in_memory(X, y)
     names = X
     with table_advice():
-        checks |= _checks_of(estimator)
+        checks |= checks_of(estimator)
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
     return TableSample.of(X, y, weights, names=names).grouped(groups)
@@ -330,7 +330,7 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     """
     source, _ = as_source(X)
     if not isinstance(source, BlockSource):
-        return function(validate_data(estimator, X, reset=False, **_checks_of(estimator)))
+        return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))

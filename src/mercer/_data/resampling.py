@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 from warnings import catch_warnings, simplefilter
@@ -69,6 +69,15 @@ class Resampling(ABC):
             Classes, which are divided in proportion as far as possible.
         random_state : int, RandomState instance or None
         """
+
+    def extended(self, n_new: int) -> "Resampling":
+        """How the samples and further ones are left out, each of these alone.
+
+        Parameters
+        ----------
+        n_new : int
+        """
+        return replace(self, n_samples=self.n_samples + n_new, groups=_with_new(self.groups, n_new))
 
     @property
     @abstractmethod
@@ -175,6 +184,11 @@ class Together(Resampling):
     """
 
     codes: Array | None = None
+
+    def extended(self, n_new: int) -> Resampling:
+        """How the samples and further ones are left out; see :class:`Resampling`."""
+        groups, codes = (_with_new(numbers, n_new) for numbers in (self.groups, self.codes))
+        return Together(self.n_samples + n_new, groups, codes)
 
     @property
     def together(self) -> Array:
@@ -294,6 +308,13 @@ class InSplits(Resampling):
                 yield np.broadcast_to(mean, (*batch.shape, mean.size))
 
         return self.assembled(means)
+
+
+def _with_new(numbers: Array | None, n_new: int) -> Array | None:
+    """Numbers of groups with further ones, each of one sample."""
+    if numbers is None:
+        return None
+    return np.append(numbers, int(numbers.max(initial=-1)) + 1 + np.arange(n_new))
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:

@@ -14,7 +14,7 @@ from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
-from mercer._nystroem.features import KernelColumns
+from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product, row_batches
 from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
@@ -111,7 +111,6 @@ class AllRows:
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,)
-            Penalties that are compared.
         scores_of : callable, default=None
             The penalty of the best score is taken; that of least error without it.
 
@@ -119,7 +118,7 @@ class AllRows:
         -------
         choice : RidgeChoice
         held_out : ndarray of shape (n_rows, n_outputs)
-            Predictions out of fold, NaN for rows that no fold holds out.
+            NaN for rows that no fold holds out.
         """
         alphas, (held_out, trained) = self._attainable(alphas), self._folds()
         everything = np.ones((1, len(self.gram)), dtype=bool)
@@ -133,6 +132,12 @@ class AllRows:
         best = int(np.flatnonzero(alphas == alpha)[0])
         fit = self._fit(solved[-1, best], means[-1])
         return RidgeChoice(alphas, losses, alpha, fit, [], scores), values[:, best]
+
+    def fit_at(self, alpha: float) -> LinearFit:
+        """The fit to all rows at one penalty."""
+        everything = np.ones((1, len(self.gram)), dtype=bool)
+        solved, means = self._solved(self._attainable(np.array([alpha])), everything)
+        return self._fit(solved[0, 0], means[0])
 
     def best_alpha(self, alphas: Array | None = None) -> tuple[float, float]:
         """The penalty of least cost out of fold, for rows of weight one, and this cost.
@@ -251,14 +256,7 @@ class AllRows:
 
 
 def part_of(data: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> DrawnSample:
-    """Some rows of many, which tell penalties apart.
-
-    Parameters
-    ----------
-    data : DrawnSample
-    encoding : TargetEncoding
-    random_state : int, RandomState instance or None
-    """
+    """Some rows of many, which tell penalties apart."""
     covered = data.covered
     codes = None if encoding.classes is None else encoding.codes_of(data.y[covered])
     return data.take(covered[sample_rows(len(covered), _PART_ROWS, codes, random_state)])

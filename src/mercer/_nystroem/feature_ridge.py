@@ -272,6 +272,22 @@ def ridge_on_features(
     return RidgeChoice(grid, losses, best, fit, _fold_fits(paths, solved, features), scores)
 
 
+def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearFit:
+    """Fit ridge regression with an intercept at one penalty.
+
+    Parameters
+    ----------
+    rows : Moments
+        Of all rows.
+    features : NystroemFeatures
+        The features that were summed.
+    alpha : float
+    """
+    with serial_algebra() if len(rows.gram) <= _SERIAL_RANK else nullcontext():
+        path = _Path(rows, features)
+    return _fit(path, path.solve(np.array([alpha])), features)
+
+
 def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> LinearFit:
     """The fits at some penalties, side by side, as a function of kernel values."""
     means, values = path.means

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,62 +16,14 @@ from mercer._data.sample import TargetEncoding
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra, working_memory
+from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.ridge import check_definite
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
-_TILE_VALUES = 2**19
-"""Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
-
 _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest one are left out: their features would have few
 digits."""
-
-
-@dataclass(frozen=True)
-class KernelColumns:
-    """Columns of the kernel matrix of rows and centers, less constants.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Bound to the table.
-    centers : ndarray or sparse matrix of shape (n_centers, n_features)
-    means : ndarray of shape (n_centers,)
-        Means of the kernel's values at the centers, less its offset, which are subtracted.
-    """
-
-    kernel: Kernel
-    centers: Features
-    means: Array
-
-    @property
-    def n_centers(self) -> int:
-        """Number of centers."""
-        return int(self.centers.shape[0])
-
-    def tiles(self, n_rows: int) -> Iterator[slice]:
-        """Consecutive rows whose kernel values stay in the cache.
-
-        Parameters
-        ----------
-        n_rows : int
-        """
-        size = max(_TILE_VALUES // self.n_centers, 64)
-        yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
-
-    def __call__(self, X: Features) -> Array:
-        """The kernel between rows and the centers, less its offset and the means at the centers.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_centers)
-        """
-        return self.kernel._shifted(X.astype(np.float64, copy=False), self.centers) - self.means
 
 
 @dataclass(frozen=True)

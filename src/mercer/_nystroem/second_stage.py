@@ -17,11 +17,11 @@ from mercer._model_selection.scoring import PredictionScorer
 from mercer._nystroem.all_rows import ridge_on_all_rows
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
 from mercer._nystroem.features import (
-    KernelColumns,
     NormalEquations,
     choose_centers,
     nystroem_features,
 )
+from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 

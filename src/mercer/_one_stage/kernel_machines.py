@@ -13,6 +13,7 @@ from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion, Scale
+from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import TrainingData, new_samples, with_callbacks
 from mercer._model_selection.calibration import (
@@ -130,7 +131,7 @@ class KernelMachines(OneStage):
         if self.X_fit_ is None:
             return np.asarray(self.kernel_(samples[:, support]) @ dual)
         check_rows_memory(samples.shape[0], support.size)
-        return np.asarray(self.kernel_(samples, fitted[support]) @ dual)
+        return np.asarray(validated_rows_of(self.kernel_, samples, fitted[support]) @ dual)
 
 
 class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):

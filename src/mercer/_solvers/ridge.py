@@ -6,6 +6,7 @@ W^(1/2) K W^(1/2), so that squared errors count as the weights say. The intercep
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, eigh, eigvalsh
@@ -71,6 +72,16 @@ class Ridge:
     def deviations(self, rows: Array) -> Array:
         """Predictions without the intercept: of centered rows, from the mean response."""
         return np.asarray(rows @ self.dual_coef_)
+
+    def refitted(self, gram: Array, target: Any) -> "Ridge":
+        """Ridge regression at the same penalty, on another centered Gram matrix.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_samples, n_samples)
+        target : EncodedTarget
+        """
+        return fit_ridge(gram, target.values, self.alpha, target.weights)
 
     def linear(self, n_fitted: int) -> tuple[Array, Array]:
         """What `deviations` multiplies rows by, (n_fitted, n_outputs), and the zeros it adds.

@@ -1,14 +1,14 @@
 """Candidates of a stack: kernels of one width and of learned relevance, on views of a table."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils import get_tags
 
 from mercer._data.cross_validation import group_params
@@ -17,13 +17,10 @@ from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import of_best_width
 from mercer._search.evidence_search import marginal_likelihood_widths
-from mercer._typing import Array, Features
+from mercer._stacking.table_views import ViewName
+from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
 from mercer.kernels._missing import check_takes
-from mercer.preprocessing import SoftClippingScaler
-
-ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
-"""The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
 
 Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
 """Maps samples, their responses or labels, and what is regressed in place of these to kernels."""
@@ -36,80 +33,6 @@ _RELEVANCE_WORK = 3e7
 
 _FEWEST_SAMPLES = 40
 """Relevance is not learned on fewer samples than this."""
-
-_LARGEST_QUANTILE = 3.0
-"""Values beyond the training range are mapped to normal quantiles of at most this size."""
-
-
-# --- views of a table ----------------------------------------------------------------------------
-
-
-class TableViews:
-    """Scaled versions of a table, fitted to the training samples.
-
-    Columns of two values are zeros and ones in each view, because distances between categories
-    should not depend on how frequent they are. Sparse tables have no view of quantiles and are
-    divided by standard deviations only.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    """
-
-    def __init__(self, X: Features) -> None:
-        X = X.astype(np.float64, copy=False)
-        self.is_sparse = bool(sp.issparse(X))
-        if self.is_sparse:
-            self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
-            return
-        self._scaler = _of_arrays(SoftClippingScaler()).fit(X)
-        scaled = self._scaler.transform(X)
-        self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
-        self._quantiles: QuantileTransformer | None = None
-        if self._many.size:
-            transformer = QuantileTransformer(output_distribution="normal", subsample=None)
-            transformer.set_params(n_quantiles=min(transformer.n_quantiles, X.shape[0]))
-            self._quantiles = _of_arrays(transformer).fit(scaled[:, self._many])
-            normal = self._clipped_quantiles(scaled)
-            self._quantile_means = normal.mean(axis=0)
-            deviations = normal.std(axis=0)
-            self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
-
-    def names(self) -> list[ViewName]:
-        """Views that differ from each other."""
-        if self.is_sparse or self._quantiles is None:
-            return ["scaled"]
-        return ["scaled", "quantiles"]
-
-    def transform(self, X: Features, name: ViewName) -> Features:
-        """Return one view of a table, in double precision.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_samples, n_features)
-        name : {"given", "scaled", "quantiles"}
-        """
-        X = X.astype(np.float64, copy=False)
-        if name == "given":
-            return X
-        scaled = self._scaler.transform(X)
-        if name == "scaled":
-            return scaled
-        scaled[:, self._many] = (
-            self._clipped_quantiles(scaled) - self._quantile_means
-        ) / self._quantile_deviations
-        return scaled
-
-    def _clipped_quantiles(self, scaled: Array) -> Array:
-        """Normal quantiles of the scaled columns, as the transformer's tolerance has their unit."""
-        assert self._quantiles is not None
-        normal = self._quantiles.transform(scaled[:, self._many])
-        return np.clip(normal, -_LARGEST_QUANTILE, _LARGEST_QUANTILE)
-
-
-def _of_arrays(transformer: Any) -> Any:
-    """The transformer, which returns arrays whatever scikit-learn's configuration says."""
-    return transformer.set_output(transform="default")
 
 
 # --- ways to kernels -----------------------------------------------------------------------------

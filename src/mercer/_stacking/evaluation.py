@@ -16,9 +16,10 @@ from mercer._expansion import Term
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import Ridge, fit_ridge
-from mercer._stacking.candidates import Candidate, ViewName
+from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.stack_expansion import gram_term
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -156,6 +157,10 @@ class Predictor(Protocol):
         """Predictions less the mean, from centered rows at the same scale."""
         ...
 
+    def refitted(self, gram: Array, target: EncodedTarget) -> Any:
+        """A predictor of the same kind and penalty, on another Gram matrix."""
+        ...
+
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
         """Coefficients and constant of the deviations, where these are linear in the rows.
 
@@ -210,6 +215,11 @@ class GramMember:
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
         """The deviations as a term of an expansion, and a constant; see :func:`gram_term`."""
         return gram_term(self, Z, n_outputs)
+
+    def fitted_to(self, table: ViewedSample) -> GramMember:
+        """A predictor of the same kind and penalty, on the kernel for the samples of a table."""
+        gram, unit = table.gram(self.kernel, self.view)
+        return replace(self, unit=unit, predictor=self.predictor.refitted(gram, table.target))
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0

@@ -18,13 +18,12 @@ from mercer._data.cross_validation import check_folds, resampling_of, resampling
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
+from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
-    TableViews,
-    ViewName,
     given_candidates,
     isotropic_candidates,
     learns_relevance,
@@ -33,17 +32,16 @@ from mercer._stacking.candidates import (
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.gaps import fitting_rows, known_values, largest_gap
 from mercer._stacking.leaf_members import tree_samples
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._stacking.stack_expansion import StackExpansionMixin
+from mercer._stacking.stack_updates import StackUpdatesMixin
+from mercer._stacking.table_views import SeveralViews, TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, warn
 from mercer.kernels import Kernel
-from mercer.kernels._distances import squared_distances
-from mercer.kernels._missing import check_takes
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,9 @@ class EvaluatedCandidate:
     score: float | None = None
 
 
-class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelStacking(
+    StackUpdatesMixin, StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
     candidates_: list[EvaluatedCandidate]
@@ -206,9 +206,7 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
         view = known_values(next(iter(self._training.values())))
-        self._reach = largest_gap(
-            known_values(view), target.resampling.take(self._stored_rows).groups
-        )
+        self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
 
         def select(inside: ViewedSample) -> Selection:
             inside = inside.take(inside.evaluated_rows(self.max_samples, self.random_state))
@@ -318,10 +316,10 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         check_is_fitted(self)
         return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
 
-    def _views_of(self, X: Features) -> dict[ViewName, Features]:
-        """Validated samples in each view."""
-        check_takes(self.kernels_, X)
-        return {name: self._views.transform(X, name) for name in self._training}
+    @property
+    def _views_of(self) -> SeveralViews:
+        """From validated samples to these in each view."""
+        return SeveralViews(self._views, tuple(self._training), tuple(self.kernels_))
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
         """Predictions of each member less the mean, shape (n_rows, n_outputs)."""
@@ -334,18 +332,6 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
             )
             for member in self._members
         ]
-
-    def _closeness(self, views: dict[ViewName, Features]) -> Array:
-        """How far predictions are to be trusted, shape (n_rows, 1).
-
-        One for samples at most as far from their nearest training sample as any training sample is
-        from its own; beyond that, the square of the ratio of these distances.
-        """
-        name = next(iter(self._training))
-        view, known = known_values(views[name]), known_values(self._training[name])
-        blocks = (squared_distances(view[rows], known) for rows in self._blocks(views))
-        squared = np.concatenate([block.min(axis=1) for block in blocks])
-        return np.asarray(1.0 / np.maximum(squared / self._reach**2, 1.0))[:, None]
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
         """Blocks of new rows whose kernel values, or as many others for each row, fit in memory."""

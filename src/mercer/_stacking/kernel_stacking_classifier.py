@@ -5,24 +5,23 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
-from mercer._data.sample import EncodedTarget, encode_target
-from mercer._expansion import KernelExpansion, Views, class_expansion
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._expansion import KernelExpansion, class_expansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
-from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import Combination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.label_combination import label_combination
 from mercer._stacking.logistic_members import evaluate_logistic
 from mercer._stacking.machines import evaluate_machines
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
 
@@ -293,6 +292,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self._frequencies = target.mean
         means = np.tile(self._frequencies, (len(data.y), 1))
         self.loo_predictions_ = self._fit_stack(data, target, means)
+        self._target = target if self._keeps_rows else target.take(np.arange(0))
         return target
 
     def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
@@ -332,7 +332,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         deviations = self._deviations(views)
         means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
         probabilities = self._combination.combine(deviations, means)
-        closeness = self._closeness(views)
+        closeness = self._fall_back(self._frequencies).closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
     def predict(self, X: Features) -> Array:
@@ -350,21 +350,14 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         found: Array = self._for_rows(X, self._labels_of)
         return found
 
+    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
+        self._frequencies = target.mean
+
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:
             found = self._stack_expansion(self._frequencies, "log-odds")
             return replace(found, outputs=tuple(map(str, self.classes_)))
         return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
-
-    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
-        # Of logarithms of probabilities.
-        means = np.tile(self._frequencies, (len(closeness), 1))
-        near = self._combination.combine(self._deviations(views), means)
-        if self._is_multilabel:
-            mixed = closeness * near + (1.0 - closeness) * self._frequencies
-            return np.where(closeness < 1.0, logit(mixed) - logit(near), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(closeness + (1.0 - closeness) * self._frequencies / near)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         probabilities = self._probabilities_of(views)

@@ -10,16 +10,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.resampling import left_out_together
-from mercer._data.sample import EncodedTarget, encode_target
-from mercer._expansion import KernelExpansion, Views
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows, jackknife_plus
 from mercer._model_selection.residual_scale import ResidualScale, learn_scale
-from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.scores import left_out_r2
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
 
@@ -239,7 +239,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _values(self, views: dict[ViewName, Features]) -> Array:
         """Predictions in the target's encoding."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        return np.asarray(self._target.mean + self._closeness(views) * deviations)
+        closeness = self._fall_back(self._target.mean).closeness(views)
+        return np.asarray(self._target.mean + closeness * deviations)
 
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
@@ -338,7 +339,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scale: ResidualScale | None,
     ) -> Array:
         """Intervals of one output, in the encoding."""
-        target, closeness = self._target, self._closeness(views)
+        target = self._target
+        closeness = self._fall_back(target.mean).closeness(views)
         known = target.resampling.covered if scale is None else self._scaled_rows
         groups = None if target.resampling.groups is None else target.resampling.groups[known]
         rows, masses = interval_rows(groups, target.weights.take(known))
@@ -371,9 +373,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         means = self._target.mean
         return self._stack_expansion(means, "response").decoded(self._target)
 
-    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
-        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        return np.asarray((closeness - 1.0) * deviations)
+    def _left_out_residuals(self) -> Array:
+        rows = self._target.resampling.covered
+        return self._decoded(self._target.values[rows]) - self._decoded(self._loo_values[rows])
+
+    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
+        values = np.concatenate([self._loo_values, self._values(self._views_of(rows.X))])
+        self._loo_values = target.encode(self._target.decode(values))
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,23 +13,23 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget, TargetEncoding
-from mercer._expansion import FunctionTerm, Term
-from mercer._gram.tiles import check_memory_of_rows, working_memory
+from mercer._data.sample import EncodedTarget, Sample, TargetEncoding
+from mercer._expansion import FeatureTerm, Term
+from mercer._gram.tiles import check_gram_memory, check_memory_of_rows, working_memory
 from mercer._learners.forest_kernel import grow
+from mercer._nystroem.features import Moments
 from mercer._solvers.left_out import relative_loss
-from mercer._stacking.candidates import Candidate, ViewName
+from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
-from mercer._stacking.leaf_sums import LeafEquations, ridge_on_leaves, ridge_on_sums
-from mercer._typing import Array, Features, RandomState
+from mercer._stacking.leaf_sums import LeafEquations, LeafSums, ridge_on_leaves, with_last_class
+from mercer._stacking.table_views import ViewName
+from mercer._tree_terms import TreeTerm, tree_term
+from mercer._typing import Array, Features, RandomState, own_fields
 from mercer.kernels import Forest, Kernel
 
 _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
 were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
-
-_TOLERANCE = 1e-8
-"""Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
 
 _TREES = 100
 """Number of trees; of more than two classes, of all of them together."""
@@ -41,6 +41,10 @@ single bytes with what is made on the way (benchmarks/leaf_rows.py)."""
 _TREE_SAMPLES = 500_000
 """Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
 fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
+
+_FEW_ROWS = 500
+"""Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many
+(benchmarks/prediction_speed.py)."""
 
 DESCRIPTION = "leaves of boosted trees"
 
@@ -58,28 +62,61 @@ class LeafMember:
     coefficients : ndarray of shape (n_leaves, n_outputs)
     intercept : ndarray of shape (n_outputs,)
         Less the mean of the target.
+    mean : ndarray of shape (n_outputs,)
+        Of the target.
+    alpha : float
+        The penalty.
     """
 
     view: ViewName
     kernel: Forest
     coefficients: Array
     intercept: Array
+    mean: Array
+    alpha: float
 
     def deviations(self, X: Features, Z: Features) -> Array:
         """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
-        return np.asarray(self.kernel.features(X) @ self.coefficients + self.intercept)
+        few = X.shape[0] < _FEW_ROWS
+        function = (self._trees if few else None) or self._leaves
+        return np.asarray(function(X) + self.intercept)
+
+    @property
+    def _leaves(self) -> FeatureTerm:
+        return FeatureTerm(self.kernel, self.coefficients, self.view)
+
+    @cached_property
+    def _trees(self) -> TreeTerm | None:
+        """The function of leaves by nodes in arrays, which takes less time for few rows."""
+        return tree_term(self._leaves)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return own_fields(self)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-        """The deviations as a function; see :meth:`GramMember.term`."""
-        function = partial(self.deviations, Z=Z)
-        term = FunctionTerm(function, np.eye(n_outputs), self.kernel.describe(), self.view)
-        return term, np.zeros(n_outputs)
+        """The deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        return self._leaves, self.intercept
 
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
         """Predictions of one output, which hardly depend on any one of many samples."""
         return lambda X: self.deviations(X, Z)[:, [output]]
+
+    def row_sums(
+        self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
+    ) -> LeafSums:
+        """Sums over the rows of the fit; see :func:`mercer._nystroem.row_sums.row_sums`."""
+        n_features = int(self.kernel.first_features[-1])
+        check_gram_memory(n_features, 2, "fit anew, with smaller max_tree_samples")
+        none = Moments.zero(n_features, encoding.n_outputs)
+        return LeafSums(self.kernel, encoding, none).plus(rows)
+
+    def fitted_to(self, sums: LeafSums) -> LeafMember:
+        """The same penalty and leaves, for the rows of some sums."""
+        coefficients, intercepts = sums.solved(np.array([self.alpha]))
+        intercept = intercepts[0] - self.mean
+        return replace(self, coefficients=coefficients[0], intercept=intercept)
 
 
 @dataclass(frozen=True)
@@ -170,7 +207,7 @@ class _Rows:
         penalties = alphas * self.weights.sum() / 1000.0
         Y = self.values if self.codes is None else self.values[:, :-1]
         found = ridge_on_leaves(kernel, leaves, Y, penalties, self.weights)
-        return found if self.codes is None else _with_last_class(*found)
+        return found if self.codes is None else with_last_class(*found)
 
     @property
     def is_learnable(self) -> bool:
@@ -244,15 +281,17 @@ def leaves_of_boosted_trees(
     values, alphas = _out_of_fold(rows, sample, predicted, target)
     kernel, leaves = rows.grown()
     fitted = _fit_to_all_rows(sample, rows, target.encoding, (kernel, leaves), alphas)
+    alpha = float(alphas[0] * rows.weights.sum() / 1000.0)
 
     def member() -> LeafMember:
         coefficients, intercepts = fitted()
-        return LeafMember(view, kernel, coefficients[0], intercepts[0] - target.mean)
+        intercept = intercepts[0] - target.mean
+        return LeafMember(view, kernel, coefficients[0], intercept, target.mean, alpha)
 
     return LeafEvaluation(
         DESCRIPTION,
         kernel,
-        RidgeSolver(float(alphas[0] * rows.weights.sum() / 1000.0)),
+        RidgeSolver(alpha),
         values - target.left_out_means,
         relative_loss(target.values - values, target.values, predicted.weights, target.resampling),
         Candidate([DESCRIPTION], view, _grown_on(random_state), True, False, True),
@@ -314,26 +353,14 @@ def _fit_to_all_rows(
 
         return known
     penalties = alphas * rows.weights.sum() / 1000.0
-    statistic, n_trees = LeafEquations(kernel, encoding, sample.all_weights), leaves.shape[1]
+    statistic = LeafEquations(kernel, encoding, sample.all_weights)
 
     def fitted() -> tuple[Array, Array]:
         hooks = current_hooks()
         sums = source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
-        n_solved = encoding.n_outputs - (encoding.classes is not None)
-        found = ridge_on_sums(sums, n_trees, penalties, n_solved, tol=_TOLERANCE)
-        return found if encoding.classes is None else _with_last_class(*found)
+        return LeafSums(kernel, encoding, sums).solved(penalties)
 
     return fitted
-
-
-def _with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
-    """Fits to the indicators of all classes, which sum to one, from those of all but the last."""
-    last = -coefficients.sum(axis=-1, keepdims=True)
-    rest = 1.0 - intercepts.sum(axis=-1, keepdims=True)
-    return (
-        np.concatenate([coefficients, last], axis=-1),
-        np.concatenate([intercepts, rest], axis=-1),
-    )
 
 
 def _grown_on(random_state: RandomState) -> Callable[[Features, Any, EncodedTarget], list[Kernel]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,8 @@ from sklearn.utils import gen_batches
 
 from mercer._blocks.blocks import Block
 from mercer._blocks.row_sample import RowWeights
-from mercer._data.sample import TargetEncoding
+from mercer._blocks.tables import block_source
+from mercer._data.sample import Sample, TargetEncoding
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.features import Moments
 from mercer._solvers.sparse_ridge import ridge_on_products, ridge_on_sparse_features
@@ -20,6 +21,9 @@ from mercer.kernels import Forest
 
 _TILE_VALUES = 2**19
 """Number of leaves of a tile of rows: as whole numbers they are 4 MB, which stay in the cache."""
+
+_TOLERANCE = 1e-8
+"""Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
 
 
 @dataclass(frozen=True)
@@ -182,3 +186,48 @@ def ridge_on_leaves(
     sums = Moments.zero(n_leaves, Y.shape[1])
     add_leaves(sums, kernel, leaves, Y, weights)
     return ridge_on_sums(sums, n_trees, alphas, Y.shape[1], tol=tol)
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """Sums of products of leaves and targets over rows.
+
+    Attributes
+    ----------
+    kernel : Forest
+    encoding : TargetEncoding
+    sums : Moments
+    """
+
+    kernel: Forest
+    encoding: TargetEncoding
+    sums: Moments
+
+    def plus(self, rows: Sample) -> LeafSums:
+        """The same with further rows: one pass over blocks of them."""
+        statistic = LeafEquations(self.kernel, self.encoding, rows.weights)
+        return replace(self, sums=self.sums.plus(block_source(rows.X, rows.y).reduce(statistic)))
+
+    def solved(self, penalties: Array) -> tuple[Array, Array]:
+        """Coefficients and intercepts at some penalties; see :func:`ridge_on_sums`."""
+        assert self.kernel.cuts is not None
+        classes, n_trees = self.encoding.classes, len(self.kernel.cuts)
+        n_solved = self.encoding.n_outputs - (classes is not None)
+        found = ridge_on_sums(self.sums, n_trees, penalties, n_solved, tol=_TOLERANCE)
+        return found if classes is None else with_last_class(*found)
+
+
+def with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
+    """Fits to the indicators of all classes, which sum to one, from those of all but the last.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (..., n_outputs)
+    intercepts : ndarray of shape (..., n_outputs)
+    """
+    last = -coefficients.sum(axis=-1, keepdims=True)
+    rest = 1.0 - intercepts.sum(axis=-1, keepdims=True)
+    return (
+        np.concatenate([coefficients, last], axis=-1),
+        np.concatenate([intercepts, rest], axis=-1),
+    )

@@ -27,14 +27,21 @@ class LinearPredictor:
     ----------
     coefficients : ndarray of shape (n_samples, n_outputs)
     constant : ndarray of shape (n_outputs,)
+    solver : LogisticSolver
+        What has fitted them.
     """
 
     coefficients: Array
     constant: Array
+    solver: LogisticSolver
 
     def deviations(self, rows: Array) -> Array:
         """See :class:`Predictor`."""
         return np.asarray(rows @ self.coefficients + self.constant)
+
+    def refitted(self, gram: Array, target: EncodedTarget) -> LinearPredictor:
+        """See :class:`Predictor`."""
+        return self.solver.fit(gram, target)
 
     def linear(self, n_fitted: int) -> tuple[Array, Array]:
         """See :class:`Predictor`."""
@@ -64,7 +71,7 @@ class LogisticSolver:
         constant = levels - _frequencies(problems, target.mean[None])
         parts = (self.slope * _spread(problems, values) for values in (dual, constant))
         coefficients, constant = parts
-        return LinearPredictor(coefficients, constant[0])
+        return LinearPredictor(coefficients, constant[0], self)
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""

@@ -1,8 +1,10 @@
 """Support vector machines on the kernels of candidates, compared by their decisions in folds."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.svm import SVC
@@ -43,6 +45,10 @@ class ScaledMachine:
         """Predicted class indicators less their means, from the kernel with training samples."""
         decisions = class_decisions(self.machine, rows, self.center.size)
         return np.asarray(self.slope * (decisions - self.center))
+
+    def refitted(self, gram: Array, target: EncodedTarget) -> ScaledMachine:
+        """A machine of the same C, on another Gram matrix; see :class:`Predictor`."""
+        return replace(self, machine=_fitted(float(self.machine.C), gram, target))
 
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
         """See :class:`Predictor`; None of more than two classes, whose decisions are votes."""

@@ -1,5 +1,7 @@
 """Stacks of large tables: members on Nyström features of all rows, chosen on a sample of these."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,10 +17,12 @@ from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.sample import Sample, TargetEncoding
 from mercer._expansion import Term
+from mercer._nystroem.row_sums import RowSums, row_sums
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.width_factors import with_suitable_widths
-from mercer._stacking.candidates import Candidate, TableViews, ViewName
+from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
 from mercer._stacking.leaf_members import (
@@ -27,6 +31,7 @@ from mercer._stacking.leaf_members import (
     leaves_of_boosted_trees,
 )
 from mercer._stacking.ridges import evaluate, left_out_message
+from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -74,6 +79,16 @@ class NystroemMember:
     ) -> Callable[[Features], Array]:
         """Predictions of one output, which hardly depend on any one of many samples."""
         return lambda X: self.deviations(X, Z)[:, [output]]
+
+    def row_sums(
+        self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
+    ) -> RowSums:
+        """Sums over the rows of the fit; see :func:`row_sums`."""
+        return row_sums(self.model, rows, random_state)
+
+    def fitted_to(self, sums: RowSums) -> NystroemMember:
+        """The same kernel, centers and penalty, for the rows of some sums."""
+        return replace(self, model=sums.fitted(self.model))
 
 
 @dataclass(frozen=True)

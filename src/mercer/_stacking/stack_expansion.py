@@ -17,6 +17,7 @@ from mercer._expansion import (
     Views,
     of_rows_as_they_are,
 )
+from mercer._fall_back import FallBack
 from mercer._stacking.combination import Combination
 from mercer._typing import Array, Features
 
@@ -42,7 +43,7 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
     if linear is None:
         description = f"votes of machines on {member.kernel.describe()}"
         function = partial(member.deviations, Z=Z)
-        votes = FunctionTerm(function, np.eye(n_outputs), description, member.view)
+        votes = FunctionTerm(function, np.eye(n_outputs), description, member.view, member.kernel)
         return votes, np.zeros(n_outputs)
     coefficients, constant = of_rows_as_they_are(member.unit, linear[0])
     term = KernelTerm(member.kernel, Z, coefficients, member.view, np.arange(n))
@@ -55,6 +56,7 @@ class StackExpansionMixin:
     _members: Sequence[Any]
     _combination: Combination
     _training: Views
+    _reach: float
 
     def _stack_expansion(self, means: Array, scale: Scale) -> KernelExpansion:
         """The combination of members; of probabilities, the sum whose softmax they are.
@@ -62,7 +64,7 @@ class StackExpansionMixin:
         Parameters
         ----------
         means : ndarray of shape (n_outputs,)
-            What is predicted without any member.
+            What is predicted without any member, and far from all training rows.
         scale : {"response", "logit"}
         """
         matrices, total = self._combination.linear(means)
@@ -71,33 +73,20 @@ class StackExpansionMixin:
             term, constant = member.term(self._training[member.view], len(means))
             terms.append(term.mapped(matrix))
             intercept += constant @ matrix
-        return KernelExpansion(
-            terms,
-            intercept,
-            scale,
-            self._training,
-            views_of=self._views_of,
-            shrinkage=partial(self._shrinkage, n_outputs=len(means)),
-        )
+        far = self._fall_back(means)
+        return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
 
-    def _views_of(self, X: Features) -> Any:
-        """Validated samples in each view."""
-        raise NotImplementedError
+    def _fall_back(self, means: Array) -> FallBack:
+        """What predictions fall back to far from all training rows.
 
-    def _closeness(self, views: Any) -> Array:
-        """How far predictions are to be trusted, shape (n_rows, 1); one near training rows."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        means : ndarray of shape (n_outputs,)
+        """
+        view = next(iter(self._training))
+        return FallBack(view, self._training[view], self._reach, means)
 
-    def _shrinkage(self, views: Views, n_outputs: int) -> Array:
-        """What is added to the combination for rows that are far from all training rows."""
-        closeness = self._closeness(views)
-        found = np.zeros((len(closeness), n_outputs))
-        far = np.flatnonzero(closeness[:, 0] < 1.0)
-        if far.size:
-            some = {name: view[far] for name, view in views.items()}
-            found[far] = self._shrinkage_of_far(some, closeness[far])
-        return found
-
-    def _shrinkage_of_far(self, views: Views, closeness: Array) -> Array:
-        """The same of rows that are all far, given their closeness of shape (n_rows, 1)."""
+    @property
+    def _views_of(self) -> Any:
+        """From validated samples to these in each view."""
         raise NotImplementedError

@@ -86,7 +86,10 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
     learner = for_task(clone(learner).set_params(**params), task)
     if hasattr(learner, "set_output"):
         learner.set_output(transform="default")
-    gram = np.array(fitted(learner, sample.X, sample).transform(sample.X), dtype=float, order="C")
+    # Rounding in single precision would make eigenvalues of the Gram matrix negative.
+    single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
+    table = sample.X.astype(np.float64) if single else sample.X
+    gram = np.array(fitted(learner, sample.X, sample).transform(table), dtype=float, order="C")
     if np.any(learner.weights_ < 0.0):
         unweighted = UnitScale(gram.mean(axis=0), 1.0)
         check_definite(eigvalsh(unweighted.apply(gram), check_finite=False))

@@ -23,6 +23,8 @@ from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, new_samples, reported_steps
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.scoring import checked_scorer
+from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
+from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._records import KernelTermsMixin
 from mercer._two_stage.first_stage import (
@@ -49,7 +51,7 @@ from mercer._validation import check_bool, check_number, table_advice
 from mercer.kernels._distances import check_squares
 
 
-class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -127,6 +129,39 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _is_approximate(self) -> bool:
         """Whether the second stage is fitted, and on Nyström features."""
         return isinstance(getattr(self, "predictor_", None), NystroemModel)
+
+    def _check_updates(self, n_new: int) -> None:
+        if self.predictor is not None or get_tags(self).input_tags.three_d_array:
+            raise TypeError(
+                "Rows are added to ridge regression on kernels of features: fit without a "
+                "predictor, and without precomputed kernels."
+            )
+        if not self._is_approximate():
+            self._check_kept_rows(n_new)
+        elif n_new and self._sums is None:
+            raise ValueError(SUMS_NEEDED)
+
+    def _check_kept_rows(self, n_new: int) -> None:
+        """Refuse exact fits that a number of rows cannot be added to."""
+        raise TypeError(
+            f"The second stage of this {type(self).__name__} is a support vector machine, which "
+            "no rows are added to: fit with approximation='nystroem', or anew."
+        )
+
+    def _sum_rows(self, rows: Sample) -> None:
+        if self._is_approximate():
+            self._sums = row_sums(self.predictor_, rows, self.random_state)
+
+    def _add_rows(self, rows: Sample) -> None:
+        if not self._is_approximate():
+            self._add_kept_rows(rows)
+            return
+        sums = self._sums.plus(rows)
+        self._sums, self.predictor_ = sums, sums.fitted(self.predictor_)
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        """Add rows to an exact fit."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,6 @@
 """Kernel ridge regression on a learned kernel."""
 
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -11,9 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
 from mercer._data.folds import Split
+from mercer._data.sample import Sample
+from mercer._gram.dense import unit_gram
+from mercer._gram.tiles import check_gram_memory
 from mercer._kernel_estimator import new_samples, with_callbacks
 from mercer._model_selection.intervals import residual_intervals
 from mercer._model_selection.residual_scale import HeldOutResiduals
+from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._solvers.ridge import fit_ridge
@@ -169,6 +174,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
     _held_out: HeldOutResiduals
+    _targets: Sample
 
     def __init__(
         self,
@@ -327,4 +333,20 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             found = search_alpha(self, learned, splits)
         alpha = float(found["alpha_"])
         ridge = fit_ridge(learned.gram, sample.y, alpha, sample.weights, centering.means)
-        return {**found, "alpha_": alpha, "predictor_": ridge}
+        targets = Sample(None, sample.y, sample.weights, n_given=len(sample))
+        return {**found, "alpha_": alpha, "predictor_": ridge, "_targets": targets}
+
+    def _check_kept_rows(self, n_new: int) -> None:
+        check_gram_memory(len(self._targets) + n_new, 3, "fit with approximation='nystroem'")
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        known = replace(self._targets, X=self.learner_.X_fit_)
+        every = joined(known, rows)
+        gram, unit = unit_gram(self.kernel_, every.X, every.weights.given)
+        ridge = fit_ridge(gram, every.y, self.alpha_, every.weights)
+        dual = ridge.dual_coef_ / unit.scale
+        learner = copy(self.learner_)
+        learner.X_fit_ = every.X
+        intercept = ridge.intercept_ - unit.means @ dual
+        self.predictor_ = replace(ridge, dual_coef_=dual, intercept_=intercept)
+        self.learner_, self._targets = learner, replace(every, X=None)

@@ -18,6 +18,7 @@ from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection._beeswarm import BeeswarmDisplay
+from mercer.inspection._compression_loss import CompressionLoss
 from mercer.inspection._contribution_bars import ImportanceDisplay, WaterfallDisplay
 from mercer.inspection._contribution_points import ContributionDisplay
 from mercer.inspection._contributions import Contribution
@@ -42,6 +43,7 @@ from mercer.inspection._training_rows import TrainingContributions, training_con
 __all__ = [
     "AlignmentPathDisplay",
     "BeeswarmDisplay",
+    "CompressionLoss",
     "Contribution",
     "ContributionDisplay",
     "CoverageDisplay",

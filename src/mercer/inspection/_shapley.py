@@ -142,9 +142,7 @@ def shapley_values(
     base = expansion.of_views(others).mean(axis=0)
     if independent:
         base = _mean_of_independent(expansion, parts, others)
-    shrinkage = np.zeros((len(values), parts.n_outputs))
-    if expansion.shrinkage is not None:
-        shrinkage = expansion.shrinkage(rows)
+    shrinkage = expansion.shrinkage(rows)
     single = parts.n_outputs == 1
     return ShapleyValues(
         values[:, :, 0] if single else values,

@@ -217,8 +217,7 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
         gram = term.kernel._shifted(rows[term.view], centers) + term.kernel.offset
         np.add.at(values, positions, gram.T[:, :, None] * term.coefficients[:, None])
         rest -= gram @ term.coefficients
-    if expansion.shrinkage is not None:
-        rest += expansion.shrinkage(rows)
+    rest += expansion.shrinkage(rows)
     known = np.unique(np.concatenate(found))
     values, single = values.swapaxes(0, 1)[:, known], rest.shape[1] == 1
     data, names = _shown(explained, training, terms[0], n_known)

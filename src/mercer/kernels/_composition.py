@@ -1,6 +1,6 @@
 """Sums and products of kernels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
@@ -116,7 +116,7 @@ class WeightedSum(Composite):
 
     def describe(self) -> str:
         """The weights and the parts' descriptions."""
-        return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
+        return " + ".join(f"{w:.3g} x {as_operand(part)}" for w, part in self._terms())
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
         if len(self.kernels) != 1:
@@ -163,6 +163,13 @@ class WeightedSum(Composite):
             np.multiply(block, dense[index][0], out=block)
             total += block
         return total
+
+    def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        terms = self._terms()
+        if len(terms) > 1 and radial_groups(self.kernels):
+            return super()._shifted_at(Z)
+        parts = [(weight, part._shifted_at(Z)) for weight, part in terms if weight]
+        return lambda X: np.zeros((X.shape[0], Z.shape[0])) + sum(w * part(X) for w, part in parts)
 
     def _shifted_diag(self, X: Features) -> Array:
         total = np.zeros(X.shape[0])
@@ -266,6 +273,12 @@ class Product(Composite):
         return float(weighted.sum()), np.concatenate(gradients[::-1])
 
 
+def as_operand(kernel: Kernel) -> str:
+    """A kernel's description, in parentheses if it is a sum or a product of others."""
+    text = kernel.describe()
+    return f"({text})" if isinstance(kernel, WeightedSum | Product) else text
+
+
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
@@ -284,18 +297,9 @@ def shifted_blocks(
 
 
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
-    """Groups of kernels that are functions of the same distance, which is computed once.
+    """Indices and functions of the bound kernels of each distance, which is computed once.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-
-    Returns
-    -------
-    dict
-        From each distance to the indices of its kernels and their functions. Kernels that are not
-        functions of a distance are left out.
+    Kernels that are not functions of a distance are left out.
     """
     groups: dict[Distance, list[tuple[int, Radial]]] = {}
     for position, kernel in enumerate(kernels):
@@ -313,7 +317,7 @@ def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Ar
 
 
 def trace_shares(weights: Array, traces: Array) -> Array:
-    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
+    """Part of each kernel in the trace of a weighted sum; they sum to one, or all are zero.
 
     Parameters
     ----------
@@ -321,11 +325,6 @@ def trace_shares(weights: Array, traces: Array) -> Array:
         Counted by their magnitude.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Parts that sum to one.
     """
     parts = np.abs(weights) * np.maximum(traces, 0.0)
     return parts / parts.sum() if parts.any() else parts

@@ -1,5 +1,6 @@
 """Inner products and distances of samples, and the search intervals that are derived from them."""
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -79,6 +80,29 @@ def squared_distances(
     if Z is None:
         Z, start = X, 0
     return centered_distances(*subtract_center(X, Z), start, norm)
+
+
+def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
+    """Squared distances to some rows as a function of others; see :func:`squared_distances`.
+
+    What depends on the rows alone is computed once.
+
+    Parameters
+    ----------
+    Z : ndarray or sparse matrix of shape (n_samples_z, n_features)
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
+    """
+    center = None if sp.issparse(Z) else center_of(Z)
+    Z = Z if center is None else Z - center
+    squares = rows_squared(Z) if norm == 2.0 else np.empty(0)
+
+    def squared(X: Features) -> Array:
+        X = X if center is None else X - center
+        own = rows_squared(X) if norm == 2.0 else squares
+        return centered_distances(X, Z, None, norm, (own, squares))
+
+    return squared
 
 
 def center_of(X: Array) -> Array:

@@ -340,6 +340,10 @@ class Kernel(BaseEstimator):
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must implement _shifted.")
 
+    def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        """The kernel with rows Z, less its offset; what depends on Z alone is computed once."""
+        return lambda X: self._shifted(X, Z)
+
     def _shifted_diag(self, X: Features) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must implement _shifted_diag.")
 
@@ -356,10 +360,7 @@ class Kernel(BaseEstimator):
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
-        """A kernel and a table of as many rows, on which it has the same values, less the offset.
-
-        What depends on single rows is computed here, once, and not again for each tile.
-        """
+        """A kernel and a table with the same values, less the offset; rows are prepared once."""
         return self, X
 
     def _gram_tiles(self, X: Features) -> GramTiles | None:

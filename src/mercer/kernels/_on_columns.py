@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels._composition import Composite
+from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._kernel import GramTiles, InnerProduct, Kernel, Structure
 from mercer.kernels._radial import RadialFunction
 
@@ -45,6 +45,10 @@ class OnMapped(Composite):
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return self.kernel._shifted(self._mapped(X), None if Z is None else self._mapped(Z))
+
+    def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        inner = self.kernel._shifted_at(self._mapped(Z))
+        return lambda X: inner(self._mapped(X))
 
     def _shifted_diag(self, X: Features) -> Array:
         return self.kernel._shifted_diag(self._mapped(X))
@@ -140,8 +144,8 @@ class OnColumns(OnMapped):
         """The inner kernel's description and the columns."""
         columns = self.columns
         if isinstance(columns, list) and len(columns) > 3:
-            return f"{self.kernel.describe()} on {len(columns)} columns"
-        return f"{self.kernel.describe()} on {columns}"
+            return f"{as_operand(self.kernel)} on {len(columns)} columns"
+        return f"{as_operand(self.kernel)} on {columns}"
 
     def _isotropic(self) -> Kernel | None:
         """The inner kernel with one width, on the same columns."""
@@ -206,7 +210,7 @@ class OnProjection(OnMapped):
 
     def describe(self) -> str:
         """The inner kernel's description and the number of components."""
-        return f"{self.kernel.describe()} on {np.shape(self.projection)[1]} projections"
+        return f"{as_operand(self.kernel)} on {np.shape(self.projection)[1]} projections"
 
     def _with_parts(self, parts: list[Kernel]) -> Self:
         return type(self)(parts[0], self.projection)

@@ -13,6 +13,7 @@ from mercer.kernels._distances import (
     Bounds,
     centered_distances,
     distance_range,
+    distances_to,
     feature_deviations,
     inner,
     log_interval,
@@ -116,6 +117,12 @@ class Radial(Kernel):
         X = self._scaled(X)
         Z = None if Z is None else self._scaled(Z)
         return self._from_scaled(squared_distances(X, Z, norm=self.norm))
+
+    def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        if type(self)._shifted is not Radial._shifted:
+            return super()._shifted_at(Z)
+        squared = distances_to(self._scaled(Z), self.norm)
+        return lambda X: self._from_scaled(squared(self._scaled(X)))
 
     def _shifted_diag(self, X: Features) -> Array:
         return np.zeros(X.shape[0])

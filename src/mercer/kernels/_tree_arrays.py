@@ -50,6 +50,9 @@ class TreeArrays(BaseEstimator):
         Predictions.
     allow_nan : bool
         Whether the forest takes missing values.
+    is_single : bool, default=True
+        Whether values are compared in single precision, as those of forests are; those of boosted
+        trees are in double precision.
     """
 
     starts: Array
@@ -59,6 +62,7 @@ class TreeArrays(BaseEstimator):
     missing_left: Array
     value: Array
     allow_nan: bool
+    is_single: bool = True
 
     @classmethod
     def of(cls, forest: Any) -> Self:
@@ -86,12 +90,11 @@ class TreeArrays(BaseEstimator):
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
         """
-        parts = []
+        parts = [np.empty((0, self._n_trees), dtype=np.intp)]
         for rows in gen_batches(X.shape[0], _BATCH_ROWS):
-            # scikit-learn compares values in single precision.
             part = sp.csr_matrix(X[rows]).toarray() if sp.issparse(X) else X[rows]
-            table = np.asarray(part, dtype=np.float32)
-            parts.append(np.stack([self._leaves(table, t) for t in range(self._n_trees)], axis=1))
+            table = np.asarray(part, dtype=np.float32 if self.is_single else np.float64)
+            parts.append(self._leaves(table))
         return np.concatenate(parts)
 
     def predict(self, X: Features) -> Array:
@@ -107,20 +110,22 @@ class TreeArrays(BaseEstimator):
     def _n_trees(self) -> int:
         return len(self.starts) - 1
 
-    def _leaves(self, X: Array, tree: int) -> Array:
-        nodes = slice(self.starts[tree], self.starts[tree + 1])
-        feature, threshold = self.feature[nodes], self.threshold[nodes]
-        children, missing_left = self.children[nodes], self.missing_left[nodes]
-        at, moving = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
-        for _ in range(len(children)):
-            moving = moving[children[at[moving], 0] >= 0]
+    def _leaves(self, X: Array) -> Array:
+        """Leaves of all trees together: as many steps as the deepest tree has levels."""
+        first = np.tile(self.starts[:-1], len(X))
+        row = np.repeat(np.arange(len(X)), self._n_trees)
+        at, moving = first.copy(), np.arange(len(first))
+        for _ in range(int(np.diff(self.starts).max(initial=0))):
+            moving = moving[self.children[at[moving], 0] >= 0]
             if not moving.size:
                 break
             here = at[moving]
-            values = X[moving, feature[here]]
-            left = np.where(np.isnan(values), missing_left[here], values <= threshold[here])
-            at[moving] = children[here, np.where(left, 0, 1)]
-        return at
+            values = X[row[moving], self.feature[here]]
+            left = values <= self.threshold[here]
+            if self.allow_nan:
+                left |= np.isnan(values) & self.missing_left[here]
+            at[moving] = first[moving] + self.children[here, np.where(left, 0, 1)]
+        return (at - first).reshape(len(X), self._n_trees)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -149,7 +149,19 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If X has another number of columns, or holds infinite values or text.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        return self.scaled(self._validated(X, reset=False))
+
+    def scaled(self, X: Array) -> Array:
+        """Scale the columns of a table that is validated already.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+        """
         z = _soft_clipped(_scaled(X, self.center_, self.scale_), self.thresholds_)
         scaled = (z - self.mean_) / self.std_
         return scaled.astype(X.dtype, copy=False)

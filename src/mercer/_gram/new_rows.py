@@ -1,4 +1,6 @@
-"""Distances of samples to their nearest ones, in blocks of rows that fit in memory."""
+"""Kernels and distances between new samples and training samples."""
+
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -6,7 +8,8 @@ import scipy.sparse as sp
 from mercer._gram.tiles import working_memory
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
-from mercer.kernels._distances import squared_distances
+from mercer.kernels import Kernel
+from mercer.kernels._distances import distances_to, squared_distances
 
 
 def fitting_rows(n_values: int) -> int:
@@ -17,6 +20,23 @@ def fitting_rows(n_values: int) -> int:
     n_values : int
     """
     return max(int(working_memory()) // (64 * n_values), 1)
+
+
+def nearest_to(Z: Features) -> Callable[[Features], Array]:
+    """A function from rows to the squared distance of each to the nearest of others, (n_rows,).
+
+    Parameters
+    ----------
+    Z : ndarray or sparse matrix of shape (n_others, n_features)
+    """
+    size, squared = fitting_rows(Z.shape[0]), distances_to(Z.astype(np.float64, copy=False))
+
+    def nearest(X: Features) -> Array:
+        X = X.astype(np.float64, copy=False)
+        blocks = [X[start : start + size] for start in range(0, max(X.shape[0], 1), size)]
+        return np.concatenate([squared(block).min(axis=1) for block in blocks])
+
+    return nearest
 
 
 def largest_gap(X: Features, groups: Array | None = None) -> float:
@@ -39,6 +59,26 @@ def largest_gap(X: Features, groups: Array | None = None) -> float:
         nearest = squared.min(axis=1)
         largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
     return float(np.sqrt(largest)) if largest > 0.0 else 1.0
+
+
+def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
+    """Kernel between rows of validated tables, which are not checked again.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X, Z : ndarray or sparse matrix of shape (n_rows, n_features) and (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_samples)
+        In single precision where both tables are.
+    """
+    rows, samples = (table.astype(np.float64, copy=False) for table in (X, Z))
+    found = kernel._shifted(rows, samples)
+    found += kernel.offset
+    return found.astype(np.promote_types(X.dtype, Z.dtype), copy=False)
 
 
 def known_values(X: Features) -> Features:

@@ -1,0 +1,194 @@
+"""The base of predictors that are functions of few centers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._blocks import tables
+from mercer._blocks.blocks import BlockSource
+from mercer._deployment.few_centers import KernelPart, cluster_means
+from mercer._expansion import KernelExpansion, Views, as_doubles
+from mercer._gram.new_rows import fitting_rows
+from mercer._records import KernelTerms, KernelTermsMixin
+from mercer._tree_terms import without_training_rows
+from mercer._typing import Array, Features, RandomState
+from mercer._validation import check_number, check_positive, warn
+from mercer.inspection._compression_loss import CompressionLoss, compression_loss
+
+_MOST_ROWS = 20_000
+"""Coefficients are fitted to at most this many rows."""
+
+MOST_HELD_OUT = 2000
+"""The loss is measured on at most this many rows, and held-out predictions of as many are kept."""
+
+_FIRST = 50
+"""Number of centers that "auto" tries first, and doubles."""
+
+
+class Compressed(KernelTermsMixin, BaseEstimator):
+    """Base class of compressed predictors."""
+
+    _default: ClassVar[Any]
+
+    loss_: CompressionLoss
+    rows_per_center_: Array | None
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _function: KernelExpansion
+    _terms: KernelTerms
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        n_components: int | str = "auto",
+        tol: float = 0.01,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.model = model
+        self.n_components = n_components
+        self.tol = tol
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        given = get_tags(self._default() if self.model is None else self.model)
+        tags.input_tags, tags.target_tags = given.input_tags, given.target_tags
+        tags.classifier_tags, tags.regressor_tags = given.classifier_tags, given.regressor_tags
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit the model, and compress it on the rows that it was fitted to.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight, groups : array-like of shape (n_samples,), default=None
+            As the model takes them. Weights do not count in the compression.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_settings()
+        model = self._default() if self.model is None else clone(self.model)
+        given = {"sample_weight": sample_weight, "groups": groups}
+        model.fit(X, y, **{name: value for name, value in given.items() if value is not None})
+        return self._compress(model, X)
+
+    def _check_settings(self) -> None:
+        if not isinstance(self.n_components, str):
+            check_number("n_components", self.n_components, whole=True, low=1)
+        elif self.n_components not in ("auto", "all"):
+            raise ValueError(
+                f"n_components must be a number, 'auto' or 'all'; got {self.n_components!r}."
+            )
+        check_positive("tol", self.tol)
+
+    def _compress(self, model: Any, X: Any) -> Self:
+        """Take over what a fitted model predicts with."""
+        self._check_settings()
+        expansion: KernelExpansion = model.kernel_expansion()
+        if expansion.sources is not None:
+            raise TypeError(
+                f"This {type(model).__name__} was fitted to precomputed Gram matrices, which have "
+                "no centers: fit it to the features, with kernels on the columns of each source "
+                "(OnColumns), to compress it."
+            )
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        if X is None or isinstance(X, BlockSource) or tables.is_dask(X):
+            views = {name: as_doubles(view) for name, view in expansion.training.items()}
+        else:
+            views = expansion.views(validate_data(model, X, reset=False, **tables.checks_of(model)))
+        self._find_function(model, KernelPart.of(expansion, views), views)
+        terms = model.kernel_terms()
+        self._terms = replace(terms, kernels=[without_training_rows(k) for k in terms.kernels])
+        self._keep_held_out(model)
+        return self
+
+    def _find_function(self, model: Any, part: KernelPart, views: Views) -> None:
+        """Set the function of few centers, with its loss."""
+        n_rows = next(iter(views.values())).shape[0]
+        if n_rows < 4:
+            raise ValueError(f"Found {n_rows} row(s), while a minimum of 4 is required.")
+        rng = check_random_state(self.random_state)
+        order, n_held_out = rng.permutation(n_rows), min(n_rows // 4, MOST_HELD_OUT)
+        held_out, fitted = (
+            {name: view[rows] for name, view in views.items()}
+            for rows in (order[:n_held_out], order[n_held_out : n_held_out + _MOST_ROWS])
+        )
+        mine, values = part.expansion.of_views(held_out), part.values(fitted)
+        self.rows_per_center_ = None
+        for n_centers in self._numbers(part, len(values)):
+            if n_centers is None:
+                self._function = part.on_all_centers(held_out)
+            else:
+                centers = cluster_means(fitted, part.relevance, n_centers, rng)
+                self.rows_per_center_ = centers.n_rows
+                self._function = part.on_centers(centers, fitted, values)
+            theirs = self._function.of_views(held_out)
+            self.loss_ = compression_loss(part.expansion, mine, theirs, model)
+            if self.loss_.criterion <= self.tol:
+                return
+        if self.n_components == "auto":
+            warn(
+                f"No number of centers that was tried has a loss of at most tol={self.tol:g}: with "
+                f"{n_centers:,} centers, {self.loss_}. n_components='all' keeps the model's own."
+            )
+
+    def _numbers(self, part: KernelPart, n_rows: int) -> Iterator[int | None]:
+        """Numbers of centers to try; None for those of the model."""
+        if self.n_components == "all":
+            yield None
+        elif not isinstance(self.n_components, str):
+            yield min(self.n_components, n_rows // 2)
+        else:
+            most, n_centers = min(part.most_centers, n_rows // 2), _FIRST
+            while n_centers < most:
+                yield n_centers
+                n_centers *= 2
+            yield most
+
+    def _keep_held_out(self, model: Any) -> None:
+        """Keep what intervals or sets are read off."""
+        raise NotImplementedError
+
+    def _values(self, X: Any) -> Array:
+        """Values of the function with its shrinkage, shape (n_rows, n_outputs)."""
+        check_is_fitted(self)
+        found: Array = tables.predict_rows(self, X, self._of_rows)
+        return found
+
+    def _of_rows(self, rows: Features) -> Array:
+        size = fitting_rows(len(next(iter(self._function.training.values()))))
+        blocks = gen_batches(rows.shape[0], size)
+        found = [self._function.predicted(self._function.views(rows[some])) for some in blocks]
+        return np.concatenate([np.empty((0, len(self._function.intercept))), *found])
+
+    def _expansion(self) -> KernelExpansion:
+        return self._function
+
+    def kernel_terms(self) -> KernelTerms:
+        """Return the kernels of the model, with their weights and shares.
+
+        Returns
+        -------
+        mercer.inspection.KernelTerms
+        """
+        check_is_fitted(self)
+        return self._terms
+
+    def learned_gram(self, X: Features) -> Array:
+        """Not known: the weights of the kernels are those of predictions, in coefficients."""
+        raise TypeError(f"{type(self).__name__} has no learned Gram matrix: ask the model for it.")

@@ -1,0 +1,289 @@
+"""Fitted functions as functions of few centers, which are means of several rows each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
+
+from mercer._expansion import FeatureTerm, KernelExpansion, KernelTerm, Term, Views, as_doubles
+from mercer._gram.new_rows import nearest_to
+from mercer._nystroem.features import Moments, NystroemFeatures, nystroem_features
+from mercer._tree_terms import TreeTerm, as_tree_terms, without_training_rows
+from mercer._typing import Array, RandomState
+from mercer.kernels import Kernel
+
+_PENALTY = 1e-7
+"""Of squared coefficients of whitened features of unit scale, relative to the mean squared
+difference. On four tables of 10,000 rows, ten times smaller and larger ones are no better
+(benchmarks/compression.py)."""
+
+_MOST_FEATURES = 4096
+"""Coefficients are fitted jointly, in a time that grows with the cube of their number: half a
+minute for these."""
+
+_BLOCK_ROWS = 1024
+
+_ROUNDING = 1e-5
+"""Centers are rounded where that changes values by at most this fraction of their spread."""
+
+KernelKey = tuple[str, Kernel]
+"""The view and the kernel that terms share."""
+
+
+@dataclass(frozen=True)
+class Centers:
+    """Means of rows that lie near each other, in each view.
+
+    Attributes
+    ----------
+    views : dict of str to ndarray of shape (n_centers, n_features)
+        In single precision.
+    n_rows : ndarray of int of shape (n_centers,)
+        Number of rows that each center is the mean of, at least two.
+    """
+
+    views: Views
+    n_rows: Array
+
+
+def cluster_means(
+    views: Views, relevance: Views, n_centers: int, random_state: RandomState
+) -> Centers:
+    """Means of the clusters of k-means in all views together, without clusters of a single row.
+
+    Parameters
+    ----------
+    views : dict of str to ndarray of shape (n_rows, n_features)
+        The same rows in each view.
+    relevance : dict of str to ndarray of shape (n_features,)
+        What squared differences are multiplied by in distances of rows.
+    n_centers : int
+    random_state : int, RandomState instance or None
+
+    Notes
+    -----
+    Centers that are rows, drawn at random or by pivoted Cholesky factorizations, are no better on
+    average (benchmarks/compression.py), and are rows of somebody.
+    """
+    scaled = np.hstack([views[name] * np.sqrt(relevance[name]) for name in views])
+    settings: dict[str, Any] = {"n_init": 1, "max_iter": 10, "init": "random"}
+    with warnings.catch_warnings():
+        # Copies of rows make fewer clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = KMeans(n_centers, random_state=random_state, **settings).fit_predict(scaled)
+    counts = np.bincount(labels, minlength=n_centers)
+    kept = counts > 1
+    means = {
+        name: np.stack([np.bincount(labels, x, minlength=n_centers) for x in view.T], axis=1)
+        for name, view in views.items()
+    }
+    return Centers(
+        {name: (m[kept] / counts[kept, None]).astype(np.float32) for name, m in means.items()},
+        counts[kept],
+    )
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """The part of a fitted function that depends on centers, and how rows are told apart in it.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+    kernels : list of (str, Kernel)
+        The views and kernels of its terms.
+    relevance : dict of str to ndarray of shape (n_features,)
+        Mean relevance of the features to the kernels of each view, each with a sum of one.
+    """
+
+    expansion: KernelExpansion
+    kernels: list[KernelKey]
+    relevance: Views
+
+    @classmethod
+    def of(cls, expansion: KernelExpansion, views: Views) -> KernelPart:
+        """Read a fitted function; the rows say how much features vary.
+
+        Raises
+        ------
+        TypeError
+            If a part of it is neither known to be a function of a kernel, nor of leaves.
+        """
+        terms = [part for term in expansion.terms for part in as_tree_terms(term)]
+        expansion = replace(expansion, terms=terms)
+        kernels = dict.fromkeys(
+            (term.view, _kernel_of(term)) for term in expansion.terms if not _is_of_trees(term)
+        )
+        relevance = {
+            name: _mean_relevance((k for view, k in kernels if view == name), X)
+            for name, X in views.items()
+        }
+        return cls(expansion, list(kernels), relevance)
+
+    def values(self, views: Views) -> Array:
+        """Sum of the terms that depend on centers, shape (n_rows, n_outputs)."""
+        terms = [
+            term for term in self.expansion.terms if not isinstance(term, FeatureTerm | TreeTerm)
+        ]
+        n_outputs = len(self.expansion.intercept)
+        found = replace(self.expansion, terms=terms, intercept=np.zeros(n_outputs))
+        return np.concatenate([found.of_views(block) for block in _blocks(views)])
+
+    def on_centers(self, centers: Centers, views: Views, values: Array) -> KernelExpansion:
+        """The function with the coefficients at centers that fit its values at some rows best.
+
+        Parameters
+        ----------
+        centers : Centers
+        views : dict of str to ndarray of shape (n_rows, n_features)
+        values : ndarray of shape (n_rows, n_outputs)
+            Of this part.
+
+        Notes
+        -----
+        Ridge regression of the values on Nyström features of all kernels jointly, from sums over
+        the rows: O(n p^2 + p^3) time and O(p^2) memory for p features in total.
+        """
+        features = [nystroem_features(kernel, centers.views[view]) for view, kernel in self.kernels]
+        solved, constant = _fitted(self.kernels, features, views, values)
+        terms: list[Term] = []
+        for (view, kernel), own, coefficients in zip(self.kernels, features, solved, strict=True):
+            terms.append(KernelTerm(kernel, centers.views[view], coefficients, view))
+            constant -= (own.columns.means + kernel.offset) @ coefficients
+        return self._with(terms, self.expansion.intercept + constant, centers.views, views)
+
+    def on_all_centers(self, views: Views) -> KernelExpansion:
+        """The function as it is, with centers in single precision if that hardly changes it.
+
+        Parameters
+        ----------
+        views : dict of str to ndarray of shape (n_rows, n_features)
+            Rows on which values are compared.
+
+        Raises
+        ------
+        ValueError
+            If a part of it has no coefficients at centers.
+
+        Notes
+        -----
+        Coefficients on Nyström features may be large, and cancel: then centers stay as they are.
+        """
+        found, expected = self._rounded(np.dtype(np.float32)), self.expansion.of_views(views)
+        changes = np.abs(found.of_views(views) - expected).max(axis=0)
+        if (changes <= _ROUNDING * expected.std(axis=0)).all():
+            return found
+        return self._rounded(np.dtype(np.float64))
+
+    def _rounded(self, dtype: np.dtype[Any]) -> KernelExpansion:
+        """The function with centers of some precision, which terms share."""
+        rounded: dict[int, Array] = {}
+        terms: list[Term] = []
+        for term in self.expansion.terms:
+            if isinstance(term, KernelTerm):
+                key = id(term.centers)
+                if key not in rounded:
+                    rounded[key] = as_doubles(term.centers).astype(dtype)
+                terms.append(replace(term, centers=rounded[key], rows=None))
+            elif not _is_of_trees(term):
+                description = getattr(term, "description", type(term).__name__)
+                raise ValueError(
+                    f"n_components='all' needs a sum over centers, which {description} are not: "
+                    "pass a number, or 'auto'."
+                )
+        training = self.expansion.training.items()
+        kept = {name: as_doubles(view).astype(dtype) for name, view in training}
+        return self._with(terms, self.expansion.intercept, kept, None)
+
+    def _with(
+        self, terms: list[Term], intercept: Array, centers: Views, rows: Views | None
+    ) -> KernelExpansion:
+        """The expansion with other kernel terms, and other rows in place of training rows."""
+        for term in self.expansion.terms:
+            if isinstance(term, FeatureTerm):
+                terms.append(replace(term, kernel=without_training_rows(term.kernel)))
+            elif isinstance(term, TreeTerm):
+                terms.append(term)
+        far = self.expansion.fall_back
+        views_of: Any = self.expansion.views_of
+        used = {term.view for term in terms}
+        if far is not None:
+            far = replace(far, rows=centers[far.view])
+            if rows is not None:
+                largest = float(np.sqrt(nearest_to(far.rows)(rows[far.view]).max()))
+                far = replace(far, reach=max(far.reach, largest))
+            used.add(far.view)
+        names = tuple(name for name in centers if name in used)
+        return replace(
+            self.expansion,
+            terms=terms,
+            intercept=intercept,
+            training={name: centers[name] for name in names},
+            views_of=None if views_of is None else views_of.only(names),
+            fall_back=far,
+        )
+
+    @property
+    def most_centers(self) -> int:
+        """The largest number of centers for which coefficients are fitted in acceptable time."""
+        return max(_MOST_FEATURES // max(len(self.kernels), 1), 1)
+
+
+def _fitted(
+    kernels: list[KernelKey], features: list[NystroemFeatures], views: Views, values: Array
+) -> tuple[list[Array], Array]:
+    """Coefficients of the kernels' values at centers, and a constant."""
+    ranks = [own.whitening.shape[1] for own in features]
+    sums, start = Moments.zero(sum(ranks), values.shape[1]), 0
+    for block in _blocks(views):
+        parts = [
+            own.transform(block[view]) for (view, _), own in zip(kernels, features, strict=True)
+        ]
+        Z = np.hstack([np.empty((len(next(iter(block.values()))), 0)), *parts])
+        sums.add(Z, values[start : start + len(Z)], np.ones(len(Z)))
+        start += len(Z)
+    means, level = sums.means()
+    centered = sums.centered(means, level)
+    gram = centered.gram
+    gram[np.diag_indices_from(gram)] += _PENALTY * sums.count
+    solved = scipy.linalg.solve(gram, centered.cross, assume_a="pos", overwrite_a=True)
+    parts = np.split(solved, np.cumsum(ranks)[:-1]) if ranks else []
+    coefficients = [own.whitening @ part for own, part in zip(features, parts, strict=True)]
+    return coefficients, level - means @ solved
+
+
+def _is_of_trees(term: Term) -> bool:
+    return isinstance(term, FeatureTerm | TreeTerm)
+
+
+def _kernel_of(term: Term) -> Kernel:
+    kernel: Kernel | None = getattr(term, "kernel", None)
+    if kernel is None:
+        description = getattr(term, "description", type(term).__name__)
+        raise TypeError(f"{description} cannot be compressed: it is no function of a kernel.")
+    return kernel
+
+
+def _mean_relevance(kernels: Iterable[Kernel], X: Array) -> Array:
+    """Mean of the kernels' relevances; inverse variances where there is none."""
+    found = [kernel.relevance(X.shape[1]) for kernel in kernels]
+    known = [relevance / relevance.sum() for relevance in found if relevance.sum() > 0.0]
+    if known:
+        return np.asarray(np.mean(known, axis=0))
+    variances = X.var(axis=0)
+    return 1.0 / np.where(variances > 0.0, variances, 1.0)
+
+
+def _blocks(views: Views) -> Iterable[Views]:
+    """Blocks of rows, in each view."""
+    n_rows = next(iter(views.values())).shape[0]
+    for rows in gen_batches(n_rows, _BLOCK_ROWS):
+        yield {name: view[rows] for name, view in views.items()}

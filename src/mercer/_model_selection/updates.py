@@ -1,0 +1,222 @@
+"""Updates of fitted predictors by further rows, and whether these are predicted worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+from sklearn.base import is_classifier
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer._blocks import tables
+from mercer._data.sample import Sample
+from mercer._data.weights import UnitWeights, as_weights, with_class_weights
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._typing import Array, Features
+from mercer._validation import check_target_values
+
+_LEVEL = 0.01
+"""Errors of new rows are worse where the ranks of as large ones have this probability by chance."""
+
+SUMS_NEEDED = (
+    "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
+)
+"""Message on updates of such fits."""
+
+
+class UpdatesMixin:
+    """Methods of predictors by ridge regression, which further rows are added to.
+
+    Attributes
+    ----------
+    needs_refit_ : bool or None
+        Whether new rows were predicted worse, before they were added, than left-out rows of the
+        fit; None where the fit has left no left-out predictions. Set by `update`.
+    """
+
+    needs_refit_: bool | None
+    class_weight: Any
+    classes_: Any
+    _losses_of_fit: Array | None
+    _losses_of_updates: Array
+    _left_out_residuals: Callable[[], Array | None]
+    _sums: Any = None
+
+    def update(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the same kernels at the same penalties to further rows as well, exactly.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_new, n_features)
+            One row at least, with the columns of the fit.
+        y : array-like of shape (n_new,) or (n_new, n_outputs)
+            Of a classifier, labels of the classes that it was fitted to.
+        sample_weight : array-like of shape (n_new,), default=None
+            Weights of the rows, relative to those of the fit; of stacks, to their mean.
+
+        Returns
+        -------
+        self : object
+            Its predictions are those of a fit of the same kernels, penalties and weights of a stack
+            to all rows. `needs_refit_` says whether it should be fitted anew.
+
+        Raises
+        ------
+        ValueError
+            If columns differ from those of the fit, a class is new, or the fit was on Nyström
+            features and `prepare_updates` was not called.
+        TypeError
+            If the predictor is no ridge regression.
+        MemoryError
+            If the Gram matrix of all rows does not fit into memory.
+
+        Notes
+        -----
+        Not learned anew are kernels, centers, trees and their leaves, views of the table,
+        penalties, weights of a stack, calibration of probabilities, prediction sets and
+        `loo_predictions_`; intervals of stacks use the errors of the new rows, too.
+
+        An exact fit factors the Gram matrix of all rows, O(n^3 / 3) time for each kernel. On
+        Nyström features, sums over the new rows are added to those that `prepare_updates` made:
+        O(n_new m^2 + m^3) for m centers, with no memory of rows. Where all rows are centers,
+        conjugate gradients fit all of them, exactly up to rounding in single precision, and new
+        rows become centers.
+
+        `needs_refit_` compares the new rows' errors, absolute or logarithmic, with the left-out
+        errors of the fit by a rank test at a level of 1 %, over all updates since then [1]_. There
+        is no `partial_fit`, whose contract begins without a fit: kernels need rows to be learned
+        from.
+
+        References
+        ----------
+        .. [1] H. B. Mann, D. R. Whitney (1947). On a test of whether one of two random variables is
+           stochastically larger than the other. Annals of Mathematical Statistics 18.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from mercer import TwoStageRegressor
+        >>> X, y = make_friedman1(300, noise=1.0, random_state=0)
+        >>> model = TwoStageRegressor().fit(X[:200], y[:200])
+        >>> model.update(X[200:], y[200:]).needs_refit_
+        False
+        """
+        check_is_fitted(self)
+        if isinstance(getattr(self, "class_weight", None), str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} depends on all rows: give weights by class."
+            )
+        self._check_updates(_num_samples(X))
+        rows = self._new_rows(X, y, sample_weight)
+        new, known = self._losses(X, y), self._known_losses()
+        self._add_rows(rows)
+        self._losses_of_fit = known
+        self._losses_of_updates = np.append(getattr(self, "_losses_of_updates", ()), new)
+        self.needs_refit_ = None
+        if known is not None:
+            found = mannwhitneyu(self._losses_of_updates, known, alternative="greater")
+            self.needs_refit_ = bool(found.pvalue < _LEVEL)
+        return self
+
+    def prepare_updates(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+        """Sum the rows that a model on Nyström features was fitted to, so that others can be added.
+
+        Exact fits keep their rows, and need no preparation.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As they were given to `fit`.
+
+        Returns
+        -------
+        self : object
+            It has some m x m matrices for each kernel, and m centers or leaves, which saved models
+            hold as well.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted to other rows.
+        MemoryError
+            If the sums do not fit into memory.
+        """
+        check_is_fitted(self)
+        self._check_updates(0)
+        self._sum_rows(self._new_rows(X, y, sample_weight))
+        return self
+
+    def _check_updates(self, n_new: int) -> None:
+        """Refuse models that a number of rows cannot be added to."""
+
+    def _sum_rows(self, rows: Sample) -> None:
+        """Sum the rows of the fit."""
+
+    def _add_rows(self, rows: Sample) -> None:
+        """Fit to new rows as well; the estimator stays as it is if that fails."""
+        raise NotImplementedError
+
+    def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Sample:
+        """Validated rows of positive weight."""
+        classifies = is_classifier(self)
+        checks = {} if classifies else {"multi_output": True, "y_numeric": True}
+        check_target_values(y)
+        table, target = validate_data(self, X, y, reset=False, **tables.checks_of(self), **checks)
+        class_weight = getattr(self, "class_weight", None)
+        if classifies:
+            unseen = np.setdiff1d(target, self.classes_)
+            if unseen.size:
+                raise ValueError(f"y contains previously unseen labels: {unseen.tolist()}")
+            sample_weight = with_class_weights(sample_weight, class_weight, target)
+        n = len(target)
+        found = Sample(table, target, UnitWeights(n), n_given=n)
+        if sample_weight is None:
+            return found
+        given = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        rows = np.flatnonzero(given)
+        if not rows.size:
+            raise ValueError("No row has a positive sample_weight.")
+        return replace(found.take(rows), weights=as_weights(given[rows], len(rows)))
+
+    def _losses(self, X: Any, y: Any) -> Array:
+        """Sizes of residuals of responses, or logarithmic losses of labels."""
+        model: Any = self
+        if is_classifier(self):
+            codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
+            return _logarithmic(model.predict_proba(X), codes)
+        predicted, given = model.predict(X), np.asarray(y, dtype=float)
+        if predicted.shape != given.shape:
+            raise ValueError(f"y must have shape {predicted.shape}; got {given.shape}.")
+        return _sizes(given - predicted, self._left_out_residuals())
+
+    def _known_losses(self) -> Array | None:
+        """The same of left-out rows of the fit."""
+        if hasattr(self, "_losses_of_fit"):
+            return self._losses_of_fit
+        if not is_classifier(self):
+            residuals = self._left_out_residuals()
+            return None if residuals is None else _sizes(residuals, residuals)
+        held_out = getattr(self, "_held_out", None)
+        if not isinstance(held_out, HeldOutProbabilities):
+            return None
+        return _logarithmic(held_out.probabilities, held_out.codes)
+
+
+def _logarithmic(probabilities: Array, codes: Array) -> Array:
+    own = probabilities[np.arange(len(codes)), codes]
+    return np.asarray(-np.log(np.maximum(own, np.finfo(float).tiny)))
+
+
+def _sizes(residuals: Array, known: Array | None) -> Array:
+    """Mean over responses of absolute residuals, each relative to the median of known ones."""
+    sizes = np.abs(residuals.reshape(len(residuals), -1))
+    unit = np.ones(1) if known is None else np.median(np.abs(known.reshape(len(known), -1)), axis=0)
+    return np.asarray((sizes / np.where(unit > 0.0, unit, 1.0)).mean(axis=1))

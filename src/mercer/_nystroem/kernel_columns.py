@@ -1,0 +1,70 @@
+"""Columns of the kernel matrix of rows and centers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer._typing import Array, Features, own_fields
+from mercer.kernels import Kernel
+
+_TILE_VALUES = 2**19
+"""Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
+
+
+@dataclass(frozen=True)
+class KernelColumns:
+    """Columns of the kernel matrix of rows and centers, less constants.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+    means : ndarray of shape (n_centers,)
+        Means of the kernel's values at the centers, less its offset, which are subtracted.
+    """
+
+    kernel: Kernel
+    centers: Features
+    means: Array
+
+    @property
+    def n_centers(self) -> int:
+        """Number of centers."""
+        return int(self.centers.shape[0])
+
+    def tiles(self, n_rows: int) -> Iterator[slice]:
+        """Consecutive rows whose kernel values stay in the cache.
+
+        Parameters
+        ----------
+        n_rows : int
+        """
+        size = max(_TILE_VALUES // self.n_centers, 64)
+        yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+    def __call__(self, X: Features) -> Array:
+        """The kernel between rows and the centers, less its offset and the means at the centers.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_centers)
+        """
+        return self._values(X.astype(np.float64, copy=False)) - self.means
+
+    @cached_property
+    def _values(self) -> Callable[[Features], Array]:
+        """The kernel with the centers, less its offset."""
+        return self.kernel._shifted_at(self.centers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return own_fields(self)

@@ -1,0 +1,157 @@
+"""Sums over rows that fits on Nyström features depend on, to which further rows are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.sample import Sample, TargetEncoding
+from mercer._data.weights import as_weights
+from mercer._gram.tiles import check_gram_memory
+from mercer._nystroem.all_rows import AllRows
+from mercer._nystroem.feature_ridge import ridge_at
+from mercer._nystroem.features import (
+    Moments,
+    NormalEquations,
+    NystroemFeatures,
+    nystroem_features,
+)
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._typing import Array, RandomState
+
+_TOLERANCE = 1e-3
+"""Fits to the sums differ from the model by less than this part of its spread, unless the rows are
+others than those of the fit: fits by conjugate gradients have such errors."""
+
+_SOLVED = 1e-6
+"""Tolerance of conjugate gradients of updates: what single precision allows."""
+
+
+class RowSums(Protocol):
+    """What a fit depends on, of all rows so far."""
+
+    def plus(self, rows: Sample) -> RowSums:
+        """The same with further rows."""
+        ...
+
+    def fitted(self, model: NystroemModel) -> NystroemModel:
+        """The model at the same penalty."""
+        ...
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """Sums of products of features and targets.
+
+    Attributes
+    ----------
+    features : NystroemFeatures
+    encoding : TargetEncoding
+    sums : Moments
+    """
+
+    features: NystroemFeatures
+    encoding: TargetEncoding
+    sums: Moments
+
+    def plus(self, rows: Sample) -> FeatureSums:
+        """See :class:`RowSums`: one pass over blocks of the rows."""
+        statistic = NormalEquations(self.features, self.encoding, rows.weights)
+        parts = block_source(rows.X, rows.y).reduce(statistic)
+        return replace(self, sums=self.sums.plus(reduce(Moments.plus, parts)))
+
+    def fitted(self, model: NystroemModel) -> NystroemModel:
+        """See :class:`RowSums`: from an eigendecomposition."""
+        fit = ridge_at(self.sums, self.features, model.choice.alpha)
+        return replace(model, choice=replace(model.choice, fit=fit))
+
+
+@dataclass(frozen=True)
+class AllTargets:
+    """All rows, where all are centers.
+
+    Attributes
+    ----------
+    encoding : TargetEncoding
+    rows : Sample
+    random_state : int, RandomState instance or None
+        Draws the columns of the preconditioner.
+    """
+
+    encoding: TargetEncoding
+    rows: Sample
+    random_state: RandomState
+
+    def plus(self, rows: Sample) -> AllTargets:
+        """See :class:`RowSums`."""
+        return replace(self, rows=joined(self.rows, rows))
+
+    def fitted(self, model: NystroemModel) -> NystroemModel:
+        """See :class:`RowSums`: by conjugate gradients."""
+        rows = self.rows
+        check_gram_memory(len(rows), 1, "fit anew, on Nyström features of fewer centers")
+        data = DrawnSample(
+            rows.X,
+            rows.y,
+            rows.weights,
+            source=block_source(rows.X, rows.y),
+            positions=np.arange(len(rows)),
+            all_weights=rows.weights,
+        )
+        found = AllRows(model.columns.kernel, data, self.encoding, self.random_state, _SOLVED)
+        choice = replace(model.choice, fit=found.fit_at(model.choice.alpha))
+        return replace(model, columns=found.columns, choice=choice, held_out=None)
+
+
+def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> RowSums:
+    """Sums over the rows that a model was fitted to.
+
+    Parameters
+    ----------
+    model : NystroemModel
+    rows : Sample
+        All rows of positive weight.
+    random_state : int, RandomState instance or None
+        Of the fit.
+
+    Raises
+    ------
+    ValueError
+        If the model was fitted to other rows.
+    MemoryError
+        If the sums do not fit into memory.
+    """
+    found: RowSums
+    if model.held_out is not None:
+        found = AllTargets(model.encoding, rows, random_state)
+        same = len(rows) == model.columns.n_centers
+    else:
+        check_gram_memory(model.columns.n_centers, 3, "fit anew, with fewer centers")
+        features = nystroem_features(model.columns.kernel, model.columns.centers)
+        none = Moments.zero(features.n_summands, model.encoding.n_outputs)
+        found, same = FeatureSums(features, model.encoding, none).plus(rows), True
+    if same:
+        some = rows.X[np.linspace(0, len(rows) - 1, min(len(rows), 200)).round().astype(int)]
+        expected = model.values(some)
+        difference = np.abs(found.fitted(model).values(some) - expected).max()
+        same = bool(difference <= _TOLERANCE * max(float(np.ptp(expected)), 1e-12))
+    if not same:
+        raise ValueError("The model was not fitted to these rows: pass those that fit was given.")
+    return found
+
+
+def joined(first: Sample, second: Sample) -> Sample:
+    """The rows of both samples."""
+    stack = sp.vstack if sp.issparse(first.X) else np.vstack
+    tables: list[Array] = [first.X, second.X]
+    both = len(first) + len(second)
+    units = first.weights.is_unit and second.weights.is_unit
+    weights = None if units else np.append(first.weights.values, second.weights.values)
+    return Sample(
+        stack(tables), np.concatenate([first.y, second.y]), as_weights(weights, both), n_given=both
+    )

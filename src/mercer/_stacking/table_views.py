@@ -1,0 +1,151 @@
+"""Views of a table, which the kernels of a stack are evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtri
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.preprocessing._data import BOUNDS_THRESHOLD
+
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+from mercer.kernels._missing import check_takes
+from mercer.preprocessing import SoftClippingScaler
+
+ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
+"""The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
+
+
+class TableViews:
+    """Scaled versions of a table, fitted to the training samples.
+
+    Columns of two values are zeros and ones in each view, because distances between categories
+    should not depend on how frequent they are. Sparse tables have no view of quantiles and are
+    divided by standard deviations only.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+
+    largest_quantile: ClassVar[float] = 3.0
+    """Values beyond the training range are mapped to normal quantiles of at most this size."""
+
+    def __init__(self, X: Features) -> None:
+        X = X.astype(np.float64, copy=False)
+        self.is_sparse = bool(sp.issparse(X))
+        if self.is_sparse:
+            self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
+            return
+        self._scaler = _of_arrays(SoftClippingScaler()).fit(X)
+        scaled = self._scaler.transform(X)
+        self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
+        self._quantiles: QuantileTransformer | None = None
+        if self._many.size:
+            transformer = QuantileTransformer(output_distribution="normal", subsample=None)
+            transformer.set_params(n_quantiles=min(transformer.n_quantiles, X.shape[0]))
+            self._quantiles = _of_arrays(transformer).fit(scaled[:, self._many])
+            normal = self._clipped_quantiles(scaled)
+            self._quantile_means = normal.mean(axis=0)
+            deviations = normal.std(axis=0)
+            self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
+
+    def names(self) -> list[ViewName]:
+        """Views that differ from each other."""
+        if self.is_sparse or self._quantiles is None:
+            return ["scaled"]
+        return ["scaled", "quantiles"]
+
+    def transform(self, X: Features, name: ViewName) -> Features:
+        """Return one view of a table, in double precision.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        name : {"given", "scaled", "quantiles"}
+        """
+        return self.transforms(X, [name])[name]
+
+    def transforms(self, X: Features, names: Sequence[ViewName]) -> dict[ViewName, Features]:
+        """Return several views of a table, in double precision.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        names : sequence of {"given", "scaled", "quantiles"}
+        """
+        X = X.astype(np.float64, copy=False)
+        scaled: Any = None if set(names) == {"given"} else self._scaled(X)
+        found = {"given": X, "scaled": scaled}
+        if "quantiles" in names:
+            found["quantiles"] = quantiles = scaled.copy()
+            quantiles[:, self._many] = (
+                self._clipped_quantiles(scaled) - self._quantile_means
+            ) / self._quantile_deviations
+        return {name: found[name] for name in names}
+
+    def _scaled(self, X: Features) -> Features:
+        """The scaled table, which is validated already."""
+        return self._scaler.transform(X) if self.is_sparse else self._scaler.scaled(X)
+
+    def forget_quantiles(self) -> None:
+        """Drop what the view of quantiles needs."""
+        self._quantiles = None
+
+    def _clipped_quantiles(self, scaled: Array) -> Array:
+        """Normal quantiles of the scaled columns, as the transformer's tolerance has their unit.
+
+        They are what the transformer returns: it validates its input, and calls a law of scipy's
+        for each column, which takes a millisecond for one row.
+        """
+        assert self._quantiles is not None
+        x, references = scaled[:, self._many], self._quantiles.references_
+        found = np.empty_like(x)
+        for column, knots in enumerate(self._quantiles.quantiles_.T):
+            values = x[:, column]
+            upwards = np.interp(values, knots, references)
+            downwards = np.interp(-values, -knots[::-1], -references[::-1])
+            found[:, column] = 0.5 * (upwards - downwards)
+        found[x + BOUNDS_THRESHOLD > self._quantiles.quantiles_[-1]] = 1.0
+        found[x - BOUNDS_THRESHOLD < self._quantiles.quantiles_[0]] = 0.0
+        return np.clip(ndtri(found), -self.largest_quantile, self.largest_quantile)
+
+
+@dataclass(frozen=True)
+class SeveralViews:
+    """A function from validated rows to these in several views.
+
+    Attributes
+    ----------
+    views : TableViews
+    names : tuple of {"given", "scaled", "quantiles"}
+    kernels : tuple of Kernel, default=()
+        They say whether values may be missing.
+    """
+
+    views: TableViews
+    names: tuple[ViewName, ...]
+    kernels: tuple[Kernel, ...] = ()
+
+    def __call__(self, X: Features) -> dict[ViewName, Features]:
+        """Rows in each view."""
+        check_takes(self.kernels, X)
+        return self.views.transforms(X, self.names)
+
+    def only(self, names: tuple[Any, ...]) -> SeveralViews:
+        """The function to some of the views, without what the others need."""
+        views = copy(self.views)
+        if "quantiles" not in names:
+            views.forget_quantiles()
+        return SeveralViews(views, names)
+
+
+def _of_arrays(transformer: Any) -> Any:
+    """The transformer, which returns arrays whatever scikit-learn's configuration says."""
+    return transformer.set_output(transform="default")

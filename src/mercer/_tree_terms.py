@@ -1,0 +1,170 @@
+"""Linear functions of leaves as sums over trees, whose nodes are in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.multioutput import MultiOutputRegressor
+
+from mercer._expansion import FeatureTerm, KernelTerm, Term
+from mercer._typing import Array, Features
+from mercer.kernels import Forest, Kernel, WeightedSum
+from mercer.kernels._leaves import leaves_of
+from mercer.kernels._tree_arrays import TreeArrays, is_forest
+
+
+@dataclass(frozen=True)
+class TreeTerm:
+    """A mean over trees, each of which gives the value of the leaf that a row falls into.
+
+    Attributes
+    ----------
+    trees : TreeArrays
+    view : str
+        Name of the view that it is evaluated on.
+    """
+
+    trees: TreeArrays
+    view: str
+
+    @property
+    def description(self) -> str:
+        """The number of trees."""
+        return f"Forest of {len(self.trees.starts) - 1} trees"
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        return self.trees.predict(X)
+
+    def mapped(self, matrix: Array) -> TreeTerm:
+        """The term with its outputs multiplied by a matrix."""
+        return replace(self, trees=replace(self.trees, value=self.trees.value @ matrix))
+
+    def products(self, n_features: int) -> None:
+        """None: it is no product over columns."""
+
+
+def as_tree_terms(term: Term) -> list[Term]:
+    """A part of a function, with kernels of trees as means over trees.
+
+    Parameters
+    ----------
+    term : Term
+
+    Returns
+    -------
+    list of Term
+        Several, if its kernel is a sum, of which a summand is a kernel of trees.
+    """
+    if isinstance(term, FeatureTerm):
+        return [tree_term(term) or term]
+    if not isinstance(term, KernelTerm):
+        return [term]
+    sums = list(_summands(term.kernel))
+    trees = [(weight, part) for weight, part in sums if isinstance(part, Forest) and weight]
+    if not trees:
+        return [term]
+    rest = [(part, weight) for weight, part in sums if not isinstance(part, Forest)]
+    found: list[Term] = []
+    if rest:
+        found.append(replace(term, kernel=WeightedSum(*map(list, zip(*rest, strict=True)))))
+    for weight, kernel in trees:
+        known = kernel if kernel.cuts is not None else kernel.with_leaves_of(term.centers)
+        coefficients = weight * (known.features(term.centers).T @ term.coefficients)
+        found += as_tree_terms(FeatureTerm(known, coefficients, term.view))
+    return found
+
+
+def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kernel]]:
+    """Weights and kernels of a sum, the summands of which may be sums themselves."""
+    if not isinstance(kernel, WeightedSum):
+        yield weight, kernel
+        return
+    for own, part in kernel._terms():
+        yield from _summands(part, weight * own)
+
+
+def tree_term(term: FeatureTerm) -> TreeTerm | None:
+    """Write a linear function of leaves as a mean over trees.
+
+    Parameters
+    ----------
+    term : FeatureTerm
+
+    Returns
+    -------
+    TreeTerm or None
+        None where the nodes of the trees are not known, as of other libraries, or where trees split
+        by sets of categories.
+    """
+    kernel = term.kernel
+    if not isinstance(kernel, Forest) or kernel.cuts is None:
+        return None
+    if (found := _nodes_of(kernel.ensemble)) is None:
+        return None
+    arrays, numbers = found
+    firsts, n_trees = kernel.first_features, len(kernel.cuts)
+    value = np.zeros((len(arrays.feature), term.coefficients.shape[1]))
+    for tree, cuts in enumerate(kernel.cuts):
+        nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
+        leaves = nodes[arrays.children[nodes, 0] < 0]
+        own = firsts[tree] + leaves_of(numbers[leaves], cuts)
+        # Indicators are divided by the root of the number of trees, by which a mean divides.
+        value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
+    return TreeTerm(replace(arrays, value=value), term.view)
+
+
+def without_training_rows(kernel: Kernel) -> Kernel:
+    """A kernel of trees by their nodes alone; other kernels, which hold no rows, as they are.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    """
+    if not isinstance(kernel, Forest):
+        return kernel
+    found = _nodes_of(kernel.ensemble)
+    return replace(kernel, rows=None) if found is None else Forest(found[0])
+
+
+def _nodes_of(ensemble: Any) -> tuple[TreeArrays, Array] | None:
+    """Nodes of all trees, and the numbers by which leaves are told apart."""
+    if isinstance(ensemble, TreeArrays) or is_forest(ensemble):
+        arrays = ensemble if isinstance(ensemble, TreeArrays) else TreeArrays.of(ensemble)
+        sizes = np.diff(arrays.starts)
+        numbers = np.arange(len(arrays.feature)) - np.repeat(arrays.starts[:-1], sizes)
+        return arrays, numbers
+    boosted = ensemble.estimators_ if isinstance(ensemble, MultiOutputRegressor) else [ensemble]
+    kinds = HistGradientBoostingClassifier | HistGradientBoostingRegressor
+    if not all(isinstance(part, kinds) for part in boosted):
+        return None
+    found = [tree for part in boosted for tree in _boosted(part)]
+    nodes = np.concatenate([tree for tree, _ in found])
+    if (nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)).any():
+        return None
+    inner = ~nodes["is_leaf"].astype(bool)
+    children = np.column_stack([nodes["left"], nodes["right"]]).astype(np.int32)
+    arrays = TreeArrays(
+        np.cumsum([0, *(len(tree) for tree, _ in found)]),
+        np.where(inner, nodes["feature_idx"], 0).astype(np.int32),
+        np.where(inner, nodes["num_threshold"], 0.0),
+        np.where(inner[:, None], children, np.int32(-1)),
+        nodes["missing_go_to_left"].astype(bool),
+        np.zeros((len(nodes), 0)),
+        allow_nan=True,
+        is_single=False,
+    )
+    return arrays, np.concatenate([tree["value"] + level for tree, level in found])
+
+
+def _boosted(ensemble: Any) -> Iterator[tuple[NDArray[Any], float]]:
+    """Nodes of each tree, and what the values of the first ones are counted from."""
+    levels = np.ravel(ensemble._baseline_prediction)
+    for stage, predictors in enumerate(ensemble._predictors):
+        for level, predictor in zip(levels, predictors, strict=True):
+            yield predictor.nodes, 0.0 if stage else float(level)

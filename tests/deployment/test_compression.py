@@ -1,0 +1,446 @@
+"""Compressed models beside the models: what they predict, what they lose, and what they keep."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from deployment_cases import (
+    CLASSIFIERS,
+    REGRESSORS,
+    SUMS_OVER_CENTERS,
+    N,
+    classes,
+    fitted,
+    leaf_stack,
+    probabilities_of,
+    responses,
+    rows,
+    several_labels,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+import mercer
+from mercer import (
+    CompressedClassifier,
+    CompressedRegressor,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+    compress,
+)
+from mercer._deployment.few_centers import KernelPart, cluster_means
+from mercer.kernels import Gaussian, Laplacian
+
+pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+
+X, NEW = rows()[:N], rows()[N:]
+MANY = rows(800, seed=5)
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference, relative to the spread of what is expected."""
+    return float(np.abs(found - expected).max() / (np.std(expected) or 1.0))
+
+
+def arrays_in(found: Any, seen: set[int] | None = None) -> list[np.ndarray]:
+    """All arrays that an object holds."""
+    seen = set() if seen is None else seen
+    if id(found) in seen or isinstance(found, type):
+        return []
+    seen.add(id(found))
+    if sp.issparse(found):
+        return [found.toarray()]
+    if isinstance(found, np.ndarray) and found.dtype != object:
+        return [found]
+    parts = found if isinstance(found, list | tuple | set | np.ndarray) else ()
+    parts = list(found.values()) if isinstance(found, dict) else list(parts)
+    parts += list(getattr(found, "__dict__", {}).values())
+    return [array for part in parts for array in arrays_in(part, seen)]
+
+
+class TestAllCenters:
+    """The centers of the model itself: the same function, in single precision."""
+
+    @pytest.mark.parametrize(("task", "name"), SUMS_OVER_CENTERS)
+    def test_predictions_are_those_of_the_model(self, task: str, name: str) -> None:
+        model = fitted(task, name)
+        small = compress(model, n_components="all")
+        assert small.rows_per_center_ is None
+        assert small.predict(NEW).shape == model.predict(NEW).shape
+        if not is_classifier(model):
+            assert relative(small.predict(NEW), model.predict(NEW)) < 1e-5
+        elif probabilities_of(model):
+            assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=1e-5)
+            assert_array_equal(small.predict(NEW), model.predict(NEW))
+        else:
+            assert not hasattr(small, "predict_proba")
+            means = model.predict_latent(NEW)[0]
+            assert_allclose(small.decision_function(NEW), means, atol=1e-5)
+
+    def test_far_from_all_rows_predictions_fall_back_as_those_of_the_model(self) -> None:
+        for task in ("regression", "two classes"):
+            model = fitted(task, "stacking")
+            small = compress(model, n_components="all")
+            method = "predict" if task == "regression" else "predict_proba"
+            found, expected = (getattr(m, method)(20.0 * NEW) for m in (small, model))
+            assert_allclose(found, expected, atol=1e-5)
+
+    def test_leaves_of_trees_are_kept_exactly(self) -> None:
+        model = leaf_stack()
+        expected = model.predict(NEW)
+        small = compress(model, n_components="all")
+        assert_allclose(small.predict(NEW), expected, atol=1e-5 * np.std(expected))
+
+    def test_votes_of_machines_have_no_coefficients(self) -> None:
+        with pytest.raises(ValueError, match=r"n_components='all' needs a sum over .* votes of"):
+            compress(fitted("three classes", "stacking"), n_components="all")
+
+
+class TestFewCenters:
+    @pytest.mark.parametrize("name", REGRESSORS)
+    def test_few_centers_predict_nearly_the_same(self, name: str) -> None:
+        model = fitted("regression", name)
+        small = compress(model, MANY, n_components=80)
+        assert np.corrcoef(small.predict(NEW), model.predict(NEW))[0, 1] > 0.99
+        assert len(small.rows_per_center_) <= 80
+
+    @pytest.mark.parametrize("name", CLASSIFIERS)
+    @pytest.mark.parametrize("task", ["two classes", "three classes"])
+    def test_few_classes_change(self, name: str, task: str) -> None:
+        model = fitted(task, name)
+        small = compress(model, MANY, n_components=80)
+        # Votes of the machines of a stack jump where their decisions change.
+        jumps = (task, name) == ("three classes", "stacking")
+        assert small.loss_.changed < (0.15 if jumps else 0.06)
+        assert np.mean(small.predict(NEW) != model.predict(NEW)) <= small.loss_.changed + 0.05
+
+    def test_several_labels(self) -> None:
+        model = several_labels()
+        small = compress(model, MANY, n_components=80)
+        assert small.predict(NEW).shape == (N, 3)
+        assert np.mean(small.predict(NEW) != model.predict(NEW)) < 0.05
+        assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=0.2)
+
+    def test_several_responses_keep_their_shape(self) -> None:
+        Y = np.column_stack([responses(X), X[:, 0]])
+        learner = UniformCombination([Gaussian(2.0)])
+        for targets in (Y, Y[:, :1], Y[:, 0]):
+            model = TwoStageRegressor(learner, alpha=[0.1]).fit(X, targets)
+            small = compress(model, n_components="all")
+            assert_allclose(small.predict(NEW), model.predict(NEW), atol=1e-5)
+            assert small.predict_interval(NEW).shape == model.predict_interval(NEW).shape
+
+    def test_coefficients_minimize_the_penalized_squares(self) -> None:
+        """No change of coefficients that sum to zero, or of the constant, lowers the objective."""
+        expansion = fitted("regression", "two-stage").kernel_expansion()
+        views, kernel = {"given": X}, expansion.terms[0].kernel
+        part = KernelPart.of(expansion, views)
+        centers = cluster_means(views, part.relevance, 12, 0)
+        found = part.on_centers(centers, views, part.values(views))
+        C = centers.views["given"].astype(float)
+        gram = kernel(C)
+        H = np.eye(len(C)) - 1.0 / len(C)
+        unit = np.trace(H @ gram @ H) / len(C)
+        K, target = kernel(X, C), expansion.of_views(views)[:, 0]
+
+        def objective(c: np.ndarray, b: float) -> float:
+            squares = np.sum((target - K @ c - b) ** 2)
+            return float(squares + 1e-7 * len(X) * unit * c @ gram @ c)
+
+        c, b = found.terms[0].coefficients[:, 0], float(found.intercept[0])
+        least, rng = objective(c, b), np.random.default_rng(0)
+        assert abs(c.sum()) < 1e-8 * np.abs(c).sum()
+        for size in (1e-3, 1e-1, 1.0):
+            change = H @ rng.normal(size=len(C)) * size * np.abs(c).mean()
+            assert objective(c + change, b) > least
+            assert objective(c, b + size * 0.1) > least
+
+    def test_one_center_is_a_constant_and_its_loss_says_so(self) -> None:
+        small = compress(fitted("regression", "two-stage"), NEW, n_components=1)
+        assert np.ptp(small.predict(X)) < 1e-12
+        assert small.loss_.expected_growth > 0.5
+
+    def test_auto_takes_as_few_centers_as_the_tolerance_allows(self) -> None:
+        model = fitted("regression", "two-stage")
+        loose, close = (compress(model, MANY, tol=tol) for tol in (0.5, 5e-3))
+        assert loose.loss_.criterion <= 0.5
+        assert close.loss_.criterion <= 5e-3
+        assert len(loose.rows_per_center_) <= 50 < len(close.rows_per_center_)
+
+    def test_a_tolerance_out_of_reach_is_said(self) -> None:
+        with pytest.warns(
+            UserWarning, match="No number of centers that was tried has a loss of at"
+        ):
+            compress(fitted("regression", "two-stage"), tol=1e-12)
+
+    def test_the_same_seed_repeats_the_result(self) -> None:
+        model = fitted("regression", "stacking")
+        first, second, other = (
+            compress(model, n_components=15, random_state=seed).predict(NEW) for seed in (0, 0, 1)
+        )
+        assert_array_equal(first, second)
+        assert np.abs(first - other).max() > 1e-6
+
+    @pytest.mark.parametrize("unit", [1e-8, 1e8])
+    def test_the_unit_of_features_does_not_matter(self, unit: float) -> None:
+        X_unit = X * np.array([unit, 1.0, 1.0])
+        kernel = Gaussian(np.array([2.0 * unit, 2.0, 2.0]))
+        learner = UniformCombination([kernel])
+        scaled = TwoStageRegressor(learner, alpha=0.1).fit(X_unit, responses(X))
+        plain = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
+        plain.fit(X, responses(X))
+        found = compress(scaled, n_components=20).predict(X_unit)
+        assert_allclose(found, compress(plain, n_components=20).predict(X), atol=1e-4)
+
+    def test_copies_of_rows(self) -> None:
+        twice = np.repeat(X[:10], 12, axis=0)
+        small = compress(fitted("regression", "two-stage"), twice, n_components=40)
+        assert len(small.rows_per_center_) <= 10
+        expected = fitted("regression", "two-stage").predict(X[:10])
+        assert_allclose(small.predict(X[:10]), expected, atol=1e-3)
+
+    def test_sparse_tables(self) -> None:
+        table = sp.csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0))
+        model = KernelStackingRegressor([Gaussian(2.0)]).fit(table, responses(X))
+        small = compress(model, n_components="all")
+        assert_allclose(small.predict(table), model.predict(table), atol=1e-5)
+        assert_allclose(small.predict(table.toarray()), model.predict(table), atol=1e-5)
+        assert compress(model, table, n_components=20).predict(table).shape == (N,)
+
+
+class TestWhatIsLeftOfTheRows:
+    @pytest.mark.parametrize("name", ["stacking", "two-stage", "Bayesian"])
+    def test_no_array_holds_a_training_row(self, name: str) -> None:
+        model = fitted("regression", name)
+        small = compress(model, n_components=20)
+        forms = [X, *model.kernel_expansion().views(X).values()]
+        for array in arrays_in(vars(small)):
+            if array.ndim != 2 or array.shape[1] != X.shape[1]:
+                continue
+            for form in forms:
+                distances = np.abs(array[:, None] - form[None]).max(axis=2)
+                assert distances.min() > 1e-4
+
+    def test_every_center_is_the_mean_of_several_rows(self) -> None:
+        small = compress(fitted("regression", "two-stage"), n_components=20)
+        centers = small.kernel_expansion().terms[0].centers
+        counts = small.rows_per_center_
+        assert len(centers) == len(counts)
+        assert counts.min() >= 2
+        assert counts.sum() <= 45
+
+    @given(st.integers(1, 30), st.integers(0, 3))
+    @settings(max_examples=20, deadline=None)
+    def test_clusters_are_means(self, n_centers: int, seed: int) -> None:
+        points = np.random.default_rng(seed).integers(0, 3, size=(40, 2)).astype(float)
+        views = {"one": points, "other": points**2}
+        found = cluster_means(views, {name: np.ones(2) for name in views}, n_centers, seed)
+        assert (found.n_rows >= 2).all()
+        # The mean over all clusters is that of the rows in them.
+        inside = found.n_rows @ found.views["one"]
+        left_out = points.sum(axis=0) - inside
+        assert (left_out >= -1e-4).all()
+        assert (left_out <= 2.0 * (40 - found.n_rows.sum()) + 1e-4).all()
+
+
+class TestLoss:
+    def test_it_is_that_of_rows_that_were_not_fitted_to(self) -> None:
+        model = fitted("regression", "two-stage")
+        small = compress(model, NEW, n_components=20)
+        held_out = NEW[np.random.RandomState(0).permutation(N)[: N // 4]]
+        assert small.loss_.n_rows == N // 4
+        difference = small.predict(held_out) - model.predict(held_out)
+        assert_allclose(small.loss_.difference, np.sqrt(np.mean(difference**2)), rtol=1e-10)
+
+    def test_growth_of_squared_errors(self) -> None:
+        model = fitted("regression", "two-stage")
+        loss = compress(model, NEW, n_components=20).loss_
+        error, d = np.sqrt(np.mean(model.cv_residuals_**2)), loss.difference[0]
+        assert_allclose(loss.left_out_error, error)
+        assert_allclose(loss.expected_growth, np.sqrt(error**2 + d**2) / error - 1.0)
+        assert_allclose(loss.largest_growth, d / error)
+        assert f"{loss.expected_growth:.2%}" in str(loss)
+
+    @pytest.mark.parametrize("task", ["two classes", "three classes"])
+    def test_growth_of_the_logarithmic_loss(self, task: str) -> None:
+        model = fitted(task, "stacking")
+        small = compress(model, NEW, n_components=20)
+        held_out = NEW[np.random.RandomState(0).permutation(N)[: N // 4]]
+        scores = [m.kernel_expansion()(held_out) for m in (model, small)]
+        if task == "two classes":
+            scores = [np.column_stack([0.0 * s, s]) for s in scores]
+        p, q = (log_softmax(s, axis=1) for s in scores)
+        divergence = np.sum(np.exp(p) * (p - q), axis=1).mean()
+        codes = np.searchsorted(model.classes_, classes(X, len(model.classes_)))
+        error = -np.mean(np.log(model.loo_predictions_[np.arange(N), codes]))
+        assert_allclose(small.loss_.left_out_error, error, rtol=1e-8)
+        assert_allclose(small.loss_.expected_growth, divergence / error, rtol=1e-6)
+        largest = np.abs(p - q).max(axis=1).mean() / error
+        assert_allclose(small.loss_.largest_growth, largest, rtol=1e-6)
+
+    def test_squared_errors_of_new_rows_grow_by_about_what_is_expected(self) -> None:
+        many = rows(3000, seed=7)
+        model = fitted("regression", "two-stage")
+        small = compress(model, many[:1500], n_components=15)
+        truth = responses(many)[1500:]
+        before, after = (
+            np.sqrt(np.mean((m.predict(many[1500:]) - truth) ** 2)) for m in (model, small)
+        )
+        growth = after / before - 1.0
+        assert growth <= small.loss_.largest_growth * small.loss_.left_out_error / before + 0.05
+
+    def test_without_left_out_errors_the_difference_counts(self) -> None:
+        loss = compress(fitted("regression", "one-stage"), n_components=20).loss_
+        assert loss.left_out_error is loss.expected_growth is loss.largest_growth is None
+        assert loss.criterion > 0.0
+        assert "is what tol bounds" in str(loss)
+        loss = compress(fitted("two classes", "Bayesian"), n_components=20).loss_
+        assert loss.criterion == loss.changed
+
+
+class TestIntervalsAndSets:
+    def test_intervals_hold_new_responses(self) -> None:
+        many = rows(2000, seed=9)
+        model = fitted("regression", "stacking")
+        small = compress(model, NEW, n_components="all")
+        low, high = small.predict_interval(many, coverage=0.8).T
+        truth = responses(many)
+        assert 0.7 < np.mean((low <= truth) & (truth <= high)) < 0.95
+
+    def test_intervals_widen_by_the_loss(self) -> None:
+        model = fitted("regression", "two-stage")
+        few, all_of_them = (compress(model, NEW, n_components=n) for n in (8, "all"))
+        widths = [np.ptp(m.predict_interval(NEW), axis=1)[0] for m in (few, all_of_them)]
+        assert_allclose(widths[0] / widths[1], 1.0 + few.loss_.expected_growth, rtol=1e-6)
+
+    def test_they_need_left_out_residuals(self) -> None:
+        small = compress(fitted("regression", "one-stage"), n_components=20)
+        with pytest.raises(ValueError, match="Intervals need left-out residuals"):
+            small.predict_interval(X)
+
+    def test_sets_are_those_of_the_model(self) -> None:
+        model = fitted("three classes", "one-stage")
+        small = compress(model, n_components="all")
+        assert_array_equal(small.predict_set(NEW, 0.8), model.predict_set(NEW, 0.8))
+
+
+class TestEstimators:
+    def test_fit_is_a_fit_of_the_model_that_is_compressed(self) -> None:
+        y, learner = responses(X), UniformCombination([Gaussian(2.0)])
+        small = CompressedRegressor(TwoStageRegressor(learner, alpha=0.1), n_components=20)
+        weights = np.random.default_rng(0).uniform(1.0, 2.0, N)
+        model = TwoStageRegressor(learner, alpha=0.1).fit(X, y, sample_weight=weights)
+        found = small.fit(X, y, sample_weight=weights).predict(NEW)
+        assert_array_equal(found, compress(model, X, n_components=20).predict(NEW))
+        assert (
+            repr(small.model)
+            == "TwoStageRegressor(UniformCombination([Gaussian(bandwidth=2.0)]), alpha=0.1)"
+            or small.model
+        )
+
+    def test_the_number_of_centers_can_be_searched(self) -> None:
+        search = GridSearchCV(
+            CompressedRegressor(TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)),
+            {"n_components": [1, 15]},
+            cv=2,
+        ).fit(X, responses(X))
+        assert search.best_params_ == {"n_components": 15}
+        assert compress(search, n_components=10).predict(X).shape == (N,)
+
+    def test_pipelines_keep_their_steps(self) -> None:
+        model = make_pipeline(StandardScaler(), TwoStageRegressor(alpha=0.1))
+        model.fit(10.0 * X, responses(X))
+        small = compress(model, 10.0 * NEW, n_components=20)
+        assert small[0] is model[0]
+        assert type(small[-1]) is CompressedRegressor
+        assert np.corrcoef(small.predict(10.0 * X), model.predict(10.0 * X))[0, 1] > 0.95
+
+    def test_columns_are_checked_as_by_the_model(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
+        small = compress(model.fit(frame, responses(X)), n_components=20)
+        assert small.feature_names_in_.tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="feature names should match"):
+            small.predict(frame[["b", "a", "c"]])
+        plain = compress(fitted("regression", "two-stage"), n_components=20)
+        with pytest.raises(ValueError, match="expecting 3 features"):
+            plain.predict(X[:, :2])
+        with pytest.raises(ValueError, match="NaN"):
+            plain.predict(np.full((1, 3), np.nan))
+
+    @pytest.mark.parametrize(("task", "name"), SUMS_OVER_CENTERS)
+    def test_saved_models_predict_the_same(self, task: str, name: str, tmp_path: Path) -> None:
+        pytest.importorskip("skops.io")
+        small = compress(fitted(task, name), n_components=20)
+        mercer.save(small, tmp_path / "model.skops")
+        loaded = mercer.load(tmp_path / "model.skops")
+        assert_array_equal(loaded.predict(NEW), small.predict(NEW))
+        assert_array_equal(loaded.kernel_expansion()(NEW), small.kernel_expansion()(NEW))
+
+    def test_saved_leaves(self, tmp_path: Path) -> None:
+        pytest.importorskip("skops.io")
+        small = compress(leaf_stack(), n_components=50)
+        mercer.save(small, tmp_path / "model.skops")
+        assert_array_equal(mercer.load(tmp_path / "model.skops").predict(NEW), small.predict(NEW))
+        assert small.kernel_terms().combines == "predictions"
+        assert (tmp_path / "model.skops").stat().st_size < 1_000_000
+
+    def test_a_compressed_model_is_explained_and_compressed_again(self) -> None:
+        small = compress(fitted("regression", "two-stage"), n_components=20)
+        found = mercer.inspection.shapley_values(small, NEW[:2], background=5)
+        assert_allclose(found.predictions, small.predict(NEW[:2]), atol=1e-8)
+        assert compress(small, NEW, n_components=10).predict(NEW).shape == (N,)
+
+    def test_noise_is_compressed_to_almost_nothing(self) -> None:
+        y = np.random.default_rng(3).normal(size=N)
+        model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=[1e3]).fit(X, y)
+        small = compress(model, tol=0.01)
+        assert small.loss_.criterion < 0.01
+
+
+class TestRefusals:
+    def test_models_that_cannot_be_compressed(self) -> None:
+        with pytest.raises(NotFittedError):
+            compress(TwoStageRegressor())
+        with pytest.raises(TypeError, match="predicts nothing"):
+            compress(UniformCombination().fit(X, responses(X)))
+        with pytest.raises(TypeError, match="Ridge cannot be compressed: this takes a fitted"):
+            compress(Ridge().fit(X, responses(X)))
+        stack = np.stack([X @ X.T], axis=2)
+        model = TwoStageRegressor(UniformCombination("precomputed"), alpha=0.1)
+        with pytest.raises(TypeError, match="precomputed Gram matrices"):
+            compress(model.fit(stack, responses(X)))
+
+    @pytest.mark.parametrize("n_components", [0, 1.5, "few"])
+    def test_settings(self, n_components: Any) -> None:
+        with pytest.raises((ValueError, TypeError), match="n_components must be"):
+            compress(fitted("regression", "two-stage"), n_components=n_components)
+        with pytest.raises(ValueError, match="tol must be"):
+            compress(fitted("regression", "two-stage"), tol=0.0)
+
+    def test_too_few_rows(self) -> None:
+        with pytest.raises(ValueError, match="Found 3 row"):
+            compress(fitted("regression", "two-stage"), X[:3])
+
+    def test_predictors_of_other_libraries_are_functions_of_kernels(self) -> None:
+        learner = UniformCombination([Laplacian(3.0)])
+        model = TwoStageRegressor(learner, predictor=SVR(kernel="precomputed"))
+        model.fit(X, responses(X))
+        small = compress(model, MANY, n_components=80)
+        assert np.corrcoef(small.predict(NEW), model.predict(NEW))[0, 1] > 0.97
+        classifier = TwoStageClassifier(learner, C=1.0).fit(X, classes(X, 3))
+        assert isinstance(compress(classifier, n_components=20), CompressedClassifier)

@@ -1,0 +1,336 @@
+"""Updates by further rows beside fits of the same kernels and penalties to all rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVR
+
+import mercer
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer._data.resampling import InSplits, OneAtATime, Together
+from mercer._nystroem import second_stage
+from mercer.kernels import Gaussian, Laplacian
+
+N = 80
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(140, 3))
+Y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=140)
+LABELS = np.array(["a", "b", "c"])[np.searchsorted([-0.4, 0.5], Y)]
+OLD, NEW = slice(None, N), slice(N, None)
+FRESH = RNG.normal(size=(30, 3))
+
+KERNEL = UniformCombination([Gaussian(2.0)])
+CANDIDATES = [Gaussian(2.0), Laplacian(3.0, norm=1.0)]
+
+
+def ridge(kernel: Any, X: np.ndarray, Y: np.ndarray, alpha: float, weights: Any = None) -> Any:
+    """A function: kernel ridge regression with an intercept, at unit scale, by dense algebra."""
+    w = np.ones(len(X)) if weights is None else np.asarray(weights)
+    K, p = kernel(X), w / w.sum()
+    C = np.eye(len(X)) - p
+    centered = C @ K @ C.T
+    scale = p @ np.diag(centered)
+    mean = p @ Y
+    system = centered / scale + alpha * np.diag(1.0 / w)
+    c = np.linalg.solve(system, Y - mean) / scale
+    return lambda Z: (
+        mean + (kernel(Z, X) - p @ K) @ (c - np.outer(p, c.sum(axis=0)).reshape(c.shape))
+    )
+
+
+class TestExactFits:
+    def test_two_stage_regression_is_the_fit_to_all_rows(self) -> None:
+        model = TwoStageRegressor(KERNEL, alpha=0.1)
+        updated = clone(model).fit(X[OLD], Y[OLD]).update(X[NEW], Y[NEW])
+        whole = model.fit(X, Y)
+        assert_allclose(updated.predict(FRESH), whole.predict(FRESH), atol=1e-8)
+        assert updated.needs_refit_ is None
+
+    def test_in_several_steps_and_one_row_at_a_time(self) -> None:
+        model = TwoStageRegressor(KERNEL, alpha=[0.1]).fit(X[OLD], Y[OLD])
+        for row in range(N, 90):
+            model.update(X[[row]], Y[[row]])
+        model.update(X[90:], Y[90:])
+        expected = TwoStageRegressor(KERNEL, alpha=0.1).fit(X, Y).predict(FRESH)
+        assert_allclose(model.predict(FRESH), expected, atol=1e-8)
+        assert_allclose(model.kernel_expansion()(FRESH)[:, 0], expected, atol=1e-8)
+
+    def test_weights_and_several_responses(self) -> None:
+        weights = RNG.uniform(0.5, 2.0, 140)
+        weights[[3, N + 4]] = 0.0
+        both = np.column_stack([Y, X[:, 0] ** 2])
+        model = TwoStageRegressor(KERNEL, alpha=0.3)
+        model.fit(X[OLD], both[OLD], sample_weight=weights[OLD])
+        model.update(X[NEW], both[NEW], sample_weight=weights[NEW])
+        kept = weights > 0.0
+        expected = ridge(Gaussian(2.0), X[kept], both[kept], 0.3, weights[kept])
+        assert_allclose(model.predict(FRESH), expected(FRESH), atol=1e-8)
+
+    def test_sparse_tables(self) -> None:
+        table = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+        model = TwoStageRegressor(KERNEL, alpha=0.1).fit(table[OLD], Y[OLD])
+        model.update(table[NEW], Y[NEW])
+        expected = TwoStageRegressor(KERNEL, alpha=0.1).fit(table, Y)
+        assert_allclose(model.predict(table), expected.predict(table), atol=1e-8)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_stacks_of_responses(self, weighted: bool) -> None:
+        weights = RNG.uniform(0.5, 2.0, 140) if weighted else np.ones(140)
+        weights[OLD] /= weights[OLD].mean()
+        model = KernelStackingRegressor(CANDIDATES)
+        model.fit(X[OLD], Y[OLD], sample_weight=weights[OLD])
+        alphas = {found.description: found.alpha for found in model.candidates_}
+        shares = dict(zip(map(repr, model.kernels_), model.weights_, strict=True))
+        model.update(X[NEW], Y[NEW], sample_weight=weights[NEW])
+        mean = weights @ Y / weights.sum()
+        expected = np.full(len(X), mean)
+        for kernel in model.kernels_:
+            alpha = alphas[kernel.describe()]
+            fitted = ridge(kernel, X, Y, alpha, weights)
+            expected += shares[repr(kernel)] * (fitted(X) - mean)
+        assert_allclose(model.predict(X), expected, atol=1e-8)
+        found = model.predict_interval(FRESH, coverage=0.8)
+        assert found.shape == (30, 2)
+        assert (found[:, 0] < found[:, 1]).all()
+        assert len(model._left_out_residuals()) == 140
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_stacks_of_classes(self, n_classes: int) -> None:
+        labels = np.where(LABELS == "c", "b", LABELS) if n_classes == 2 else LABELS
+        model = KernelStackingClassifier([Gaussian(2.0)]).fit(X[OLD], labels[OLD])
+        slopes, intercepts = model._combination.slopes, model._combination.intercepts
+        machines = [member.predictor for member in model._members]
+        model.update(X[NEW], labels[NEW])
+        indicators = (labels[:, None] == model.classes_).astype(float)
+        frequencies = indicators.mean(axis=0)
+        logits = np.log(frequencies) + intercepts
+        for member, old, slope in zip(model._members, machines, slopes, strict=True):
+            if hasattr(old, "alpha"):
+                fitted = ridge(member.kernel, X, indicators, old.alpha)
+                logits = logits + (fitted(X) - frequencies) @ slope
+            else:
+                assert member.predictor.machine.C == old.machine.C
+                logits = logits + member.deviations(X, X) @ slope
+        expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        assert_allclose(model.predict_proba(X), expected, atol=1e-8)
+
+    def test_stacks_of_learned_kernels_take_further_rows(self) -> None:
+        model = KernelStackingRegressor().fit(X[OLD], Y[OLD])
+        before = np.mean((model.predict(X[NEW]) - Y[NEW]) ** 2)
+        model.update(X[NEW], Y[NEW])
+        assert np.mean((model.predict(X[NEW]) - Y[NEW]) ** 2) < before
+        assert_allclose(model.kernel_expansion()(X)[:, 0], model.predict(X), atol=1e-8)
+
+
+class TestFeatures:
+    @pytest.mark.parametrize("task", ["regression", "classification"])
+    def test_sums_are_added(self, task: str) -> None:
+        kind = TwoStageRegressor if task == "regression" else TwoStageClassifier
+        y = Y if task == "regression" else LABELS
+        settings = {"approximation": "nystroem", "n_components": 25}
+        model = (
+            kind(KERNEL, alpha=[0.1], **settings)
+            if task == "regression"
+            else kind(KERNEL, **settings)
+        )
+        model.fit(X[OLD], y[OLD])
+        old = model.predictor_
+        model.prepare_updates(X[OLD], y[OLD]).update(X[NEW], y[NEW])
+        new = model.predictor_
+        # Normal equations of centered kernel values at the same centers.
+        features = mercer._nystroem.features.nystroem_features(
+            old.columns.kernel, old.columns.centers
+        )
+        Z = features.transform(X)
+        targets = old.encoding.encode(y)
+        Zc, Tc = Z - Z.mean(axis=0), targets - targets.mean(axis=0)
+        w = np.linalg.solve(Zc.T @ Zc + old.choice.alpha * np.eye(Z.shape[1]), Zc.T @ Tc)
+        expected = targets.mean(axis=0) + (features.transform(FRESH) - Z.mean(axis=0)) @ w
+        assert_allclose(new.values(FRESH), expected, atol=1e-8)
+        assert new.calibration is old.calibration
+
+    def test_all_rows_as_centers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(second_stage, "EXACT_ROWS", 20)
+        settings = {"approximation": "nystroem", "n_components": 1000}
+        model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(X[OLD], Y[OLD])
+        assert model.predictor_.held_out is not None
+        model.prepare_updates(X[OLD], Y[OLD]).update(X[NEW], Y[NEW])
+        exact = ridge(model.kernel_, X, Y, model.alpha_)
+        assert_allclose(model.predict(FRESH), exact(FRESH), atol=1e-5)
+        assert model.predictor_.columns.n_centers == 140
+
+    def test_stacks_with_leaves(self) -> None:
+        rng = np.random.default_rng(1)
+        table = rng.normal(size=(3300, 3))
+        y = np.sign(table[:, 0] - 0.2) * np.where(table[:, 1] > -0.3, 1.0, 2.0)
+        y += 0.1 * rng.normal(size=3300)
+        settings = {"n_components": 60, "max_samples": 100, "max_tree_samples": 800}
+        model = KernelStackingRegressor(**settings).fit(table[:3200], y[:3200])
+        with pytest.raises(ValueError, match="call prepare_updates with them first"):
+            model.update(table[3200:], y[3200:])
+        with pytest.raises(ValueError, match="was not fitted to these rows"):
+            clone(model).fit(table[:3200], y[:3200]).prepare_updates(table[:1000], -y[:1000])
+        before = model.predict(table)
+        model.prepare_updates(table[:3200], y[:3200])
+        assert_allclose(model.predict(table), before)
+        halves = clone(model).fit(table[:3200], y[:3200]).prepare_updates(table[:3200], y[:3200])
+        model.update(table[3200:], y[3200:])
+        for some in (slice(3200, 3230), slice(3230, None)):
+            halves.update(table[some], y[some])
+        assert_allclose(halves.predict(table), model.predict(table), atol=1e-7)
+        assert np.abs(model.predict(table) - before).max() > 1e-6
+        names = {type(member).__name__ for member in model._members}
+        assert "LeafMember" in names
+        leaves = next(m for m in model._members if type(m).__name__ == "LeafMember")
+        view = model._views.transform(table, leaves.view)
+        Z = leaves.kernel.features(view).toarray()
+        target = model._target.encode(y)[:, 0]
+        Zc = Z - Z.mean(axis=0)
+        w = np.linalg.solve(
+            Zc.T @ Zc + leaves.alpha * np.eye(Z.shape[1]), Zc.T @ (target - target.mean())
+        )
+        expected = Zc @ w + target.mean() - leaves.mean
+        assert_allclose(leaves.deviations(view, view)[:, 0], expected, atol=1e-5)
+
+    def test_a_million_rows_take_no_memory_of_rows(self) -> None:
+        rng = np.random.default_rng(2)
+        table = rng.normal(size=(1_000_000, 2)).astype(np.float32)
+        y = table[:, 0] + rng.normal(size=1_000_000)
+        settings = {"approximation": "nystroem", "n_components": 40}
+        model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(table[:500], y[:500])
+        model.prepare_updates(table[:500], y[:500]).update(table, y)
+        assert model.predictor_.columns.n_centers == 40
+        assert model._sums.sums.count == 1_000_500
+        assert np.mean((model.predict(table[:1000]) - table[:1000, 0]) ** 2) < 0.01
+
+    def test_a_million_rows_do_not_fit_an_exact_model(self) -> None:
+        model = TwoStageRegressor(KERNEL, alpha=0.1).fit(X, Y)
+        table = np.zeros((1_000_000, 3), dtype=np.float32)
+        before = model.predict(FRESH)
+        with pytest.raises(MemoryError, match="approximation='nystroem'"):
+            model.update(table, np.zeros(1_000_000))
+        assert_array_equal(model.predict(FRESH), before)
+
+
+class TestRefit:
+    @pytest.mark.parametrize(
+        "model",
+        [
+            TwoStageRegressor(KERNEL),
+            KernelStackingRegressor([Gaussian(2.0)]),
+            KernelStackingClassifier([Gaussian(2.0)]),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_it_is_needed_where_the_world_has_changed(self, model: Any) -> None:
+        y = LABELS if isinstance(model, KernelStackingClassifier) else Y
+        model = clone(model).fit(X[OLD], y[OLD])
+        changed = clone(model).fit(X[OLD], y[OLD])
+        model.update(X[NEW], y[NEW])
+        assert model.needs_refit_ is False
+        changed.update(X[NEW] + [2.0, 0.0, 0.0], y[NEW])
+        assert changed.needs_refit_ is True
+
+    def test_errors_add_up_over_updates(self) -> None:
+        model = TwoStageRegressor(KERNEL).fit(X[OLD], Y[OLD])
+        answers = [model.update(X[[row]], Y[[row]] + 1.5).needs_refit_ for row in range(N, N + 12)]
+        assert answers[0] is False
+        assert answers[-1] is True
+
+    def test_noise_seldom_asks_for_a_refit(self) -> None:
+        asked = 0
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            table, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+            model = TwoStageRegressor(KERNEL, alpha=[10.0]).fit(table[:60], y[:60])
+            asked += bool(model.update(table[60:], y[60:]).needs_refit_)
+        assert asked <= 3
+
+
+class TestBadInput:
+    MODEL = TwoStageRegressor(KERNEL, alpha=0.1)
+
+    def test_other_columns(self) -> None:
+        pd = pytest.importorskip("pandas")
+        model = clone(self.MODEL).fit(X, Y)
+        with pytest.raises(ValueError, match="expecting 3 features"):
+            model.update(X[:, :2], Y)
+        with pytest.raises(ValueError, match="NaN"):
+            model.update(np.full((1, 3), np.nan), [0.0])
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        named = clone(self.MODEL).fit(frame, Y)
+        with pytest.raises(ValueError, match="feature names should match"):
+            named.update(frame[["b", "a", "c"]], Y)
+        assert named.update(frame[:5], Y[:5]).predict(frame).shape == (140,)
+
+    def test_new_classes(self) -> None:
+        model = KernelStackingClassifier([Gaussian(2.0)]).fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"previously unseen labels: \['d'\]"):
+            model.update(X[:2], ["a", "d"])
+
+    def test_targets_of_another_shape(self) -> None:
+        model = clone(self.MODEL).fit(X, Y)
+        with pytest.raises(ValueError, match=r"y must have shape \(2,\); got \(2, 2\)"):
+            model.update(X[:2], np.ones((2, 2)))
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.update(X[:2], Y[:3])
+        with pytest.raises(ValueError, match=r"positive sample_weight|non-zero"):
+            model.update(X[:2], Y[:2], sample_weight=[0.0, 0.0])
+        with pytest.raises(ValueError, match="Negative values"):
+            model.update(X[:2], Y[:2], sample_weight=[1.0, -1.0])
+
+    def test_models_that_no_rows_are_added_to(self) -> None:
+        with pytest.raises(NotFittedError):
+            TwoStageRegressor().update(X, Y)
+        machines = TwoStageClassifier(KERNEL, C=1.0).fit(X, LABELS)
+        with pytest.raises(TypeError, match="is a support vector machine"):
+            machines.update(X, LABELS)
+        other = TwoStageRegressor(KERNEL, predictor=SVR(kernel="precomputed")).fit(X, Y)
+        with pytest.raises(TypeError, match="without a predictor"):
+            other.update(X, Y)
+
+    def test_weights_of_classes_that_depend_on_all_rows(self) -> None:
+        model = KernelStackingClassifier([Gaussian(2.0)], class_weight="balanced").fit(X, LABELS)
+        with pytest.raises(ValueError, match="class_weight='balanced'"):
+            model.update(X, LABELS)
+
+
+def test_how_rows_are_left_out_is_extended() -> None:
+    assert OneAtATime(3).extended(2).covered.tolist() == [0, 1, 2, 3, 4]
+    groups = Together(3, np.array([0, 0, 1])).extended(2)
+    assert groups.together.tolist() == [0, 0, 1, 2, 3]
+    some = Together(3, None, np.array([-1, 0, 0])).extended(1)
+    assert some.covered.tolist() == [1, 2, 3]
+    past = InSplits(3, None, ((np.array([0]), np.array([1, 2])),)).extended(2)
+    assert past.covered.tolist() == [1, 2]
+    assert len(past) == 5
+
+
+def test_saved_models_are_updated(tmp_path: Path) -> None:
+    pytest.importorskip("skops.io")
+    settings = {"approximation": "nystroem", "n_components": 25}
+    models = [
+        TwoStageRegressor(KERNEL, alpha=0.1).fit(X[OLD], Y[OLD]),
+        TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(X[OLD], Y[OLD]),
+        KernelStackingRegressor(CANDIDATES).fit(X[OLD], Y[OLD]),
+        KernelStackingClassifier([Gaussian(2.0)]).fit(X[OLD], LABELS[OLD]),
+    ]
+    for model in models:
+        y = LABELS if hasattr(model, "classes_") else Y
+        mercer.save(model.prepare_updates(X[OLD], y[OLD]), tmp_path / "model.skops")
+        loaded = mercer.load(tmp_path / "model.skops").update(X[NEW], y[NEW])
+        assert_array_equal(loaded.predict(FRESH), model.update(X[NEW], y[NEW]).predict(FRESH))
+        mercer.save(loaded, tmp_path / "model.skops")
+        assert mercer.load(tmp_path / "model.skops").needs_refit_ == model.needs_refit_
