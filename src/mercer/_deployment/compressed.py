@@ -29,8 +29,32 @@ _MOST_ROWS = 20_000
 MOST_HELD_OUT = 2000
 """The loss is measured on at most this many rows, and held-out predictions of as many are kept."""
 
+_LARGEST_LOGARITHM = 700.0
+"""Logarithms of rates are at most this, below the overflow of double precision."""
+
 _FIRST = 50
 """Number of centers that "auto" tries first, and doubles."""
+
+
+def refuse_grades(model: Any, what: str) -> None:
+    """Refuse models that cut one value into grades.
+
+    Parameters
+    ----------
+    model : estimator
+    what : str
+        Says in the message what cannot be done.
+    """
+    if hasattr(getattr(model, "predictor_", model), "thresholds_"):
+        raise TypeError(
+            f"{type(model).__name__} {what}: its grades lie between thresholds of one latent "
+            "value, which are no part of the function of kernels."
+        )
+
+
+def rates(values: Array) -> Array:
+    """Expected counts, from the logarithms of rates."""
+    return np.exp(np.minimum(values, _LARGEST_LOGARITHM))
 
 
 class Compressed(KernelTermsMixin, BaseEstimator):
@@ -104,6 +128,7 @@ class Compressed(KernelTermsMixin, BaseEstimator):
                 "no centers: fit it to the features, with kernels on the columns of each source "
                 "(OnColumns), to compress it."
             )
+        refuse_grades(model, "cannot be compressed")
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
@@ -134,7 +159,7 @@ class Compressed(KernelTermsMixin, BaseEstimator):
             if n_centers is None:
                 self._function = part.on_all_centers(held_out)
             else:
-                centers = cluster_means(fitted, part.relevance, n_centers, rng)
+                centers = cluster_means(fitted, part.relevance, n_centers, rng, part.codes)
                 self.rows_per_center_ = centers.n_rows
                 self._function = part.on_centers(centers, fitted, values)
             theirs = self._function.of_views(held_out)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.folds import sample_rows
-from mercer._deployment.compressed import MOST_HELD_OUT, Compressed
+from mercer._deployment.compressed import MOST_HELD_OUT, Compressed, rates
 from mercer._model_selection.intervals import residual_intervals
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
@@ -76,6 +76,8 @@ class CompressedRegressor(RegressorMixin, Compressed):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         values = self._values(X)
+        if self._function.scale == "log rate":
+            values = rates(values)
         return values[:, 0] if self._is_response_flat else values
 
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:

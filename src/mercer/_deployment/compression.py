@@ -52,7 +52,7 @@ def compress(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If it predicts nothing, is not of mercer, or was fitted to Gram matrices.
+        If it predicts nothing, is not of mercer, predicts grades, or was fitted to Gram matrices.
     ValueError
         If a setting is out of its range, there are fewer than four rows, or a kernel is not
         positive semi-definite.
@@ -69,14 +69,16 @@ def compress(
     Notes
     -----
     A center is the mean of two rows at least, found by k-means in the features as the kernels weigh
-    them. Coefficients for all kernels together are fitted by least squares to the values of
-    :meth:`kernel_expansion` of the model, on three quarters of the rows; the loss is measured on
-    the others. Leaves of trees are kept as they are. At its own training rows, a model has peaks
-    toward their labels, so that the loss is overstated there: other rows show less.
+    them; columns of codes have the most frequent one. Coefficients for all kernels together are
+    fitted by least squares to the values of :meth:`kernel_expansion` of the model, on three
+    quarters of the rows; the loss is measured on the others. Leaves of trees are kept as they are.
+    At its own training rows, a model has peaks toward their labels, so that the loss is overstated
+    there: other rows show less.
 
     Probabilities, decision values, prediction sets and intervals of one width are kept; intervals
     by the jackknife+, with a learned scale or by the variance of a Gaussian process are not, and
-    neither are probabilities of `BayesianMKLClassifier`.
+    neither are probabilities of `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more
+    than two classes. Expected counts are those of an exposure of one.
 
     O(n m d + n p^2 + p^3) time for n rows, m centers, and p = m times the number of kernels.
 

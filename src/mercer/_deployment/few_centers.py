@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 
 from mercer._expansion import FeatureTerm, KernelExpansion, KernelTerm, Term, Views, as_doubles
-from mercer._gram.new_rows import nearest_to
+from mercer._gram.new_rows import known_values, nearest_to
 from mercer._nystroem.features import Moments, NystroemFeatures, nystroem_features
 from mercer._tree_terms import TreeTerm, as_tree_terms, without_training_rows
 from mercer._typing import Array, RandomState
-from mercer.kernels import Kernel
+from mercer.kernels import Categorical, Kernel, Lookup, OnColumns, Spectrum
+from mercer.kernels._composition import Composite
+from mercer.kernels._on_columns import column_positions
 
 _PENALTY = 1e-7
 """Of squared coefficients of whitened features of unit scale, relative to the mean squared
@@ -55,7 +57,11 @@ class Centers:
 
 
 def cluster_means(
-    views: Views, relevance: Views, n_centers: int, random_state: RandomState
+    views: Views,
+    relevance: Views,
+    n_centers: int,
+    random_state: RandomState,
+    codes: Mapping[str, Iterable[int]] | None = None,
 ) -> Centers:
     """Means of the clusters of k-means in all views together, without clusters of a single row.
 
@@ -67,13 +73,17 @@ def cluster_means(
         What squared differences are multiplied by in distances of rows.
     n_centers : int
     random_state : int, RandomState instance or None
+    codes : dict of str to iterable of int, default=None
+        Columns of a view that hold codes, of which a center has the most frequent.
 
     Notes
     -----
+    A value that is missing in half of the rows of a center is missing in the center.
+
     Centers that are rows, drawn at random or by pivoted Cholesky factorizations, are no better on
     average (benchmarks/compression.py), and are rows of somebody.
     """
-    scaled = np.hstack([views[name] * np.sqrt(relevance[name]) for name in views])
+    scaled = np.hstack([_filled(view) * np.sqrt(relevance[name]) for name, view in views.items()])
     settings: dict[str, Any] = {"n_init": 1, "max_iter": 10, "init": "random"}
     with warnings.catch_warnings():
         # Copies of rows make fewer clusters.
@@ -81,14 +91,42 @@ def cluster_means(
         labels = KMeans(n_centers, random_state=random_state, **settings).fit_predict(scaled)
     counts = np.bincount(labels, minlength=n_centers)
     kept = counts > 1
-    means = {
-        name: np.stack([np.bincount(labels, x, minlength=n_centers) for x in view.T], axis=1)
-        for name, view in views.items()
-    }
-    return Centers(
-        {name: (m[kept] / counts[kept, None]).astype(np.float32) for name, m in means.items()},
-        counts[kept],
-    )
+    found = {}
+    for name, view in views.items():
+        coded = set((codes or {}).get(name, ()))
+        of_column = (
+            _most_frequent(x, labels, n_centers) if z in coded else _mean(x, labels, counts)
+            for z, x in enumerate(view.T)
+        )
+        found[name] = np.stack(list(of_column), axis=1)[kept].astype(np.float32)
+    return Centers(found, counts[kept])
+
+
+def _filled(view: Array) -> Array:
+    """A view whose missing values are means of their columns."""
+    missing = np.isnan(view)
+    if not missing.any():
+        return view
+    known = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0.0, view).sum(axis=0) / known, view)
+
+
+def _mean(x: Array, labels: Array, counts: Array) -> Array:
+    """Means of the known values of each cluster; NaN where at most half of them are known."""
+    known = ~np.isnan(x)
+    sums = np.bincount(labels[known], x[known], minlength=len(counts))
+    n_known = np.bincount(labels[known], minlength=len(counts))
+    return np.where(2 * n_known > counts, sums / np.maximum(n_known, 1), np.nan)
+
+
+def _most_frequent(x: Array, labels: Array, n_centers: int) -> Array:
+    """The most frequent value of each cluster."""
+    values, codes = np.unique(x, return_inverse=True)
+    pairs, counts = np.unique(labels * len(values) + codes, return_counts=True)
+    found = np.full(n_centers, np.nan)
+    rising = np.argsort(counts, kind="stable")
+    found[pairs[rising] // len(values)] = values[pairs[rising] % len(values)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -102,11 +140,14 @@ class KernelPart:
         The views and kernels of its terms.
     relevance : dict of str to ndarray of shape (n_features,)
         Mean relevance of the features to the kernels of each view, each with a sum of one.
+    codes : dict of str to set of int
+        Columns of each view that hold codes.
     """
 
     expansion: KernelExpansion
     kernels: list[KernelKey]
     relevance: Views
+    codes: dict[str, set[int]]
 
     @classmethod
     def of(cls, expansion: KernelExpansion, views: Views) -> KernelPart:
@@ -126,7 +167,11 @@ class KernelPart:
             name: _mean_relevance((k for view, k in kernels if view == name), X)
             for name, X in views.items()
         }
-        return cls(expansion, list(kernels), relevance)
+        codes = {
+            name: {z for view, k in kernels if view == name for z in _codes(k, range(X.shape[1]))}
+            for name, X in views.items()
+        }
+        return cls(expansion, list(kernels), relevance, codes)
 
     def values(self, views: Views) -> Array:
         """Sum of the terms that depend on centers, shape (n_rows, n_outputs)."""
@@ -218,7 +263,8 @@ class KernelPart:
         if far is not None:
             far = replace(far, rows=centers[far.view])
             if rows is not None:
-                largest = float(np.sqrt(nearest_to(far.rows)(rows[far.view]).max()))
+                nearest = nearest_to(known_values(far.rows))
+                largest = float(np.sqrt(nearest(known_values(rows[far.view])).max()))
                 far = replace(far, reach=max(far.reach, largest))
             used.add(far.view)
         names = tuple(name for name in centers if name in used)
@@ -278,8 +324,18 @@ def _mean_relevance(kernels: Iterable[Kernel], X: Array) -> Array:
     known = [relevance / relevance.sum() for relevance in found if relevance.sum() > 0.0]
     if known:
         return np.asarray(np.mean(known, axis=0))
-    variances = X.var(axis=0)
+    variances = _filled(X).var(axis=0)
     return 1.0 / np.where(variances > 0.0, variances, 1.0)
+
+
+def _codes(kernel: Kernel, columns: Sequence[int]) -> set[int]:
+    """Those of the columns that a kernel reads as codes, whose means are none."""
+    if isinstance(kernel, OnColumns):
+        positions = column_positions(np.empty((0, len(columns))), kernel.columns)
+        columns = [columns[position] for position in positions]
+    if isinstance(kernel, Composite):
+        return {z for part in kernel._parts() for z in _codes(part, columns)}
+    return set(columns) if isinstance(kernel, Categorical | Lookup | Spectrum) else set()
 
 
 def _blocks(views: Views) -> Iterable[Views]:

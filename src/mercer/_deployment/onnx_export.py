@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._deployment.compressed import Compressed
+from mercer._deployment.compressed import Compressed, refuse_grades
 from mercer._deployment.onnx_functions import closeness, function_values
 from mercer._deployment.onnx_operators import Operators, Tensor, onnx
 from mercer._deployment.onnx_tables import Columns, NamedInputs, Numbers, encoded, views_of_table
@@ -206,6 +206,7 @@ def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
             f"This {type(model).__name__} was fitted to precomputed Gram matrices, which have no "
             "operators in ONNX: fit it to the features."
         )
+    refuse_grades(model, "has no operators in ONNX")
     double = op.at(np.float64)
     if expansion.views_of is None:
         views: dict[Any, Tensor] = {THE_TABLE: columns.numbers()}
@@ -222,6 +223,8 @@ def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
         return op("Add", op("Mul", near, op("Sub", values, level)), level)
 
     n_outputs = len(expansion.intercept)
+    if expansion.scale == "log rate":
+        values = op("Exp", op("Min", values, np.log(np.finfo(op.dtype).max) - 1.0))
     if not is_classifier(model):
         return [_Output("variable", fallen_back(values), op.element, [None, n_outputs])]
     if expansion.scale == "log-odds" and n_outputs == len(model.classes_):

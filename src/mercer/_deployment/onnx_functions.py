@@ -92,8 +92,7 @@ def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
     """
     if type(kernel) not in _KERNELS:
         raise TypeError(
-            f"The kernel {kernel.describe()} has no operators in ONNX, which "
-            f"{type(kernel).__name__} is not made of."
+            f"The kernel {kernel.describe()} has no operators in ONNX ({type(kernel).__name__})."
         )
     return _KERNELS[type(kernel)](op, kernel, X, Z)
 

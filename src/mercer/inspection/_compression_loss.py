@@ -95,8 +95,9 @@ def compression_loss(
     """
     difference = np.sqrt(np.mean(np.square(mine - theirs), axis=0))
     found: tuple[Any, ...]
-    if expansion.scale == "response":
-        found = None, *_of_responses(mine, difference, model._left_out_residuals())
+    if expansion.scale in ("response", "log rate"):
+        known = model._left_out_residuals() if expansion.scale == "response" else None
+        found = None, *_of_responses(mine, difference, known)
     else:
         changed = _share_of_changed(expansion, mine, theirs)
         held_out: Any = getattr(model, "_held_out", None)

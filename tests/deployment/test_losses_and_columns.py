@@ -1,0 +1,208 @@
+"""Models of other losses, and kernels of columns: compressed, exported and updated, or refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from deployment_cases import N, classes, responses, rows
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from mercer import (
+    KernelLogisticRegression,
+    KernelOrdinalClassifier,
+    KernelPoissonRegressor,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+    compress,
+    onnx_inputs,
+    to_onnx,
+)
+from mercer._deployment.few_centers import cluster_means
+from mercer.kernels import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    Lookup,
+    Missing,
+    OnColumns,
+    Ordinal,
+    Spectrum,
+    Tanimoto,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+
+KERNEL = Gaussian(2.0)
+X, NEW = rows()[:N], rows()[N:]
+COUNTS = np.random.default_rng(3).poisson(np.exp(responses(X)))
+GRADES = np.searchsorted([-0.5, 0.5], responses(X))
+
+
+def in_runtime(model: Any, X: np.ndarray, **settings: Any) -> list[Any]:
+    """What the exported model predicts."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    graph = to_onnx(model, X, **settings)
+    session = runtime.InferenceSession(graph.SerializeToString())
+    found: list[Any] = session.run(None, onnx_inputs(graph, X))
+    return found
+
+
+class TestGeneralizedMachines:
+    @pytest.mark.parametrize("two_stage", [False, True])
+    def test_expected_counts(self, two_stage: bool) -> None:
+        model: Any = KernelPoissonRegressor([KERNEL])
+        if two_stage:
+            machine = KernelPoissonRegressor("precomputed")
+            model = TwoStageRegressor(UniformCombination([KERNEL]), predictor=machine)
+        model.fit(X, COUNTS)
+        expected = model.predict(NEW)
+        small = compress(model, n_components="all")
+        assert_allclose(small.predict(NEW), expected, rtol=1e-5)
+        assert small.loss_.changed is None
+        few = compress(model, rows(800, seed=5), n_components=80)
+        assert 1e-6 < few.loss_.criterion < 0.05
+        assert_allclose(in_runtime(model, NEW)[0].ravel(), expected, rtol=1e-5)
+        assert np.isfinite(in_runtime(model, NEW, dtype="float32")[0]).all()
+
+    def test_rates_of_any_size_stay_finite(self) -> None:
+        model = KernelPoissonRegressor([KERNEL]).fit(X, COUNTS)
+        model.intercept_ += 1000.0
+        small = compress(model, n_components="all")
+        assert_array_equal(small.predict(NEW), model.predict(NEW))
+        assert np.isfinite(in_runtime(model, NEW, dtype="float32")[0]).all()
+
+    def test_probabilities_of_two_classes(self) -> None:
+        for model in (
+            KernelLogisticRegression([KERNEL]),
+            TwoStageClassifier(
+                UniformCombination([KERNEL]), predictor=KernelLogisticRegression("precomputed")
+            ),
+        ):
+            model.fit(X, classes(X, 2))
+            small = compress(model, n_components="all")
+            assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=1e-5)
+            label, probabilities = in_runtime(model, NEW)
+            assert_array_equal(label, model.predict(NEW))
+            assert_allclose(probabilities, model.predict_proba(NEW), atol=2e-5)
+
+    def test_more_classes_have_scores(self) -> None:
+        model = KernelLogisticRegression([KERNEL]).fit(X, classes(X, 3))
+        small = compress(model, n_components="all")
+        assert_array_equal(small.predict(NEW), model.predict(NEW))
+        assert not hasattr(small, "predict_proba")
+        assert_array_equal(in_runtime(model, NEW)[0], model.predict(NEW))
+
+    @pytest.mark.parametrize("two_stage", [False, True])
+    def test_grades_are_refused(self, two_stage: bool) -> None:
+        pytest.importorskip("onnx")
+        model: Any = KernelOrdinalClassifier([KERNEL])
+        if two_stage:
+            machine = KernelOrdinalClassifier("precomputed")
+            model = TwoStageClassifier(UniformCombination([KERNEL]), predictor=machine)
+        model.fit(X, GRADES)
+        name = type(model).__name__
+        with pytest.raises(TypeError, match=f"{name} cannot be compressed: its grades lie"):
+            compress(model)
+        with pytest.raises(TypeError, match=f"{name} has no operators in ONNX: its grades lie"):
+            to_onnx(model, X)
+
+    def test_no_rows_are_added(self) -> None:
+        model = TwoStageRegressor(
+            UniformCombination([KERNEL]), predictor=KernelPoissonRegressor("precomputed")
+        ).fit(X, COUNTS)
+        with pytest.raises(TypeError, match="without a predictor"):
+            model.update(NEW, COUNTS)
+        assert not hasattr(KernelPoissonRegressor(), "update")
+
+
+class TestLogisticMembers:
+    MODEL = KernelStackingClassifier([KERNEL, Gaussian(4.0)], loss="log_loss")
+
+    def test_they_are_compressed_and_exported(self) -> None:
+        model = clone(self.MODEL).fit(X, classes(X, 2))
+        names = {type(member.predictor).__name__ for member in model._members}
+        assert "LinearPredictor" in names
+        small = compress(model, n_components="all")
+        assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=1e-5)
+        assert_allclose(in_runtime(model, NEW)[1], model.predict_proba(NEW), atol=2e-5)
+
+    def test_an_update_is_a_fit_of_each_member_to_all_rows(self) -> None:
+        y = classes(rows(), 2)
+        model = clone(self.MODEL).fit(X, y[:N])
+        before = model._members
+        model.update(NEW, y[N:])
+        target = model._target
+        assert len(target) == 2 * N
+        for old, new in zip(before, model._members, strict=True):
+            if type(old.predictor).__name__ != "LinearPredictor":
+                continue
+            Z = model._training[new.view]
+            gram = new.unit.apply(new.kernel(Z))
+            expected = old.predictor.solver.fit(gram, target)
+            assert expected.solver == old.predictor.solver
+            assert_allclose(
+                new.predictor.deviations(gram), expected.deviations(gram), rtol=0.0, atol=1e-6
+            )
+        assert np.abs(model.predict_proba(X) - clone(model).fit(X, y[:N]).predict_proba(X)).max()
+
+    def test_stacks_of_several_labels_are_refused(self) -> None:
+        model = KernelStackingClassifier([KERNEL]).fit(X, (X > 0.0).astype(int))
+        with pytest.raises(TypeError, match="stack of several labels"):
+            model.update(NEW, (NEW > 0.0).astype(int))
+
+
+def coded(n: int, seed: int, missing: float = 0.0) -> np.ndarray:
+    """Rows of a number, a code of four values and a small whole number."""
+    rng = np.random.default_rng(seed)
+    table = np.column_stack(
+        [rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n)]
+    ).astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    return table
+
+
+OF_COLUMNS: dict[str, Kernel] = {
+    "Categorical": OnColumns(Gaussian(1.0), [0]) * OnColumns(Categorical(), [1]),
+    "Ordinal": OnColumns(Gaussian(1.0), [0]) + OnColumns(Ordinal(2.0), [2]),
+    "Missing": Missing(OnColumns(Gaussian(1.0), [0])) * OnColumns(Categorical(), [1]),
+    "Tanimoto": OnColumns(Tanimoto(), [1, 2]) + OnColumns(Gaussian(1.0), [0]),
+    "Spectrum": OnColumns(Spectrum(1, letters=[0.0, 1.0, 2.0, 3.0]), [1, 2]),
+    "Lookup": OnColumns(Lookup(np.eye(4) + 1.0), [1]) + OnColumns(Gaussian(1.0), [0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+@pytest.mark.parametrize("kind", [TwoStageRegressor, KernelStackingRegressor])
+def test_kernels_of_columns(name: str, kind: Any) -> None:
+    missing = 0.1 if name == "Missing" else 0.0
+    table, new = coded(200, 0, missing), coded(400, 1, missing)
+    y = np.nan_to_num(np.sin(table[:, 0]) + (table[:, 1] == 2.0) + 0.3 * table[:, 2])
+    kernel = OF_COLUMNS[name]
+    model = (
+        kind([kernel]) if kind is KernelStackingRegressor else kind(UniformCombination([kernel]))
+    )
+    model.fit(table[:150], y[:150])
+    expected = model.predict(new)
+    same = compress(model, n_components="all").predict(new)
+    assert_allclose(same, expected, atol=1e-5 * np.std(expected))
+    small = compress(model, new, n_components=100)
+    assert np.corrcoef(small.predict(new), expected)[0, 1] > 0.97
+    pytest.importorskip("onnx")
+    with pytest.raises(TypeError, match=f"{name}|Categorical"):
+        to_onnx(model, table)
+    model.update(table[150:], y[150:])
+    assert np.abs(model.predict(new) - expected).max() > 1e-6
+
+
+def test_centers_have_frequent_codes_and_means_of_known_values() -> None:
+    table = np.array([[0.0, 1.0, 7.0], [0.2, np.nan, 7.0], [0.1, np.nan, 5.0]])
+    relevance = {"given": np.array([1.0, 0.0, 0.0])}
+    found = cluster_means({"given": table}, relevance, 1, 0, {"given": [2]})
+    assert_allclose(found.views["given"], [[0.1, np.nan, 7.0]], atol=1e-6)
+    plain = cluster_means({"given": table}, relevance, 1, 0)
+    assert_allclose(plain.views["given"], [[0.1, np.nan, 19.0 / 3.0]], atol=1e-6)
