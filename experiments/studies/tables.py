@@ -125,6 +125,8 @@ def section(results: Results) -> Section:
         table_parts.win_table(
             groups, [name for name in MERCER if name in found.methods], found.methods
         ),
+        "## What was not compared\n",
+        NOT_COMPARED,
         *details(groups, found.methods),
     ]
     figures = {
@@ -236,6 +238,28 @@ training rows are for its validation. *two-stage* is `TwoStageClassifier()` or
 `TwoStageRegressor()`, *stacking* `KernelStackingClassifier()` or `KernelStackingRegressor()`.
 Slow methods have fewer splits, and were not tried where a run would take many minutes;
 n = {TIMED_SIZE} is for times:
+"""
+
+NOT_COMPARED = """Foundation models predict a table with a network that was trained on millions of
+synthetic tables: TabPFN, TabICL, TabDPT, Mitra and others. Their weights are downloads, which these
+experiments do without. Neither were networks
+compared that are trained on the table itself and tuned, such as RealMLP and TabM, nor AutoGluon's
+ensembles. What has been published of them:
+
+* Hollmann et al. (2025), *Accurate predictions on small data with a tabular foundation model*,
+  Nature 637, report that TabPFN v2 outperforms tuned boosted trees on tables of up to 10,000 rows
+  and 500 columns, and that one prediction from 10,000 rows takes tenths of a second.
+* Qu et al. (2025), *TabICL: A Tabular Foundation Model for In-Context Learning on Large Data*,
+  arXiv:2502.05564, report that TabICL is on par with TabPFN v2 on 200 tables of classes, and
+  surpasses it and CatBoost on 56 tables with more than 10,000 rows.
+* Erickson et al. (2025), *TabArena: A Living Benchmark for Machine Learning on Tabular Data*,
+  arXiv:2506.16791, find that foundation models excel on smaller tables, that boosted trees are
+  still strong contenders, and that tuned and ensembled networks have caught up with them. The
+  standing of today is at https://tabarena.ai.
+
+On tables of this size, expect foundation models to be better than boosted trees, and do not read
+the ranks above as ranks among them. `benchmarks/tabarena.py` has the models that TabArena's runner
+takes, so that this can be measured where the weights are.
 """
 
 TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts
