@@ -75,6 +75,41 @@ NEWER = pytest.param(
 """A protocol that no skops writes yet."""
 
 
+class TestOtherVersions:
+    def test_a_model_of_another_version_is_loaded_with_a_warning(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(mercer, "__version__", "99.1")
+            mercer.save(TwoStageClassifier(C=1.0).fit(X, Y), changed)
+            assert isinstance(mercer.load(changed), TwoStageClassifier)
+        found = rf"saved by mercer 99\.1, and this is mercer {mercer.__version__}"
+        with pytest.warns(UserWarning, match=found):
+            model = mercer.load(changed)
+        np.testing.assert_array_equal(model.predict(X), mercer.load(saved).predict(X))
+
+    def test_a_failure_names_both_versions(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def rename(schema: Any) -> None:
+            schema["__class__"] = "OfTheFuture"
+
+        monkeypatch.setattr(mercer, "__version__", "99.1")
+        with_schema(saved, changed, rename)
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match=r"not loaded: .*OfTheFuture.* saved by mercer 99\.1"):
+            mercer.load(changed)
+
+    def test_files_without_a_version_are_loaded(self, saved: Path, changed: Path) -> None:
+        changed.write_bytes(saved.read_bytes())
+        with ZipFile(changed, "a") as archive:
+            archive.comment = b""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_model_files, "_made_by", lambda: b"")
+            _model_files.add_checksum(changed)
+        assert isinstance(mercer.load(changed), TwoStageClassifier)
+
+
 class TestWholeFiles:
     def test_a_model_predicts_as_before(self, saved: Path) -> None:
         expected = TwoStageClassifier(C=1.0).fit(X, Y).decision_function(X)

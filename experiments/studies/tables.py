@@ -242,9 +242,8 @@ n = {TIMED_SIZE} is for times:
 
 NOT_COMPARED = """Foundation models predict a table with a network that was trained on millions of
 synthetic tables: TabPFN, TabICL, TabDPT, Mitra and others. Their weights are downloads, which these
-experiments do without. Neither were networks
-compared that are trained on the table itself and tuned, such as RealMLP and TabM, nor AutoGluon's
-ensembles. What has been published of them:
+experiments do without. Neither were networks compared that are trained on the table itself and
+tuned, such as RealMLP and TabM, nor AutoGluon's ensembles. What has been published of them:
 
 * Hollmann et al. (2025), *Accurate predictions on small data with a tabular foundation model*,
   Nature 637, report that TabPFN v2 outperforms tuned boosted trees on tables of up to 10,000 rows

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from mercer._gram.tiles import available_memory
 from mercer._model_types import check_fitted, compiled_losses, is_trusted, trusted_types
+from mercer._validation import warn
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
@@ -87,6 +89,11 @@ def load(path: str | PathLike[str]) -> Any:
         If the file is not such a model, is damaged or was changed, or holds types that are not
         trusted, in which case nothing is loaded.
 
+    Warns
+    -----
+    UserWarning
+        If another version of mercer saved it, which may predict otherwise.
+
     Notes
     -----
     A checksum finds every change by accident. Whoever changes a model on purpose can compute a new
@@ -108,21 +115,25 @@ def load(path: str | PathLike[str]) -> Any:
     """
     from skops import io
 
-    path = Path(path)
+    path, other = Path(path), ""
     with path.open("rb") as file:
         try:
             check_checksum(file)
+            other = _other_version(file)
             _check(file)
             file.seek(0)
             with compiled_losses():
                 model = io.load(file, trusted=list(trusted_types()))
             check_fitted(model)
         except UntrustedTypesError as error:
-            raise ValueError(f"{path} is not loaded: {error}") from error
+            raise ValueError(f"{path} is not loaded: {error}{other}") from error
         except (MemoryError, ImportError):
             raise
         except Exception as error:
-            raise ValueError(f"{path} is not a model of mercer fit: {_reason(error)}") from error
+            reason = f"{_reason(error)}{other}"
+            raise ValueError(f"{path} is not a model of mercer fit: {reason}") from error
+    if other:
+        warn(f"{path} may not predict, or not as it did{other}. Fit the model anew.")
     return model
 
 
@@ -326,13 +337,29 @@ _N_DIGITS = 2 * hashlib.sha256().digest_size
 
 
 def add_checksum(path: Path) -> None:
-    """Add its checksum to a zip file, which remains one."""
+    """Add the version of mercer and its checksum to a zip file, which remains one."""
     with ZipFile(path, "a") as archive:
-        archive.comment = _LABEL + b"0" * _N_DIGITS
+        archive.comment = _made_by() + _LABEL + b"0" * _N_DIGITS
     with path.open("rb+") as file:
         digest = _digest(file, path.stat().st_size - _N_DIGITS)
         file.seek(-_N_DIGITS, os.SEEK_END)
         file.write(digest)
+
+
+def _made_by() -> bytes:
+    """What the comment says of the version of mercer."""
+    return f"saved by mercer {sys.modules['mercer'].__version__}; ".encode()
+
+
+def _other_version(file: BinaryIO) -> str:
+    """What messages say where another version has saved the file; empty for this version."""
+    with ZipFile(file) as archive:
+        found = archive.comment[: -len(_LABEL) - _N_DIGITS]
+    if not found or found == _made_by():
+        return ""
+    words = (part.decode("ascii", "replace").strip("; ") for part in (found, _made_by()))
+    first, second = (text.removeprefix("saved by ") for text in words)
+    return f" (it was saved by {first[:40]}, and this is {second})"
 
 
 def check_checksum(file: BinaryIO) -> None:

@@ -24,7 +24,7 @@ from mercer.kernels._on_columns import column_positions
 
 _PENALTY = 1e-7
 """Of squared coefficients of whitened features of unit scale, relative to the mean squared
-difference. On four tables of 10,000 rows, ten times smaller and larger ones are no better
+difference. On four tables of 10,000 rows, ten times smaller and larger ones hardly differ
 (benchmarks/compression.py)."""
 
 _MOST_FEATURES = 4096

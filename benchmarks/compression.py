@@ -1,0 +1,221 @@
+"""Sizes of fitted models on disk, and errors on test rows, before and after compression.
+
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py figures --components all
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py figures --tables adult --tol 0.003
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py penalties centers
+
+`figures` fits two-stage estimators and stacks to `--rows` rows (10,000) of tables that have more,
+and compresses them by half of the other rows, of which no label is read; errors are those on the
+other half, of responses relative to their deviation and of classes the log-loss, and "growth" is
+that of the error by compression. "stated" is what `loss_` says beforehand.
+
+`penalties` compares the penalty of coefficients at centers with ten times smaller and larger ones,
+and `centers` means of clusters with rows at random and with those of a pivoted Cholesky
+factorization: root mean squared differences from the two-stage model, relative to its spread on
+rows that neither was fitted to, at the same number of centers (`--centers`, 500).
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import Array, print_table
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+import mercer
+from experiments.tabular.table_files import TABLES, load_table
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    compress,
+)
+from mercer._deployment import few_centers
+from mercer._deployment.few_centers import Centers, KernelPart, cluster_means
+from mercer.preprocessing import table_encoder
+
+LEAST_ROWS = 14_000
+MOST_OTHER_ROWS = 10_000
+METHODS: dict[str, tuple[Any, Any]] = {
+    "two-stage": (TwoStageClassifier, TwoStageRegressor),
+    "stacking": (KernelStackingClassifier, KernelStackingRegressor),
+}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of a table: for training, for compression without labels, and for the test."""
+
+    X: pd.DataFrame
+    y: Array
+    unlabeled: pd.DataFrame
+    X_test: pd.DataFrame
+    y_test: Array
+    task: str
+
+
+def parts_of(name: str, rows: int) -> Parts:
+    """Divide a table."""
+    table = load_table(name)
+    target, classes = table.target, table.task == "classification"
+    if not classes:
+        target = (target - target.mean()) / target.std()
+    X, rest, y, y_rest = train_test_split(
+        table.frame,
+        target,
+        train_size=rows,
+        test_size=min(len(target) - rows, 2 * MOST_OTHER_ROWS),
+        random_state=0,
+        stratify=target if classes else None,
+    )
+    half = len(y_rest) // 2
+    return Parts(X, y, rest[:half], rest[half:], y_rest[half:], table.task)
+
+
+def error(model: Any, parts: Parts) -> float:
+    """Root mean squared error, or log-loss, on the test rows."""
+    if parts.task == "regression":
+        return float(np.sqrt(np.mean((model.predict(parts.X_test) - parts.y_test) ** 2)))
+    labels = np.unique(parts.y)
+    return float(log_loss(parts.y_test, model.predict_proba(parts.X_test), labels=labels))
+
+
+def megabytes(model: Any) -> float:
+    """Size of the model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.skops")
+        mercer.save(model, path)
+        return path.stat().st_size / 1e6
+
+
+@cache
+def fitted(name: str, method: str, rows: int) -> tuple[Any, Parts]:
+    """A fitted pipeline, and its data."""
+    parts = parts_of(name, rows)
+    kind = METHODS[method][parts.task == "regression"]
+    return make_pipeline(table_encoder(), kind()).fit(parts.X, parts.y), parts
+
+
+def figures(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Sizes and errors of models and of their compressions."""
+    yield ["table, method", "MB", "MB, compressed", "centers", "error", "growth", "stated"]
+    for name in given.tables:
+        for method in given.methods:
+            model, parts = fitted(name, method, given.rows)
+            settings = {"n_components": given.components, "tol": given.tol}
+            small = compress(model, parts.unlabeled, **settings)
+            before, after, last = error(model, parts), error(small, parts), small[-1]
+            yield [
+                f"{name}, {method}",
+                f"{megabytes(model):.2f}",
+                f"{megabytes(small):.2f}",
+                "all" if last.rows_per_center_ is None else str(len(last.rows_per_center_)),
+                f"{before:.4f}",
+                f"{after / before - 1.0:+.2%}",
+                f"{last.loss_.criterion:.2%}",
+            ]
+
+
+def relative_difference(
+    name: str, given: argparse.Namespace, centers_of: Callable[[KernelPart, Any, int], Centers]
+) -> float:
+    """Difference of the two-stage model and its compression on the test rows."""
+    model, parts = fitted(name, "two-stage", given.rows)
+    expansion, encoder = model[-1].kernel_expansion(), model[:-1]
+    views, new = (
+        expansion.views(np.asarray(encoder.transform(X), dtype=float))
+        for X in (parts.unlabeled, parts.X_test)
+    )
+    part = KernelPart.of(expansion, views)
+    found = part.on_centers(centers_of(part, views, given.centers), views, part.values(views))
+    mine, theirs = expansion.of_views(new), found.of_views(new)
+    return float(np.sqrt(np.mean((mine - theirs) ** 2) / mine.var()))
+
+
+def by_clusters(part: KernelPart, views: Any, n_centers: int) -> Centers:
+    """Means of clusters."""
+    return cluster_means(views, part.relevance, n_centers, 0, part.codes)
+
+
+def at_random(part: KernelPart, views: Any, n_centers: int) -> Centers:
+    """Rows at random."""
+    n_rows = len(next(iter(views.values())))
+    rows = np.random.default_rng(0).choice(n_rows, n_centers, replace=False)
+    return Centers({name: view[rows] for name, view in views.items()}, np.ones(n_centers, int))
+
+
+def by_pivots(part: KernelPart, views: Any, n_centers: int) -> Centers:
+    """Pivots of a Cholesky factorization of the first kernel's Gram matrix."""
+    view, kernel = part.kernels[0]
+    X = views[view]
+    rest, factor, rows = kernel.diag(X).astype(float), np.zeros((len(X), n_centers)), []
+    for column in range(n_centers):
+        pivot = int(np.argmax(rest))
+        rows.append(pivot)
+        values = kernel(X, X[[pivot]])[:, 0] - factor @ factor[pivot]
+        factor[:, column] = values / np.sqrt(rest[pivot])
+        rest = np.maximum(rest - factor[:, column] ** 2, 0.0)
+    return Centers({name: v[rows] for name, v in views.items()}, np.ones(n_centers, int))
+
+
+def penalties(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Differences at three penalties."""
+    known = few_centers._PENALTY
+    tried = [known / 10.0, known, known * 10.0]
+    yield ["table", *(f"{penalty:g}" for penalty in tried)]
+    for name in given.tables:
+        found = []
+        for penalty in tried:
+            few_centers._PENALTY = penalty
+            found.append(f"{relative_difference(name, given, by_clusters):.4f}")
+        few_centers._PENALTY = known
+        yield [name, *found]
+
+
+def centers(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Differences by the choice of centers."""
+    ways = {"clusters": by_clusters, "random rows": at_random, "pivots": by_pivots}
+    yield ["table", *ways]
+    for name in given.tables:
+        found = [f"{relative_difference(name, given, way):.4f}" for way in ways.values()]
+        yield [name, *found]
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="+", choices=["figures", "penalties", "centers"])
+    large = ",".join(name for name, n_rows in TABLES.items() if n_rows > LEAST_ROWS)
+    for option, default in (("tables", large), ("methods", ",".join(METHODS))):
+        parser.add_argument(
+            f"--{option}", type=lambda text: text.split(","), default=default.split(",")
+        )
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--centers", type=int, default=500)
+    parser.add_argument("--components", choices=["auto", "all"], default="auto")
+    parser.add_argument("--tol", type=float, default=0.01)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        for what in given.what:
+            head, *rows = {"figures": figures, "penalties": penalties, "centers": centers}[what](
+                given
+            )
+            print_table(f"{what}, {given.rows:,} rows", head, rows)
+
+
+if __name__ == "__main__":
+    main()

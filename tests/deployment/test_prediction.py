@@ -1,0 +1,82 @@
+"""Predictions of fitted models: validated once, and the same from many threads."""
+
+import sys
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from deployment_cases import CLASSIFIERS, REGRESSORS, N, fitted, leaf_stack, rows
+from numpy.testing import assert_array_equal
+from sklearn.utils import check_array
+
+import mercer
+from mercer import compress
+
+pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+
+NEW = rows()[N:]
+MODELS = [
+    *(("regression", name) for name in REGRESSORS),
+    *(("two classes", name) for name in CLASSIFIERS),
+]
+
+
+def model_of(task: str, name: str) -> Any:
+    """A fitted model; of trees where there is no other of the name."""
+    return leaf_stack() if name == "leaves" else fitted(task, name)
+
+
+def validations(model: Any) -> int:
+    """How often a prediction validates its row; machines of scikit-learn validate kernel values."""
+    found = []
+
+    def record(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code is check_array.__code__:
+            found.extend([frame] * (np.shape(frame.f_locals["array"]) == (1, NEW.shape[1])))
+
+    model.predict(NEW[:1])  # What is computed once is not counted.
+    before = sys.getprofile()
+    sys.setprofile(record)
+    try:
+        model.predict(NEW[:1])
+    finally:
+        sys.setprofile(before)
+    return len(found)
+
+
+@pytest.mark.parametrize("is_compressed", [False, True], ids=["as it is", "compressed"])
+@pytest.mark.parametrize(("task", "name"), [*MODELS, ("regression", "leaves")])
+def test_rows_are_validated_once(task: str, name: str, is_compressed: bool) -> None:
+    model = model_of(task, name)
+    if is_compressed:
+        model = compress(model, rows(400, seed=5), n_components=20)
+    assert validations(model) == 1
+
+
+@pytest.mark.parametrize("is_compressed", [False, True], ids=["as it is", "compressed"])
+@pytest.mark.parametrize(("task", "name"), [*MODELS, ("regression", "leaves")])
+def test_threads_predict_what_one_does(
+    task: str, name: str, is_compressed: bool, tmp_path: Path
+) -> None:
+    model = model_of(task, name)
+    if is_compressed:
+        model = compress(model, rows(400, seed=5), n_components=20)
+    mercer.save(model, tmp_path / "model.skops")
+    expected = model.predict(NEW)
+    # No thread has used it before, so that what is computed once is computed by several.
+    fresh, together, found = mercer.load(tmp_path / "model.skops"), Barrier(8), list[np.ndarray]()
+
+    def predict() -> None:
+        together.wait()
+        found.extend(fresh.predict(NEW) for _ in range(5))
+
+    threads = [Thread(target=predict) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+    for each in found:
+        assert_array_equal(each, expected)
