@@ -117,6 +117,15 @@ def test_the_code_of_pages_runs(page: str) -> None:
         assert found["alone"].loo_score_ > 0.9 > found["grouped"].loo_score_ + 0.5
 
 
+def test_the_code_on_production_runs() -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    found, output = executed("guide/production.md")
+    assert found["small"][-1].loss_.expected_growth < 0.01
+    assert found["stack"].needs_refit_ is False
+    assert "variable" in output
+
+
 def test_every_wish_has_its_example() -> None:
     text = (ROOT / "docs" / "wishes.md").read_text(encoding="utf-8")
     linked = re.findall(r"\[an example\]\(#([a-z-]+)\)", text)

@@ -41,6 +41,7 @@ from mercer import (
     UniformCombination,
     compress,
 )
+from mercer._deployment import few_centers
 from mercer._deployment.few_centers import KernelPart, cluster_means
 from mercer.kernels import Gaussian, Laplacian
 
@@ -158,7 +159,7 @@ class TestFewCenters:
 
         def objective(c: np.ndarray, b: float) -> float:
             squares = np.sum((target - K @ c - b) ** 2)
-            return float(squares + 1e-7 * len(X) * unit * c @ gram @ c)
+            return float(squares + few_centers._PENALTY * len(X) * unit * c @ gram @ c)
 
         c, b = found.terms[0].coefficients[:, 0], float(found.intercept[0])
         least, rng = objective(c, b), np.random.default_rng(0)
