@@ -97,7 +97,7 @@ def load(path: str | PathLike[str]) -> Any:
 
     Notes
     -----
-    A checksum finds changes by accident. As others can compute a new one, contents are checked, too:
+    A checksum finds accidents. Others can compute a new one, so that contents are checked as well:
     sizes before anything is inflated, types by name before anything is loaded, indices before use.
 
     Examples

@@ -49,6 +49,7 @@ from mercer.preprocessing import SoftClippingScaler, table_encoder
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 from mercer._deployment.onnx_operators import Operators, normal_quantile  # noqa: E402
+from mercer._deployment.onnx_tables import _interpolated  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
 
@@ -260,6 +261,25 @@ class TestViewsAndEncoders:
         graph = to_onnx(model, frame, dtype="float64")
         assert [found.name for found in graph.graph.input] == ["a", "b", "c"]
         compared(model, graph, frame, 1e-9)
+
+
+def test_interpolation_between_nearly_equal_quantiles() -> None:
+    low, high = 100.0, np.nextafter(100.0, 200.0)
+    knots = np.array([-3.0, 0.0, low, high, np.nextafter(high, 200.0), 150.0, 150.0, 160.0])
+    references = np.linspace(0.0, 1.0, len(knots))
+    x = np.array([-3.0, -1.0, 0.0, low, high, 120.0, 150.0, 155.0, 160.0])
+    op = Operators(np.dtype(np.float64))
+    found = _interpolated(op, op.cast("x"), knots[:, None], references)
+    op.graph.nodes.append(onnx.helper.make_node("Identity", [found], ["found"]))
+    ends = (onnx.helper.make_tensor_value_info(name, 11, [None, 1]) for name in ("x", "found"))
+    constants = list(op.graph.constants.values())
+    graph = onnx.helper.make_graph(op.graph.nodes, "graph", *([end] for end in ends), constants)
+    opset = [onnx.helper.make_opsetid("", 18)]
+    proto = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
+    session = runtime.InferenceSession(proto.SerializeToString())
+    downwards = np.interp(-x, -knots[::-1], -references[::-1])
+    expected = 0.5 * (np.interp(x, knots, references) - downwards)
+    assert_allclose(session.run(None, {"x": x[:, None]})[0][:, 0], expected, atol=1e-12)
 
 
 class TestWhatHasNoOperators:

@@ -27,8 +27,11 @@ _PRECISION = 1e-5
 """Graphs in single precision are at most this far from the model: relative to the spread of
 responses, and in probabilities."""
 
-_COMPARED_ROWS = 200
+_COMPARED_ROWS = 1000
 """Precision is judged on at most this many rows."""
+
+_MARGIN = 0.5
+"""Differences on these rows are at most this part of those allowed, as others may be larger."""
 
 
 def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
@@ -43,7 +46,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
         one and whose other steps have operators, or a search over either.
     X : array-like or data frame of shape (n_rows, n_columns)
         Rows as the model takes them. Names and types of inputs are read off them, and the graph in
-        single precision is judged on up to 200 of them.
+        single precision is judged on up to 1,000 of them.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of inputs, of kernels and of outputs. "auto" is single precision if that changes
         no probability, and no response relative to their spread, by more than 1e-5, and double
@@ -75,6 +78,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     Notes
     -----
     Encoding of the table, views of stacks and trees are in double precision in both graphs.
+    Coefficients of wide kernels are large and cancel, which single precision cannot follow.
     Standard operators of version 18 and, for categories, ``ai.onnx.ml.LabelEncoder``.
 
     Examples
@@ -286,6 +290,6 @@ def _is_close(single: Any, double: Any, X: Any) -> bool:
             continue
         size = np.ones(1) if output.name == "probabilities" else np.std(other, axis=0)
         with np.errstate(invalid="ignore"):
-            if not (np.abs(one - other) <= _PRECISION * size).all():
+            if not (np.abs(one - other) <= _MARGIN * _PRECISION * size).all():
                 return False
     return True

@@ -337,7 +337,7 @@ def _interpolated(op: Operators, x: Tensor, quantiles: Array, references: Array)
     slopes = np.diff(references)[:, None] / np.where(widths > 0.0, widths, np.inf)
     slopes = np.vstack([slopes, np.zeros((1, n_columns))])
     # Tables column by column, whose entries are found at column * n_quantiles + position.
-    levels = (references[:, None] - slopes * quantiles).T.ravel()
+    knots, levels = quantiles.T.ravel(), np.tile(references, n_columns)
     firsts = (np.arange(n_columns) * n_quantiles).astype(np.int64)
     wide = op("Unsqueeze", x, np.array([2]))
     parts = []
@@ -346,8 +346,10 @@ def _interpolated(op: Operators, x: Tensor, quantiles: Array, references: Array)
         number = op("ReduceSum", _as_whole(op, reached), np.array([2]), keepdims=0)
         position = op("Max", op("Sub", number, np.array(1)), np.array(0))
         at = op("Add", position, firsts)
-        slope = op("Gather", slopes.T.ravel(), at)
-        parts.append(op("Add", op("Mul", slope, x), op("Gather", levels, at)))
+        # Slopes between nearly equal knots are large.
+        beyond = op("Sub", x, op("Gather", knots, at))
+        rise = op("Mul", op("Gather", slopes.T.ravel(), at), beyond)
+        parts.append(op("Add", rise, op("Gather", levels, at)))
     return op("Mul", op.total(parts), 0.5)
 
 
