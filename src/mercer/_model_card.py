@@ -11,8 +11,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 _MOST_KERNELS = 8
+"""Kernels that are listed, those of the largest shares."""
+
 _MOST_FEATURES = 8
-"""Kernels and features that are listed, those of the largest shares."""
+"""Features that are listed, the most relevant ones."""
 
 _STYLE = (
     "font:13px/1.5 system-ui,sans-serif;border:1px solid #8886;border-radius:6px;"
@@ -79,7 +81,7 @@ def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
     """A table with a bar for each share, whose length is its size."""
     lines = [
         f'<tr><td style="text-align:left">{escape(label)}</td>'
-        f'<td style="text-align:right">{share:.1%}</td>'
+        f'<td style="text-align:right;white-space:nowrap;padding:0 .6em">{share:.1%}</td>'
         '<td style="width:9em"><span role="presentation" style="display:inline-block;height:.7em;'
         f'background:currentColor;opacity:.55;width:{100.0 * min(abs(share), 1.0):.1f}%"></span>'
         "</td></tr>"
@@ -87,4 +89,5 @@ def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
     ]
     caption = f'<caption style="text-align:left;font-weight:600">{escape(title)}</caption>'
     more = f'<tr><td colspan="3" style="text-align:left">{escape(rest)}</td></tr>' if rest else ""
-    return f'<table style="border-collapse:collapse">{caption}{"".join(lines)}{more}</table>'
+    body = "".join([caption, *lines, more])
+    return f'<table style="border-collapse:collapse;font:inherit">{body}</table>'

@@ -33,6 +33,7 @@ _MOST_FEATURES = 4096
 minute for these."""
 
 _BLOCK_ROWS = 1024
+"""Features of this many rows are in memory at once."""
 
 _ROUNDING = 1e-5
 """Centers are rounded where that changes values by at most this fraction of their spread."""
@@ -75,7 +76,7 @@ def cluster_means(
     n_centers : int
     random_state : int, RandomState instance or None
     codes : dict of str to iterable of int, default=None
-        Columns of a view that hold codes, of which a center has the most frequent.
+        Columns of a view that hold codes. A center has the most frequent code of its rows.
 
     Notes
     -----

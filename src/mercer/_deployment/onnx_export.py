@@ -239,8 +239,7 @@ def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
             scores = op.joined([op("Mul", values, 0.0), values])
         probabilities = fallen_back(op("Softmax", scores, axis=1))
         code = op("ArgMax", probabilities, axis=1, keepdims=0)
-        shape = [None, len(model.classes_)]
-        found = _Output("probabilities", probabilities, op.element, shape)
+        found = _Output("probabilities", probabilities, op.element, [None, len(model.classes_)])
         return [_label(op, code, model.classes_), found]
     if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
         raise TypeError(
@@ -251,8 +250,8 @@ def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
     if n_outputs == 1:
         whole = op("Cast", op("Greater", values, 0.0), to=int(onnx().TensorProto.INT64))
         code = op("Squeeze", whole, np.array([1]))
-    scores_of = _Output("scores", values, op.element, [None, n_outputs])
-    return [_label(op, code, model.classes_), scores_of]
+    label = _label(op, code, model.classes_)
+    return [label, _Output("scores", values, op.element, [None, n_outputs])]
 
 
 def _label(op: Operators, code: Tensor, classes: Array) -> _Output:

@@ -148,3 +148,4 @@ def _of_classes(values: Array) -> Array:
 
 
 _TINY = float(np.finfo(float).tiny)
+"""Errors of zero count as this."""
