@@ -1,4 +1,4 @@
-"""Predictions of fitted models: validated once, and the same from many threads."""
+"""Predictions of fitted models: rows are validated once, and threads predict the same."""
 
 import sys
 from pathlib import Path
