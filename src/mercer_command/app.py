@@ -80,7 +80,31 @@ Workers = Annotated[
         help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
     ),
 ]
-Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
+Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of what rows belong to, such as patients: rows of a group are held out "
+        "together, in the test and inside the fit. It is not learned from.",
+        metavar="COLUMN",
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of dates or numbers that orders the rows in time: the past is learned from, "
+        "and the last part tested on.",
+        metavar="COLUMN",
+    ),
+]
+Split = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with a line for each row, whose cells say train, test or nothing; a column for "
+        "each split.",
+        metavar="FILE",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,9 @@ class _Learning(Options):
     target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
     task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
     columns: Annotated[Path | None, typer.Option(help=_COLUMNS_HELP, metavar="FILE")] = None
+    group: Group = None
+    time: Time = None
+    split: Split = None
     report: Report = None
     seed: Seed = 0
 
@@ -123,14 +150,6 @@ class Fit(_Learning):
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
     ] = 0.25
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of what rows belong to, such as patients: rows of a group are held out "
-            "together, in the test and inside the fit. It is not learned from.",
-            metavar="COLUMN",
-        ),
-    ] = None
     cluster: Cluster = None
     workers: Workers = None
 
@@ -207,7 +226,8 @@ class Columns(Options):
 class Compare(_Learning):
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
-    Each split holds out a quarter of the rows.
+    Each split holds out a quarter of the rows; with --time, a sixth, and trains on all that are
+    earlier.
     """
 
     methods: Annotated[

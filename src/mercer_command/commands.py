@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from mercer import pass_hooks
 from mercer_command import (
     app,
+    comparison,
     explanation_sections,
     figures,
     files,
@@ -23,9 +24,10 @@ from mercer_command import (
     table_files,
 )
 from mercer_command.columns import read_choices, recognize_columns, write_choices
+from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.output import Section, Text, write_page
-from mercer_command.problem import Problem, Rows, as_problem, splits
+from mercer_command.problem import Problem, Rows, as_problem
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -43,16 +45,16 @@ def fit(given: app.Fit) -> None:
     streaming.check_cluster(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
-            problem = _problem(given, given.group)
+            problem = _problem(given)
             methods.check_fit([given.learner], problem.task, app.LEARNERS)
-            if given.group is not None:
-                methods.check_groups(given.learner, problem.task)
-            [rows] = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
+            methods.check_division(given.learner, problem)
+            rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
             methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
-            if given.group is not None:
-                raise messages.InputError("--group is for tables that fit into memory")
+            for name in ("group", "time", "split"):
+                if getattr(given, name) is not None:
+                    raise messages.InputError(f"--{name} is for tables that fit into memory")
             methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
             methods.check_fit([given.learner], training.problem.task, app.LEARNERS)
@@ -166,10 +168,20 @@ def demo(given: app.Demo) -> None:
         output.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: app.Fit | app.Compare, group: str | None = None) -> Problem:
+def _problem(given: app.Fit | app.Compare) -> Problem:
+    if given.group is not None and given.time is not None:
+        raise messages.InputError("--group and --time exclude each other; --split says both")
     cells = table_files.read_cells(given.table)
     choices = read_choices(given.columns, list(cells.frame.columns))
-    return as_problem(cells, given.target, given.task, choices=choices, group=group)
+    return as_problem(
+        cells,
+        given.target,
+        given.task,
+        choices=choices,
+        group=given.group,
+        time=given.time,
+        split=given.split,
+    )
 
 
 def _fit(
@@ -253,7 +265,7 @@ def _compare(
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = methods.compare(problem, names, rows, given.seed, bar)
+        result = comparison.compare(problem, names, rows, given.seed, bar)
     found = sections.comparison_section(result, problem.task)
     described = sections.describe_problem(problem)
     if given.csv is not None:

@@ -278,7 +278,7 @@ def comparison_figures(frame: pd.DataFrame, task: Task) -> list[Part]:
     Parameters
     ----------
     frame : DataFrame
-        Results of `mercer_command.methods.compare`.
+        Results of `mercer_command.comparison.compare`.
     task : {"classification", "regression"}
     """
     unit = 100.0 if task == "classification" else 1.0

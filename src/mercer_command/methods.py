@@ -1,20 +1,16 @@
-"""The methods by their names on the command line, their pipelines, and how they compare."""
+"""The methods by their names on the command line, and their pipelines."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import root_mean_squared_error, zero_one_loss
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -23,9 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 import mercer
 from mercer.kernels import Gaussian
 from mercer_command.app import COMPARED, LEARNERS
-from mercer_command.messages import InputError, checked_name, listing, one_line
+from mercer_command.messages import InputError, checked_name, listing
 from mercer_command.notation import Array
-from mercer_command.output import Bar
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_reader import problem_encoder, problem_reader
 
@@ -207,16 +202,49 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
             )
 
 
-def check_groups(name: str, task: Task) -> None:
-    """Refuse a method whose fit does not leave out whole groups by an `InputError`."""
-    able = [
-        other
-        for other in LEARNERS
-        if task in METHODS[other].makers
-        and has_fit_parameter(METHODS[other].estimator(task, 2), "groups")
-    ]
-    if name not in able:
-        raise InputError(f"{name} takes no groups; choose from {', '.join(able)}")
+def check_division(name: str, problem: Problem) -> None:
+    """Refuse a method whose fit cannot leave out whole groups, or later rows.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    problem : Problem
+
+    Raises
+    ------
+    InputError
+        If the problem has groups or times, and the method takes none.
+    """
+    for has, kind in ((problem.groups is not None, "groups"), (problem.times is not None, "cv")):
+        able = [n for n in LEARNERS if problem.task in METHODS[n].makers]
+        able = [n for n in able if _takes(METHODS[n].estimator(problem.task, 2), kind)]
+        if has and name not in able:
+            what = "groups" if kind == "groups" else "times"
+            raise InputError(f"{name} takes no {what}; choose from {', '.join(able)}")
+
+
+def _takes(estimator: BaseEstimator, kind: str) -> bool:
+    """Whether a fit takes groups, or an estimator folds of times."""
+    if kind == "groups":
+        return bool(has_fit_parameter(estimator, "groups"))
+    return "cv" in estimator.get_params(deep=False) and not isinstance(estimator, GridSearchCV)
+
+
+def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:
+    """Return what the fit of a model takes beside columns and target: groups, if it takes any.
+
+    Parameters
+    ----------
+    model : Pipeline of `make_model`
+    problem : Problem
+    rows : ndarray of int
+        The rows to learn from.
+    """
+    name, step = model.steps[-1]
+    if problem.groups is None or not _takes(step, "groups"):
+        return {}
+    return {f"{name}__groups": problem.groups[rows]}
 
 
 def check_streamed(name: str) -> None:
@@ -261,6 +289,8 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
         # Stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    if problem.times is not None and _takes(estimator, "cv"):
+        estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
     return Pipeline(
         [
@@ -302,84 +332,3 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
         gamma = getattr(step, "regressor_", step).gamma
         gram = rbf_kernel(np.asarray(features), gamma=gamma)
     return mercer.centered_alignment(gram, y, task=task)
-
-
-def comparison_table(
-    methods: Sequence[str], errors: Array, alignments: Array, seconds: Array
-) -> pd.DataFrame:
-    """Return one row per method: means, deviations, mean rank, and the error of each split.
-
-    The method of the best mean rank comes first; of equal ranks, that of the smallest error.
-    Deviations over splits are zero for one split.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Names, of length n_methods.
-    errors, alignments, seconds : ndarray of shape (n_methods, n_splits)
-        Error and alignment on the test rows, and the time to fit.
-    """
-    ddof = min(1, errors.shape[1] - 1)
-    frame = pd.DataFrame(
-        {
-            "method": methods,
-            "error": errors.mean(axis=1),
-            "error_std": errors.std(axis=1, ddof=ddof),
-            "test_alignment": alignments.mean(axis=1),
-            "test_alignment_std": alignments.std(axis=1, ddof=ddof),
-            "fit_seconds": seconds.mean(axis=1),
-            "rank": rankdata(errors, axis=0).mean(axis=1),
-            **{f"error_split_{r + 1}": split for r, split in enumerate(errors.T)},
-        }
-    )
-    return frame.sort_values(["rank", "error"], kind="stable", ignore_index=True)
-
-
-def compare(
-    problem: Problem,
-    methods: Sequence[str],
-    splits: Sequence[tuple[Rows, Rows]],
-    seed: int,
-    bar: Bar,
-) -> pd.DataFrame:
-    """Fit every method on every split; see `comparison_table`.
-
-    Parameters
-    ----------
-    problem : Problem
-    methods : sequence of str
-        Keys of `METHODS`.
-    splits : sequence of (ndarray of int, ndarray of int)
-        Rows to learn from and to test on, the same for all methods.
-    seed : int
-    bar : Bar
-        It shows the fits.
-
-    Raises
-    ------
-    InputError
-        If a method fails; the message says which.
-    """
-    found = np.empty((3, len(methods), len(splits)))
-    for r, rows in enumerate(splits):
-        for m, name in enumerate(methods):
-            bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
-            try:
-                found[:, m, r] = _measure(problem, name, *rows, seed)
-            except ValueError as error:
-                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
-    return comparison_table(methods, *found)
-
-
-def _measure(
-    problem: Problem, method: str, train: Rows, test: Rows, seed: int
-) -> tuple[float, float, float]:
-    """Return error and alignment on the test rows, and the time to fit in seconds."""
-    X, y, task = problem.features, problem.target, problem.task
-    model = make_model(method, problem, train, seed)
-    start = perf_counter()
-    model.fit(X.iloc[train], y[train])
-    seconds = perf_counter() - start
-    error = zero_one_loss if task == "classification" else root_mean_squared_error
-    alignment = learned_alignment(model, X.iloc[test], y[test], task)
-    return float(error(y[test], model.predict(X.iloc[test]))), alignment, seconds

@@ -14,7 +14,7 @@ from mercer.preprocessing import convert
 from mercer_command import importances
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.importances import ColumnImportance
-from mercer_command.methods import learned_alignment, make_model
+from mercer_command.methods import fit_arguments, learned_alignment, make_model
 from mercer_command.notation import Array
 from mercer_command.output import Bar
 from mercer_command.predictions import needed_columns
@@ -90,9 +90,7 @@ def fit(
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
     model = make_model(learner, problem, train, seed)
-    group, known = problem.groups, {}
-    if group is not None:
-        known = {f"{model.steps[-1][0]}__groups": group[train]}
+    group, known = problem.groups, fit_arguments(model, problem, train)
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
     else:

@@ -241,7 +241,7 @@ def comparison_section(frame: pd.DataFrame, task: Task) -> Section:
     Parameters
     ----------
     frame : DataFrame
-        Results of `mercer_command.methods.compare`.
+        Results of `mercer_command.comparison.compare`.
     task : {"classification", "regression"}
     """
     n_splits = frame.filter(regex="^error_split_").shape[1]

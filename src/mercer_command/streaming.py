@@ -16,6 +16,7 @@ from mercer import ParquetSource, infer_task
 from mercer_command import problem as problems
 from mercer_command.app import Fit, Predict
 from mercer_command.columns import Choice, read_choices
+from mercer_command.division import n_tested, splits
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.table_files import is_parquet, readable
@@ -135,7 +136,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
             single = np.concatenate(found)
             source = source.without_rows(single)
     n_rows = source.count_rows()
-    n_test = problems.n_tested(n_rows, options.test_size)
+    n_test = n_tested(n_rows, options.test_size)
     is_classes = task == "classification"
     positions = source.sample_positions(n_test + n_sampled, options.seed, stratify=is_classes)
     problem = _sampled_problem(source, positions, task, options)
@@ -143,7 +144,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
     problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
-    [(train, test)] = problems.splits(problem, test_size=n_test, repeats=1, seed=options.seed)
+    [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
     useful = parquet_source(options.table, target, names).without_rows(single)
     return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))

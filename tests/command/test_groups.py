@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
+from mercer_command.division import splits
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
-from mercer_command.problem import as_problem, splits
+from mercer_command.problem import as_problem
 
 
 def visits(n_patients: int = 30) -> Any:
