@@ -53,8 +53,9 @@ _LEARNER_HELP = "How kernels, their widths and their weights are learned. " + ";
     f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS
 )
 _COLUMNS_HELP = (
-    "CSV of the columns name, role and format that says how columns are read and used, where that "
-    f"is not recognized; mercer columns writes one. Roles: {', '.join(ROLES)}."
+    "How columns are read and used, where that is not recognized: pairs such as "
+    "'StoreID=category,Day=ignored', or a CSV file of the columns name, role and format, as "
+    f"mercer columns writes one. Roles: {', '.join(ROLES)}."
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
@@ -81,6 +82,20 @@ Workers = Annotated[
     ),
 ]
 Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        help="Values that stand for missing cells, separated by commas, such as '-999,unknown'; "
+        "COLUMN=VALUE for one column alone.",
+        metavar="VALUES",
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="The first line holds data; columns are called column 1, column 2, ..."
+    ),
+]
 Group = Annotated[
     str | None,
     typer.Option(
@@ -120,7 +135,8 @@ class Options:
             if isinstance(hints[field.name].__metadata__[0], typer.models.ArgumentInfo):
                 words.append(str(value))
             elif value != field.default:
-                words += [f"--{field.name.replace('_', '-')}", str(value)]
+                words.append(f"--{field.name.replace('_', '-')}")
+                words += [] if value is True else [str(value)]
         return tuple(words)
 
 
@@ -129,7 +145,9 @@ class _Learning(Options):
     table: Tables
     target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
     task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
-    columns: Annotated[Path | None, typer.Option(help=_COLUMNS_HELP, metavar="FILE")] = None
+    columns: Annotated[str | None, typer.Option(help=_COLUMNS_HELP, metavar="PAIRS|FILE")] = None
+    missing: Missing = None
+    no_header: NoHeader = False
     group: Group = None
     time: Time = None
     split: Split = None
@@ -185,6 +203,7 @@ class Predict(Options):
             min=1,
         ),
     ] = None
+    no_header: NoHeader = False
     cluster: Cluster = None
     workers: Workers = None
 
@@ -208,6 +227,7 @@ class Explain(Options):
             metavar="FILE",
         ),
     ] = None
+    no_header: NoHeader = False
     report: Report = None
     seed: Seed = 0
 
@@ -217,6 +237,8 @@ class Columns(Options):
     """Show how the columns of a table are read and used, without learning."""
 
     table: Table
+    missing: Missing = None
+    no_header: NoHeader = False
     out: Annotated[
         Path | None, typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE")
     ] = None

@@ -23,9 +23,11 @@ from mercer_command import (
     streaming,
     table_files,
 )
-from mercer_command.columns import read_choices, recognize_columns, write_choices
+from mercer_command.choices import read_choices, write_choices
+from mercer_command.columns import recognize_columns
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
+from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, Rows, as_problem
 
@@ -71,7 +73,7 @@ def predict(given: app.Predict) -> None:
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
-        rows = predictions.rows_to_predict(model, given.table)
+        rows = predictions.rows_to_predict(model, given.table, header=not given.no_header)
         with (
             streaming.cluster_client(given.cluster, given.workers) as client,
             output.progress_bar() as bar,
@@ -92,7 +94,8 @@ def explain(given: app.Explain) -> None:
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
-        model, cells = files.load_model(given.model), table_files.read_cells(given.table)
+        model = files.load_model(given.model)
+        cells = table_files.read_cells(given.table, header=not given.no_header)
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
             trial = models.explain(model, cells, given.seed)
@@ -121,8 +124,9 @@ def explain(given: app.Explain) -> None:
 def columns(given: app.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
     files.check_outputs(given.out, inputs=(given.table,))
-    cells = table_files.read_cells(given.table)
-    _, found = recognize_columns(cells.frame, separator=cells.separator)
+    cells = table_files.read_cells(given.table, header=not given.no_header)
+    missing = parse_missing(given.missing, cells.frame.columns)
+    _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
     output.show([sections.columns_section(found, n_shown=None)])
     output.print_notes(cells.notes)
     if given.out is not None:
@@ -171,13 +175,14 @@ def demo(given: app.Demo) -> None:
 def _problem(given: app.Fit | app.Compare) -> Problem:
     if given.group is not None and given.time is not None:
         raise messages.InputError("--group and --time exclude each other; --split says both")
-    cells = table_files.read_cells(given.table)
-    choices = read_choices(given.columns, list(cells.frame.columns))
+    cells = table_files.read_cells(given.table, header=not given.no_header)
+    names = list(cells.frame.columns)
     return as_problem(
         cells,
         given.target,
         given.task,
-        choices=choices,
+        choices=read_choices(given.columns, names),
+        missing=parse_missing(given.missing, names),
         group=given.group,
         time=given.time,
         split=given.split,

@@ -58,7 +58,7 @@ class TableRows:
         return map(function, [self.parts])
 
 
-def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
+def rows_to_predict(model: Pipeline, table: Path, *, header: bool = True) -> TableRows:
     """Open a table whose rows a model can predict.
 
     Parameters
@@ -66,6 +66,8 @@ def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
     model : fitted Pipeline of `fit`
     table : Path
         A CSV file, a Parquet file, or a folder of Parquet files.
+    header : bool, default=True
+        Whether the first line of a CSV file holds the names of the columns.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
         If the table cannot be read, has no rows, or lacks columns of the model.
     """
     if not (table.exists() and is_parquet(table)):
-        frame = read_cells(table).frame
+        frame = read_cells(table, header=header).frame
         names = tuple(frame.columns)
         return TableRows(names, len(frame), frame[needed_columns(model, names)])
     names = parquet_source(table).column_names

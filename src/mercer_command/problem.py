@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from mercer_command.columns import DATES, Choice, Column, left_out_notes, recogn
 from mercer_command.division import group_codes, read_split, times_of
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array
+from mercer_command.odd_values import MissingCodes
 from mercer_command.table_files import Cells
 
 Task: TypeAlias = Literal["classification", "regression"]
@@ -54,6 +55,8 @@ class Problem:
         Which rows are learned from and tested on, if a file says it.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
         Identifiers, which are not learned from but may tell which rows belong together.
+    missing : dict of str to list of str
+        What stands for missing cells, by the columns' names.
     """
 
     features: pd.DataFrame
@@ -68,6 +71,7 @@ class Problem:
     times: Array | None = None
     given_splits: Array | None = None
     beside: pd.DataFrame | None = None
+    missing: MissingCodes = field(default_factory=dict)
 
 
 def unit_of(role: str) -> str:
@@ -81,6 +85,7 @@ def as_problem(
     task: str = "auto",
     *,
     choices: Mapping[str, Choice] | None = None,
+    missing: MissingCodes | None = None,
     group: str | None = None,
     time: str | None = None,
     split: Path | None = None,
@@ -96,6 +101,8 @@ def as_problem(
         If "auto", the target's values determine it.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
+    missing : mapping from str to list of str, default=None
+        What stands for missing cells, by the columns' names.
     group : str, default=None
         Name of the column of what rows belong to, which is not learned from.
     time : str, default=None
@@ -121,7 +128,8 @@ def as_problem(
             "needed to learn from and to test on"
         )
     given = None if split is None else read_split(split, len(frame))
-    typed, columns = recognize_columns(frame, choices, separator=cells.separator)
+    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
+    typed, columns = recognize_columns(frame, choices, **reading)
     used, values, decided, target_column = _known_target(typed, columns, target, task, notes)
     times = None
     if time is not None:
@@ -131,7 +139,7 @@ def as_problem(
     typed = typed.iloc[used]
     if len(used) < len(frame):
         # Rows that are left out may be all in which a column varies.
-        typed, columns = recognize_columns(frame.iloc[used], choices, separator=cells.separator)
+        typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
     groups = None
     if group is not None:
         groups = group_codes(frame.iloc[used], typed, group, target)
@@ -156,6 +164,7 @@ def as_problem(
         groups=groups,
         times=times,
         given_splits=None if given is None else given[used],
+        missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
 

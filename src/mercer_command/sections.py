@@ -208,7 +208,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     loading = (
         "import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
-        f"table = {_pandas_call(given.table)}\n"
+        f"table = {_pandas_call(given.table, header=not given.no_header)}\n"
         "predictions = model.predict(table)"
     )
     if trial.has_dates:
@@ -277,13 +277,15 @@ def comparison_section(frame: pd.DataFrame, task: Task) -> Section:
     )
 
 
-def _pandas_call(path: Path) -> str:
+def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table, for models that are loaded."""
     if is_parquet(path):
         return f"pd.read_parquet({str(path)!r})"
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if path.exists():
-        found = recognize_format(path)
+        found = recognize_format(path, header=header)
+        if not header:
+            options["names"] = list(found.names)
         usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
         values = (found.separator, found.encoding, found.quote, found.n_skipped)
         told = zip(usual, values, strict=True)

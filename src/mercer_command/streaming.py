@@ -15,10 +15,12 @@ import pandas as pd
 from mercer import ParquetSource, infer_task
 from mercer_command import problem as problems
 from mercer_command.app import Fit, Predict
-from mercer_command.columns import Choice, read_choices
+from mercer_command.choices import read_choices
+from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
+from mercer_command.odd_values import parse_missing
 from mercer_command.table_files import is_parquet, readable
 
 
@@ -158,11 +160,13 @@ def _sampled_problem(
     assert values is not None
     values = as_dates(values) if source.has_date_target else values
     frame = source.as_input(drawn).assign(**{options.target: values})
-    choices = read_choices(options.columns, list(frame.columns))
+    names = list(frame.columns)
+    choices = read_choices(options.columns, names)
     if task == "classification":
         # Labels that read as numbers are text in the files.
         choices[options.target] = Choice("category")
-    return problems.as_problem(frame, options.target, task, choices=choices)
+    missing = parse_missing(options.missing, names)
+    return problems.as_problem(frame, options.target, task, choices=choices, missing=missing)
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:

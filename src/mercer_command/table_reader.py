@@ -19,6 +19,7 @@ from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
 from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
+from mercer_command.odd_values import without_codes
 from mercer_command.text_columns import CellReading, cell_readings, parse_cells
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
         Those of the column that is predicted.
+    missing : dict of str to list of str, default=None
+        What stands for missing cells, by the columns' names.
 
     Attributes
     ----------
@@ -48,10 +51,14 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, columns: list[tuple[str, str, str]], target: tuple[str, str, str] | None = None
+        self,
+        columns: list[tuple[str, str, str]],
+        target: tuple[str, str, str] | None = None,
+        missing: dict[str, list[str]] | None = None,
     ) -> None:
         self.columns = columns
         self.target = target
+        self.missing = missing
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
         """Store the names of the columns.
@@ -94,12 +101,16 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
-        readings = cell_readings(X[list(wanted)], wanted, preferred=preferred)
+        missing = self.missing or {}
+        X = X[list(wanted)]
+        X = X.assign(**{n: without_codes(X[n], missing[n]) for n in wanted if n in missing})
+        readings = cell_readings(X, wanted, preferred=preferred)
         typed: dict[str, pd.Series[Any]] = {}
         for name, role, _ in self.columns:
             typed[name] = X[name]
             if name in readings:
-                typed[name] = _read(name, X[name], readings[name])
+                read = _read(name, X[name], readings[name])
+                typed[name] = without_codes(read, missing.get(name, ()))
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
         return pd.DataFrame(typed, index=X.index)
@@ -154,6 +165,7 @@ def problem_reader(problem: Problem) -> TableReader:
     return TableReader(
         [(column.name, column.role, column.format) for column in problem.columns if column.is_used],
         (target.name, target.role, target.format),
+        {name: list(codes) for name, codes in problem.missing.items()},
     )
 
 
