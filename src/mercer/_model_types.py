@@ -73,6 +73,7 @@ _TRUSTED_OF_MERCER = {
     "mercer.losses._support_vector": ("EpsilonInsensitive", "Hinge"),
     "mercer.preprocessing._column_kinds": ("ColumnsOfKind", "convert"),
     "mercer.preprocessing._table_encoder": ("CalendarFeatures", "TextFeatures"),
+    "mercer_command.table_model": ("TableModel",),
     "mercer_command.table_reader": ("TableReader",),
 }
 """What fitted estimators hold, by module. A module is imported when such a model is loaded."""

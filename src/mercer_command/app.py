@@ -44,6 +44,12 @@ COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm"
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
 same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
 
+CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss")
+"""Scores of classes; `roc_auc` is for two of them."""
+
+RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse")
+"""Scores of responses; `log_rmse` is for positive ones with a heavy tail."""
+
 _TASK_HELP = (
     "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
     "and numbers with fractions are a response; whole numbers are classes if they have at most 20 "
@@ -79,6 +85,14 @@ Workers = Annotated[
     int | None,
     typer.Option(
         help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
+    ),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The score that comes first. Of classes: {', '.join(CLASS_METRICS)}. Of responses: "
+        f"{', '.join(RESPONSE_METRICS)}. By default the one that suits the target.",
+        metavar="NAME",
     ),
 ]
 Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
@@ -151,6 +165,7 @@ class _Learning(Options):
     group: Group = None
     time: Time = None
     split: Split = None
+    metric: Metric = None
     report: Report = None
     seed: Seed = 0
 

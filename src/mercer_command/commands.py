@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from mercer import pass_hooks
 from mercer_command import (
     app,
@@ -30,6 +28,7 @@ from mercer_command.messages import collected_warnings, listing, postponed, show
 from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, Rows, as_problem
+from mercer_command.table_model import TableModel
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -50,6 +49,7 @@ def fit(given: app.Fit) -> None:
             problem = _problem(given)
             methods.check_fit([given.learner], problem.task, app.LEARNERS)
             methods.check_division(given.learner, problem)
+            methods.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
             methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
@@ -202,7 +202,7 @@ def _fit(
         def begin(n_rows: int) -> None:
             bar.step("fitting all rows", n_rows)
 
-        def save(model: Pipeline) -> None:
+        def save(model: TableModel) -> None:
             # What follows may fail; the model is safe before.
             if given.out is not None:
                 with postponed(failures, f"save the model {given.out}"):
@@ -210,7 +210,7 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            trial = models.fit(training, given.learner, given.seed, bar, save)
+            trial = models.fit(training, given.learner, given.seed, bar, save, metric=given.metric)
         result = sections.tested_sections(trial)
         learned = _learned(trial, given.learner)
         read = sections.columns_section(problem.columns)

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from mercer.preprocessing import convert, kind_of
+from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.notation import Array
 from mercer_command.table_files import read_cells
@@ -30,8 +30,12 @@ _PARTS = ("train", "test", "")
 """What the cells of a file of splits say; the rows of an empty cell are left out."""
 
 
-def group_codes(frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str) -> Array:
-    """Return numbers of the groups of rows, after checking that they can be held out.
+def group_codes(
+    frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
+) -> tuple[Array, list[str]]:
+    """Return numbers of the groups of rows, after checking that they can be held out, and notes.
+
+    Where codes differ in each row, the parts before a separator name the groups.
 
     Parameters
     ----------
@@ -49,12 +53,19 @@ def group_codes(frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
     if missing := int(typed[name].isna().sum()):
         raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
     codes, found = pd.factorize(frame[name])
+    notes = []
+    if len(found) == len(frame) and (prefix := repeated_prefix(frame[name])) is not None:
+        codes, parts = pd.factorize(prefix[1])
+        found = pd.Index(parts)
+        notes.append(f"the groups are the parts of '{shown(name)}' before '{prefix[0]}'")
+    if len(found) == len(frame):
+        raise InputError(f"'{shown(name)}' differs in each row, so that it names no groups")
     if len(found) < 4:
         raise InputError(
             f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
             "needed, two to learn from and two to test on"
         )
-    return np.asarray(codes)
+    return np.asarray(codes), notes
 
 
 def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:

@@ -18,10 +18,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer.kernels import Gaussian
-from mercer_command.app import COMPARED, LEARNERS
+from mercer_command.app import CLASS_METRICS, COMPARED, LEARNERS, RESPONSE_METRICS
+from mercer_command.columns import DATES
 from mercer_command.messages import InputError, checked_name, listing
 from mercer_command.notation import Array
 from mercer_command.problem import Problem, Rows, Task
+from mercer_command.table_model import TableModel, limits_of
 from mercer_command.table_reader import problem_encoder, problem_reader
 
 _EXACT_ROWS = 10_000
@@ -247,6 +249,18 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, An
     return {f"{name}__groups": problem.groups[rows]}
 
 
+def check_metric(name: str | None, problem: Problem) -> None:
+    """Refuse a score that is not one of the problem's by an `InputError`."""
+    if name is None:
+        return
+    names = CLASS_METRICS if problem.task == "classification" else RESPONSE_METRICS
+    checked_name(f"metric of {problem.task}", name, names)
+    if name == "roc_auc" and np.unique(problem.target).size > 2:
+        raise InputError("roc_auc is for two classes; balanced_accuracy is for more")
+    if name == "log_rmse" and not (problem.target > 0.0).all():
+        raise InputError("log_rmse is for positive responses")
+
+
 def check_streamed(name: str) -> None:
     """Refuse a method that needs all rows in memory by an `InputError`."""
     if METHODS[name].max_rows is not None:
@@ -266,7 +280,7 @@ def feasible(names: Iterable[str], n_rows: int) -> list[str]:
     return [name for name in names if n_rows <= (METHODS[name].max_rows or n_rows)]
 
 
-def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeline:
+def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
     """Make a pipeline of the preparation of a table's columns and a method's estimator.
 
     Parameters
@@ -281,7 +295,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
 
     Returns
     -------
-    Pipeline
+    TableModel
         Unfitted.
     """
     largest = len(rows)
@@ -292,12 +306,14 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     if problem.times is not None and _takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
-    return Pipeline(
+    is_number = problem.task == "regression" and problem.target_column.role not in DATES
+    return TableModel(
         [
             ("reader", problem_reader(problem)),
             ("columns", problem_encoder(problem, rows, seed)),
             ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
-        ]
+        ],
+        limits=limits_of(problem.target[rows]) if is_number else None,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
@@ -21,6 +20,7 @@ from mercer_command.predictions import needed_columns
 from mercer_command.problem import MIN_ROWS, Task, unit_of
 from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
+from mercer_command.table_model import TableModel
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Trial:
 
     Attributes
     ----------
-    model : fitted Pipeline
+    model : fitted TableModel
     name : str
         Name of the target's column.
     task : {"classification", "regression"}
@@ -47,7 +47,7 @@ class Trial:
         A line on the learned kernel, if the model has one.
     """
 
-    model: Pipeline
+    model: TableModel
     name: str
     task: Task
     unit: str
@@ -70,7 +70,13 @@ class Trial:
 
 
 def fit(
-    training: Training, learner: str, seed: int, bar: Bar, on_fitted: Callable[[Pipeline], None]
+    training: Training,
+    learner: str,
+    seed: int,
+    bar: Bar,
+    on_fitted: Callable[[TableModel], None],
+    *,
+    metric: str | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -86,6 +92,8 @@ def fit(
         It shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
+    metric : str, default=None
+        The score that comes first; by default one that suits the target.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
@@ -98,12 +106,16 @@ def fit(
     on_fitted(model)
     bar.step("testing")
     X_test, y_test = X.iloc[training.test], y[training.test]
+    # The model ignores identifiers; the checks look for what belongs together.
+    seen = X if problem.beside is None else X.join(problem.beside)
     tested = report(
         model,
-        X_test,
+        seen.iloc[training.test],
         y_test,
         None if group is None else group[training.test],
-        train=(X.iloc[train], y[train], *known.values()),
+        train=(seen.iloc[train], y[train], *known.values()),
+        metric=metric,
+        later=problem.times is not None,
         random_state=seed,
     )
     if source is not None:
@@ -121,12 +133,12 @@ def fit(
     return replace(trial, alignment=(line,))
 
 
-def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
+def explain(model: TableModel, cells: Cells, seed: int = 0) -> Trial:
     """Try a saved model on the rows of a table.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel of `fit`
     cells : Cells
         A table with the columns of the model and, if it is to tell which matter, the target.
     seed : int, default=0
@@ -171,7 +183,7 @@ def _tested(trial: Trial, seed: int) -> Trial:
     return replace(trial, report=tested)
 
 
-def _target(column: pd.DataFrame, model: Pipeline, role: str) -> Array:
+def _target(column: pd.DataFrame, model: TableModel, role: str) -> Array:
     """Return known targets in the form in which the model predicts them."""
     if role in DATES:
         return convert(column, "date")[:, 0]

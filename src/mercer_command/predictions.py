@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from mercer import ParquetSource
 from mercer.preprocessing import convert
@@ -22,6 +20,7 @@ from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.output import Bar
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
+from mercer_command.table_model import TableModel
 
 # Numbers of rows with categories that a model was not fitted on, of each column.
 NewCategories: TypeAlias = dict[str, Counter[str]]
@@ -58,12 +57,12 @@ class TableRows:
         return map(function, [self.parts])
 
 
-def rows_to_predict(model: Pipeline, table: Path, *, header: bool = True) -> TableRows:
+def rows_to_predict(model: TableModel, table: Path, *, header: bool = True) -> TableRows:
     """Open a table whose rows a model can predict.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     table : Path
         A CSV file, a Parquet file, or a folder of Parquet files.
     header : bool, default=True
@@ -91,7 +90,7 @@ def rows_to_predict(model: Pipeline, table: Path, *, header: bool = True) -> Tab
 
 
 def predict_file(
-    model: Pipeline,
+    model: TableModel,
     rows: TableRows,
     out: Path,
     coverage: float | None,
@@ -104,7 +103,7 @@ def predict_file(
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     rows : TableRows
     out : Path
         The file to write, which appears when it is complete.
@@ -153,12 +152,12 @@ def predict_file(
     return [*notes, *unknown]
 
 
-def explained_rows(model: Pipeline, frame: pd.DataFrame, bar: Bar) -> Reasons:
+def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     """Predict rows of a table, and explain the predictions by its columns.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
         With the columns of the model.
     bar : Bar
@@ -172,7 +171,7 @@ def explained_rows(model: Pipeline, frame: pd.DataFrame, bar: Bar) -> Reasons:
 
 
 def _predicted_part(
-    model: Pipeline,
+    model: TableModel,
     coverage: float | None,
     n_reasons: int,
     advance: Callable[[int], Any] | None,
@@ -193,13 +192,13 @@ def _predicted_part(
 
 
 def predict(
-    model: Pipeline, frame: pd.DataFrame, coverage: float | None, found: NewCategories
+    model: TableModel, frame: pd.DataFrame, coverage: float | None, found: NewCategories
 ) -> pd.DataFrame:
     """Predict each row of a part of a table.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
         The columns that the model was fitted on, in that order.
     coverage : float or None
@@ -227,7 +226,9 @@ def predict(
     encoded, step = model["columns"].transform(typed), model[-1]
     target = model["reader"].target
     role, notation = target[1:] if target else ("", "")
-    predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
+    predictions = pd.DataFrame(
+        {"prediction": _as_target(model.predict_encoded(encoded), role, notation)}
+    )
     if hasattr(step, "decision_function"):
         values: Array = step.decision_function(encoded)
         names = [f"decision_{name}" for name in step.classes_]
@@ -238,7 +239,7 @@ def predict(
     if hasattr(step, "noise_variance_"):
         _, predictions["std"] = step.predict(encoded, return_std=True, include_noise=True)
     if coverage is not None:
-        bounds = intervals(step, encoded, coverage)
+        bounds = intervals(model, encoded, coverage)
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return predictions
@@ -251,7 +252,7 @@ def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
     return format_dates(predicted, notation) if notation else as_dates(predicted)
 
 
-def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCategories) -> None:
+def _count_new_categories(model: TableModel, typed: pd.DataFrame, found: NewCategories) -> None:
     for key, encoder, names in model["columns"].transformers_:
         if key not in ("categories", "levels") or not len(names):
             continue
@@ -263,13 +264,12 @@ def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCatego
                 found.setdefault(name, Counter()).update(new)
 
 
-def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array:
+def intervals(model: TableModel, encoded: Any, coverage: float = 0.9) -> Array:
     """Predict intervals that hold the response with some probability.
 
     Parameters
     ----------
-    step : fitted estimator
-        The last step of a model of `fit`.
+    model : fitted TableModel
     encoded : array-like of shape (n_rows, n_features)
         Encoded columns.
     coverage : float, default=0.9
@@ -286,20 +286,20 @@ def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"the coverage of intervals is between 0 and 1; got {coverage:g}")
-    if not hasattr(step, "predict_interval"):
+    if not hasattr(model, "predict_interval"):
         raise InputError(
             "the model predicts no intervals; those of mercer fit --learner stacking do, if the "
             "target is a response"
         )
-    return np.asarray(step.predict_interval(encoded, coverage))
+    return model.intervals_of(encoded, coverage)
 
 
-def needed_columns(model: Pipeline, names: Iterable[str]) -> list[str]:
+def needed_columns(model: TableModel, names: Iterable[str]) -> list[str]:
     """Return the names of the columns of a model, or refuse a table that lacks some of them.
 
     Parameters
     ----------
-    model : fitted Pipeline
+    model : fitted TableModel
     names : iterable of str
         Of the columns of the table.
 

@@ -142,7 +142,8 @@ def as_problem(
         typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
     groups = None
     if group is not None:
-        groups = group_codes(frame.iloc[used], typed, group, target)
+        groups, told = group_codes(frame.iloc[used], typed, group, target)
+        notes += told
         of_groups = Column(group, "group", facts=("not learned from: what rows belong to",))
         columns = [of_groups if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)

@@ -3,7 +3,6 @@
 import platform
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import floor, log10
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
+from mercer_command.advice import with_advice
 from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
@@ -28,13 +28,6 @@ MOST_ROWS = 60
 
 ON_SCREEN = 12
 """Those in the terminal have this number, so that they fit on a screen."""
-
-
-_ADVICE = {
-    "identifiers": "pass --group COLUMN with its name, which leaves it out of the features",
-    "time order": "",
-}
-"""What to do about what checks found, in place of what the library says of its estimators."""
 
 
 def format_error(error: float, task: Task, deviation: float | None = None) -> str:
@@ -80,12 +73,8 @@ def tested_sections(trial: Trial) -> list[Section]:
         With a report.
     """
     assert trial.report is not None
-    checks = [
-        replace(check, advice=_ADVICE.get(check.name, check.advice))
-        for check in trial.report.checks
-    ]
     found = []
-    for one in replace(trial.report, checks=tuple(checks)).sections():
+    for one in with_advice(trial.report, list(trial.model.feature_names_in_)).sections():
         numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]
         table = [Table(one.header, rows, numeric)] if one.header else []

@@ -284,10 +284,10 @@ def report(
         raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
     truth = _truth(model, X, y, groups)
     past = None if train is None else _truth(model, *train)
-    truth, past = _with_floor(truth, past)
+    truth, past = _with_floor(truth, past, metric)
     transform, step = last_step(model)
     encoded = transform(X)
-    own = predict(step, encoded, truth.classes)
+    own = predict(model, X, truth.classes)
     compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
     own_scores = PredictorScores("model", scores(truth, own))
     metric = _metric(metric, own_scores, truth if past is None else past)
@@ -339,10 +339,12 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     return Truth(task, values, classes, names)
 
 
-def _with_floor(truth: Truth, past: Truth | None) -> tuple[Truth, Truth | None]:
+def _with_floor(truth: Truth, past: Truth | None, metric: str | None) -> tuple[Truth, Truth | None]:
     """Say which responses are compared by their logarithms: positive ones with a heavy tail."""
     known = truth if past is None else past
-    if truth.task == "classification" or not has_heavy_tail(known.y):
+    if truth.task == "classification" or not (known.y > 0.0).all():
+        return truth, past
+    if metric != "log_rmse" and not has_heavy_tail(known.y):
         return truth, past
     floor = float(known.y.min())
     return (
