@@ -180,6 +180,14 @@ class Fit(_Learning):
 
     learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
     out: Out = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help="What errors cost, of two classes: a false second class and a missed one, such as "
+            "1,10. The threshold of their probability is chosen by it.",
+            metavar="FALSE,MISSED",
+        ),
+    ] = None
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
     ] = 0.25

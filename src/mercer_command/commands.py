@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer import pass_hooks
 from mercer_command import (
     app,
@@ -23,11 +25,13 @@ from mercer_command import (
 )
 from mercer_command.choices import read_choices, write_choices
 from mercer_command.columns import recognize_columns
+from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, Rows, as_problem
+from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
@@ -194,13 +198,17 @@ def _fit(
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
+    n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
+    costs = read_costs(given.cost, n_classes)
     described = sections.describe_problem(problem)
     failures, written = list[str](), dict[str, Path | None]()
+    n_columns = problem.features.shape[1]
     with output.progress_bar() as bar:
-        bar.step(f"learning a kernel for {shown(problem.name)}")
+        bar.step(f"learning from {training.n_train:,} rows of {n_columns} columns")
 
         def begin(n_rows: int) -> None:
-            bar.step("fitting all rows", n_rows)
+            # Several passes read all rows.
+            bar.step(f"fitting {training.n_train:,} rows", n_rows, "%")
 
         def save(model: TableModel) -> None:
             # What follows may fail; the model is safe before.
@@ -210,16 +218,21 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            trial = models.fit(training, given.learner, given.seed, bar, save, metric=given.metric)
-        result = sections.tested_sections(trial)
+            trial = models.fit(
+                training, given.learner, given.seed, bar, save, metric=given.metric, costs=costs
+            )
+        lead = summary_section(trial, problem, training.n_train, training.test)
+        result = [lead, *sections.tested_sections(trial)]
+        if costs is not None and trial.y is not None:
+            result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = _learned(trial, given.learner)
         read = sections.columns_section(problem.columns)
         if given.report is not None:
-            bar.step("writing the report")
+            bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
                 assert trial.report is not None
-                error = trial.report.sections()[0].rows[0][1]
-                title = f"Predicting {shown(problem.name)}: error {error}"
+                found = trial.report.sections()[0]
+                title = f"Predicting {shown(problem.name)}: {found.header[1]} {found.rows[0][1]}"
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
                 page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)

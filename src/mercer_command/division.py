@@ -254,13 +254,13 @@ def _of_groups(
     return found[:repeats]
 
 
-def described_division(problem: Problem, train: Rows, test: Rows) -> str:
+def described_division(problem: Problem, test: Rows) -> str:
     """Say in a few words how test rows were chosen, for the first lines of a report.
 
     Parameters
     ----------
     problem : Problem
-    train, test : ndarray of int
+    test : ndarray of int
     """
     if problem.given_splits is not None:
         return f"{len(test):,} rows that the file of splits holds out"

@@ -12,6 +12,7 @@ from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command import importances
 from mercer_command.columns import DATES, Choice, recognize_columns
+from mercer_command.costs import Costs
 from mercer_command.importances import ColumnImportance
 from mercer_command.methods import fit_arguments, learned_alignment, make_model
 from mercer_command.notation import Array
@@ -77,6 +78,7 @@ def fit(
     on_fitted: Callable[[TableModel], None],
     *,
     metric: str | None = None,
+    costs: Costs | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -94,6 +96,8 @@ def fit(
         Called with the model as soon as it is fitted.
     metric : str, default=None
         The score that comes first; by default one that suits the target.
+    costs : Costs, default=None
+        What errors cost, of two classes, by which the threshold is chosen.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
@@ -103,8 +107,10 @@ def fit(
         model.fit(X.iloc[train], y[train], **known)
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
+    if costs is not None:
+        model.set_params(threshold=costs.threshold(model))
     on_fitted(model)
-    bar.step("testing")
+    bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
     # The model ignores identifiers; the checks look for what belongs together.
     seen = X if problem.beside is None else X.join(problem.beside)

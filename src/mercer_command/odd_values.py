@@ -52,9 +52,8 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     for part in (given or "").split(","):
         name, mark, value = part.strip().rpartition("=")
         if mark and name not in found:
-            raise InputError(
-                f"--missing names a column '{shown(name)}'; there are {listing(found)}"
-            )
+            named = f"--missing names a column '{shown(name)}'"
+            raise InputError(f"{named}, and the table has {listing(found)}")
         if value:
             for column in [name] if mark else found:
                 found[column].append(value)

@@ -83,8 +83,8 @@ class Text:
     Attributes
     ----------
     text : str
-    kind : {"p", "note", "code", "warning"}
-        The terminal shows warnings only.
+    kind : {"p", "note", "code", "warning", "summary"}
+        The terminal shows warnings and summaries only.
     """
 
     text: str
@@ -155,6 +155,7 @@ _PARAGRAPHS = {
     "note": '<p class="note">{}</p>',
     "code": "<pre><code>{}</code></pre>",
     "warning": '<p class="warning">Warning: {}.</p>',
+    "summary": '<p class="summary">{}</p>',
 }
 """Elements of a page for paragraphs of each kind."""
 
@@ -222,11 +223,11 @@ class Bar:
     """
 
     def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
-        self._bar, self._unit, self._seconds = bar, unit, seconds
+        self._bar, self._unit, self._counted, self._seconds = bar, unit, unit, seconds
         self._next = monotonic() + seconds
         self._task = bar.add_task("starting", total=None, done="")
 
-    def step(self, description: str, total: int | None = None) -> None:
+    def step(self, description: str, total: int | None = None, unit: str = "") -> None:
         """Begin a step.
 
         Parameters
@@ -234,8 +235,11 @@ class Bar:
         description : str
         total : int, default=None
             Number of units of the step; None if it is unknown.
+        unit : str, default=""
+            What is counted, by default that of the bar; "%" for the share that is done.
         """
         self._say(description)
+        self._counted = unit or self._unit
         self._bar.reset(self._task, total=total, description=markup.escape(description), done="")
 
     def advance(self, number: int = 1, description: str = "") -> None:
@@ -249,7 +253,10 @@ class Bar:
         """
         task = self._bar.tasks[0]
         text = markup.escape(description) or task.description
-        done = f"{task.completed + number:,.0f} of {task.total or 0:,.0f} {self._unit}"
+        ready, total = task.completed + number, task.total or 0
+        done = f"{ready:,.0f} of {total:,.0f} {self._counted}"
+        if self._counted == "%":
+            done = f"{ready / max(total, 1):.0%}"
         self._say(f"{text}, {done}")
         self._bar.update(self._task, advance=number, description=text, done=done)
 
@@ -314,6 +321,8 @@ def show(sections: Iterable[Section]) -> None:
                 Console().print(_grid(part))
             elif isinstance(part, str):
                 print_line(part)
+            elif isinstance(part, Text) and part.kind == "summary":
+                print_line(part.text)
             elif isinstance(part, Text) and part.kind == "warning":
                 print_notes([part.text], "warning")
         print_line("")

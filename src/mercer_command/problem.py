@@ -183,8 +183,7 @@ def _known_target(
     if len(used) < MIN_ROWS:
         raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
-    with collected_warnings(notes):
-        values, decided = _target_values(known, name, task)
+    values, decided = _target_values(known, name, task, notes)
     kind = kind_of(known)
     if column.role not in ("time", "duration"):
         column = replace(
@@ -198,7 +197,34 @@ def _known_target(
     return used, values, decided, column
 
 
-def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[Array, Task]:
+def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
+    """Return the task by the target's values, and note where it could be the other one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    name : str
+        Of the target's column, as it is shown.
+    notes : list of str
+        A note is appended if whole numbers are taken for classes without an order, or could be.
+    """
+    with collected_warnings([]):  # They name arguments of the library.
+        task: Task = infer_task(values)
+    n_values = np.unique(values).size
+    if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
+        told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
+        told += f" {values.max():g}, which are taken for"
+        if task == "classification":
+            told += " classes without an order; --task regression predicts a number"
+        else:
+            told += " quantities; --task classification predicts one of them"
+        notes.append(told)
+    return task
+
+
+def _target_values(
+    target: pd.Series[Any], name: str, task: str, notes: list[str]
+) -> tuple[Array, Task]:
     """Return the target's values and its task, after checking that they suit each other."""
     checked_name("task", task, ("auto", "classification", "regression"))
     kind, frame = kind_of(target), target.to_frame()
@@ -217,7 +243,7 @@ def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[Array,
         values = target.to_numpy(bool)
     else:
         values = convert(frame, "category")[:, 0].astype(str)
-    if (infer_task(values) if task == "auto" else task) == "regression":
+    if (inferred_task(values, name, notes) if task == "auto" else task) == "regression":
         _check_responses(values, name, inferred=task == "auto")
         return values, "regression"
     return _as_classes(values, name), "classification"

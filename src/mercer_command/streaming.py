@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mercer import ParquetSource, infer_task
+from mercer import ParquetSource
 from mercer_command import problem as problems
 from mercer_command.app import Fit, Predict
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
-from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.odd_values import parse_missing
 from mercer_command.table_files import is_parquet, readable
@@ -125,8 +125,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         notes.append(f"{missing:,} rows without '{name}' are left out")
     if not source.count_rows():
         raise InputError(f"'{name}' is known in no row")
-    with collected_warnings(notes):
-        task = _task_of(source, name, options.task, n_sampled)
+    task = _task_of(source, name, options.task, notes, n_sampled)
     single = np.empty(0, dtype=np.intp)
     if task == "classification":
         classes, counts = _class_counts(source)
@@ -176,7 +175,9 @@ def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
     return counts.index.to_numpy(), counts.to_numpy()
 
 
-def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> problems.Task:
+def _task_of(
+    source: ParquetSource, name: str, task: str, notes: list[str], n_sampled: int
+) -> problems.Task:
     """Return the task, inferred from the target's values if it is "auto"."""
     checked_name("task", task, ("auto", "classification", "regression"))
     if source.has_date_target:
@@ -189,11 +190,15 @@ def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> pro
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
     ):
         raise InputError(f"'{name}' holds neither numbers nor categories")
-    if task == "regression" or (task == "auto" and infer_task(labels) == "regression"):
+    if task == "regression" or (
+        task == "auto" and problems.inferred_task(labels, name, []) == "regression"
+    ):
         return "regression"
     problems.check_whole(labels, name)
+    if task == "classification":
+        return "classification"
     # A sample may lack some of the values that tell whether numbers are classes.
-    return "classification" if task == "classification" else infer_task(_class_counts(source)[0])
+    return problems.inferred_task(_class_counts(source)[0], name, notes)
 
 
 def check_cluster(options: Fit | Predict) -> None:
