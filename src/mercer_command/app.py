@@ -34,21 +34,33 @@ DESCRIPTIONS = {
     "l1-svm": "mkl, for classes",
     "l2-krr": "mkl-2, for responses",
     "grid": "RBF, grid search",
+    "linear": "ridge, or logistic",
+    "boosting": "boosted trees",
+    "forest": "random forest",
+    "lightgbm": "boosted trees",
+    "catboost": "boosted trees",
 }
 """A few words on how each method finds kernels, their widths and their weights."""
 
-LEARNERS = tuple(name for name in DESCRIPTIONS if name != "grid")
+OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
+"""The methods of other packages, which `compare` has beside those that learn a kernel."""
+
+LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
 COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm", "l2-krr"))
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
-same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and CatBoost
+are compared where they are installed."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss")
 """Scores of classes; `roc_auc` is for two of them."""
 
 RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse")
 """Scores of responses; `log_rmse` is for positive ones with a heavy tail."""
+
+HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
+"""Scores that are better the higher they are; the others are errors."""
 
 _TASK_HELP = (
     "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
@@ -271,6 +283,7 @@ class Columns(Options):
 class Compare(_Learning):
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
+    Beside the methods that learn kernels are those of other packages with their default settings.
     Each split holds out a quarter of the rows; with --time, a sixth, and trains on all that are
     earlier.
     """

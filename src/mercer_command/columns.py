@@ -217,7 +217,7 @@ def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
     uses = {
         "category": f"{n_levels} levels{many}",
-        "text": f"{n_levels:,} different texts, encoded by their letter sequences",
+        "text": f"{n_levels:,} different texts, encoded by their words and letter sequences",
         "date": "encoded as days, season, weekday and hour, as far as they vary",
         "time": "encoded as hours and as an angle",
         "duration": "encoded as days",

@@ -15,6 +15,7 @@ from mercer_command import (
     files,
     held_out_figures,
     messages,
+    method_checks,
     methods,
     models,
     output,
@@ -51,19 +52,19 @@ def fit(given: app.Fit) -> None:
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
-            methods.check_fit([given.learner], problem.task, app.LEARNERS)
-            methods.check_division(given.learner, problem)
-            methods.check_metric(given.metric, problem)
+            method_checks.check_fit([given.learner], problem.task, app.LEARNERS)
+            method_checks.check_division(given.learner, problem)
+            method_checks.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            methods.check_size([given.learner], len(rows[0]))
+            method_checks.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
             for name in ("group", "time", "split"):
                 if getattr(given, name) is not None:
                     raise messages.InputError(f"--{name} is for tables that fit into memory")
-            methods.check_streamed(given.learner)
+            method_checks.check_streamed(given.learner)
             training = streaming.streamed_table(given)
-            methods.check_fit([given.learner], training.problem.task, app.LEARNERS)
+            method_checks.check_fit([given.learner], training.problem.task, app.LEARNERS)
         _fit(training, given, given, client)
 
 
@@ -146,16 +147,17 @@ def compare(given: app.Compare) -> None:
     files.check_outputs(given.csv, given.report, inputs=(given.table,))
     messages.check_packages(matplotlib=given.report)
     problem = _problem(given)
-    methods.check_fit(names, problem.task)
+    method_checks.check_fit(names, problem.task)
+    method_checks.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    feasible = methods.feasible(names, n_rows)
+    feasible = method_checks.feasible(names, n_rows)
     if given.methods is None and len(feasible) < len(names):
         slow = listing(name for name in names if name not in feasible)
         note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
         output.print_notes([note])
         names = feasible
-    methods.check_size(names, n_rows)
+    method_checks.check_size(names, n_rows)
     _compare(problem, names, rows, given)
 
 
@@ -283,8 +285,8 @@ def _compare(
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = comparison.compare(problem, names, rows, given.seed, bar)
-    found = sections.comparison_section(result, problem.task)
+        result = comparison.compare(problem, names, rows, given, bar)
+    found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
     if given.csv is not None:
         with postponed(failures, f"write the results {given.csv}"):

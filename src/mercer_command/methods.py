@@ -1,14 +1,23 @@
 """The methods by their names on the command line, and their pipelines."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import Pipeline
@@ -18,9 +27,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer.kernels import Gaussian
-from mercer_command.app import CLASS_METRICS, COMPARED, LEARNERS, RESPONSE_METRICS
+from mercer_command.app import COMPARED
 from mercer_command.columns import DATES
-from mercer_command.messages import InputError, checked_name, listing
+from mercer_command.messages import InputError, checked_name
 from mercer_command.notation import Array
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_model import TableModel, limits_of
@@ -96,6 +105,31 @@ def _scaled_ridge() -> BaseEstimator:
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
+def _of_package(package: str, prefix: str, **settings: Any) -> Method:
+    """Return the method of a package that may be absent."""
+
+    def made(kind: str) -> BaseEstimator:
+        return getattr(import_module(package), f"{prefix}{kind}")(**settings)
+
+    return Method(
+        {
+            "classification": partial(made, "Classifier"),
+            "regression": partial(made, "Regressor"),
+        }
+    )
+
+
+def is_installed(name: str) -> bool:
+    """Whether the package that a method belongs to is there.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    """
+    return name not in ("lightgbm", "catboost") or find_spec(name) is not None
+
+
 METHODS: dict[str, Method] = {
     "stacking": Method(
         {
@@ -138,9 +172,23 @@ METHODS: dict[str, Method] = {
         },
         _EXACT_ROWS,
     ),
+    "linear": Method(
+        {"classification": partial(LogisticRegression, max_iter=1000), "regression": Ridge}
+    ),
+    "boosting": Method(
+        {
+            "classification": HistGradientBoostingClassifier,
+            "regression": HistGradientBoostingRegressor,
+        }
+    ),
+    "forest": Method(
+        {"classification": RandomForestClassifier, "regression": RandomForestRegressor}
+    ),
+    "lightgbm": _of_package("lightgbm", "LGBM", verbosity=-1, n_jobs=1),
+    "catboost": _of_package("catboost", "CatBoost", verbose=False, allow_writing_files=False),
 }
-"""Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
-a grid search for its width and penalty."""
+"""Each method by its name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
+for its width and penalty; those after it have the default settings of their packages."""
 
 
 def method_names(given: str | None) -> list[str]:
@@ -149,85 +197,27 @@ def method_names(given: str | None) -> list[str]:
     Raises
     ------
     InputError
-        If the list is empty, or a name is unknown.
+        If the list is empty, a name is unknown, or a package is not installed.
     """
     if given is None:
-        return list(COMPARED)
+        return [name for name in COMPARED if is_installed(name)]
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
-    return list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
+    names = list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
+    if absent := [name for name in names if not is_installed(name)]:
+        raise InputError(f"{absent[0]} is not installed; install it with pip install {absent[0]}")
+    return names
 
 
-def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS) -> None:
-    """Check that methods support a task.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    task : {"classification", "regression"}
-    options : iterable of str, default=METHODS
-        Keys of `METHODS` that the message suggests.
-
-    Raises
-    ------
-    InputError
-        If some do not; the message names them.
-    """
-    unsuitable = [name for name in names if task not in METHODS[name].makers]
-    if unsuitable:
-        suitable = ", ".join(name for name in options if task in METHODS[name].makers)
-        raise InputError(f"not for {task}: {listing(unsuitable)}; choose from {suitable}")
-
-
-def check_size(names: Iterable[str], n_rows: int) -> None:
-    """Check that no method would take hours for a number of rows.
+def takes(estimator: BaseEstimator, kind: str) -> bool:
+    """Whether a fit takes groups, or an estimator folds of times.
 
     Parameters
     ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
-        Number of rows to learn from.
-
-    Raises
-    ------
-    InputError
-        If one would; the message names it.
+    estimator : estimator
+    kind : {"groups", "cv"}
     """
-    for name in names:
-        if not feasible([name], n_rows):
-            raise InputError(
-                f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
-                f"{METHODS[name].max_rows:,}"
-            )
-
-
-def check_division(name: str, problem: Problem) -> None:
-    """Refuse a method whose fit cannot leave out whole groups, or later rows.
-
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
-    problem : Problem
-
-    Raises
-    ------
-    InputError
-        If the problem has groups or times, and the method takes none.
-    """
-    for has, kind in ((problem.groups is not None, "groups"), (problem.times is not None, "cv")):
-        able = [n for n in LEARNERS if problem.task in METHODS[n].makers]
-        able = [n for n in able if _takes(METHODS[n].estimator(problem.task, 2), kind)]
-        if has and name not in able:
-            what = "groups" if kind == "groups" else "times"
-            raise InputError(f"{name} takes no {what}; choose from {', '.join(able)}")
-
-
-def _takes(estimator: BaseEstimator, kind: str) -> bool:
-    """Whether a fit takes groups, or an estimator folds of times."""
     if kind == "groups":
         return bool(has_fit_parameter(estimator, "groups"))
     return "cv" in estimator.get_params(deep=False) and not isinstance(estimator, GridSearchCV)
@@ -244,40 +234,9 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, An
         The rows to learn from.
     """
     name, step = model.steps[-1]
-    if problem.groups is None or not _takes(step, "groups"):
+    if problem.groups is None or not takes(step, "groups"):
         return {}
     return {f"{name}__groups": problem.groups[rows]}
-
-
-def check_metric(name: str | None, problem: Problem) -> None:
-    """Refuse a score that is not one of the problem's by an `InputError`."""
-    if name is None:
-        return
-    names = CLASS_METRICS if problem.task == "classification" else RESPONSE_METRICS
-    checked_name(f"metric of {problem.task}", name, names)
-    if name == "roc_auc" and np.unique(problem.target).size > 2:
-        raise InputError("roc_auc is for two classes; balanced_accuracy is for more")
-    if name == "log_rmse" and not (problem.target > 0.0).all():
-        raise InputError("log_rmse is for positive responses")
-
-
-def check_streamed(name: str) -> None:
-    """Refuse a method that needs all rows in memory by an `InputError`."""
-    if METHODS[name].max_rows is not None:
-        able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
-        raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")
-
-
-def feasible(names: Iterable[str], n_rows: int) -> list[str]:
-    """Return the methods that learn from a number of rows in reasonable time.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
-    """
-    return [name for name in names if n_rows <= (METHODS[name].max_rows or n_rows)]
 
 
 def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
@@ -303,7 +262,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
         # Stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
-    if problem.times is not None and _takes(estimator, "cv"):
+    if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
     is_number = problem.task == "regression" and problem.target_column.role not in DATES
@@ -331,7 +290,7 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
-        sum of its kernels.
+        sum of its kernels. NaN for methods without a kernel.
 
     Notes
     -----
@@ -345,6 +304,8 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     if hasattr(step, "learned_gram"):
         gram = step.learned_gram(features)
     else:  # That of `grid`, whose regression is inside a transformation of the target.
-        gamma = getattr(step, "regressor_", step).gamma
+        gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
+        if gamma is None:
+            return np.nan
         gram = rbf_kernel(np.asarray(features), gamma=gamma)
     return mercer.centered_alignment(gram, y, task=task)

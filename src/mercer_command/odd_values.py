@@ -11,6 +11,7 @@ import pandas as pd
 
 from mercer.preprocessing import convert
 from mercer_command.messages import InputError, listing, shown
+from mercer_command.notation import Array
 from mercer_command.text_columns import is_text
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]
@@ -88,6 +89,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _finite(numbers: pd.Series[Any]) -> Array:
+    """Return known numbers; none where some are infinite, which are refused elsewhere."""
+    try:
+        values = convert(numbers.to_frame(), "number")[:, 0]
+    except ValueError:
+        return np.empty(0)
+    return np.asarray(values[~np.isnan(values)])
+
+
 def odd_value(numbers: pd.Series[Any]) -> str:
     """Say which repeated value is far from all others, as codes of missing cells are.
 
@@ -107,8 +117,7 @@ def odd_value(numbers: pd.Series[Any]) -> str:
     its neighbor than the others are from each other; of values of two nines or more, a quarter of
     that is enough.
     """
-    values = convert(numbers.to_frame(), "number")[:, 0]
-    values = values[np.isfinite(values)]
+    values = _finite(numbers)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 5:
         return ""
@@ -142,8 +151,7 @@ def naming_codes(name: str, numbers: pd.Series[Any], most: int = 100) -> str:
     str
         Empty if they do not.
     """
-    values = convert(numbers.to_frame(), "number")[:, 0]
-    values = values[np.isfinite(values)]
+    values = _finite(numbers)
     distinct = np.unique(values)
     is_code = 2 < len(distinct) <= min(most, len(values) / 3)
     if not is_code or not np.array_equal(distinct, np.round(distinct)) or not _NAMING.search(name):

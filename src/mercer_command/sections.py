@@ -224,46 +224,64 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def comparison_section(frame: pd.DataFrame, task: Task) -> Section:
+_MEASURES = {
+    "error": ("Error", "share of misclassified test rows"),
+    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found"),
+    "roc_auc": ("ROC AUC", "area under the ROC curve of test rows, from 0.5 for chance to 1"),
+    "log_loss": ("Log-loss", "mean negative logarithm of the true class's probability"),
+    "rmse": ("Error", "root mean squared error of test rows, in the target's unit"),
+    "mae": ("MAE", "mean absolute error of test rows, in the target's unit"),
+    "r2": ("R²", "share of the variance of test rows that is explained"),
+    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms of test rows"),
+}
+"""Names of scores in headers, and what they are."""
+
+
+def comparison_section(frame: pd.DataFrame) -> Section:
     """Return the table of methods, the best first, and what its columns mean.
 
     Parameters
     ----------
     frame : DataFrame
         Results of `mercer_command.comparison.compare`.
-    task : {"classification", "regression"}
     """
-    n_splits = frame.filter(regex="^error_split_").shape[1]
-    several = n_splits > 1
-    deviations = frame["error_std"] if several else [None] * len(frame)
-    errors = (format_error(e, task, std) for e, std in zip(frame["error"], deviations, strict=True))
+    metric = frame.attrs["metric"]
+    n_splits = frame.filter(regex=f"^{metric}_split_").shape[1]
+    several, task = n_splits > 1, _task_of(metric)
+    deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
+    pairs = zip(frame[metric], deviations, strict=True)
+    scores = ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
+    aligned = frame["test_alignment"].map("{:.3f}".format) + spread
     columns = [
         frame["method"],
         frame["method"].map(DESCRIPTIONS),
-        errors,
-        frame["test_alignment"].map("{:.3f}".format) + spread,
+        scores,
+        aligned.where(frame["test_alignment"].notna(), ""),
         frame["fit_seconds"].map("{:.2f} s".format),
         frame["rank"].map("{:.1f}".format),
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    measure = "share of misclassified test rows"
-    if task == "regression":
-        measure = "root mean squared error of test rows, in the target's unit"
+    name, measure = _MEASURES[metric]
     over = f", mean ± standard deviation over {n_splits} splits" if several else ""
-    header = ["Method", "How", "Error", "Alignment", "Fit time", "Rank"]
+    header = ["Method", "How", name, "Alignment", "Fit time", "Rank"]
     return Section(
         f"Test rows of {n_splits} split{'s' * several}, best first",
         [
             Table(header, rows, range(2, 6), bold={0}),
             "How: where kernels, their widths and their weights come from",
-            f"Error: {measure}{over}",
+            f"{name}: {measure}{over}",
             "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
             "Fit time: seconds to learn from the training rows, mean over the splits",
-            "Rank: place by error among the methods, mean over the splits; 1 is the best",
-            *figures.comparison_figures(frame, task),
+            f"Rank: place by {name} among the methods, mean over the splits; 1 is the best",
+            *figures.comparison_figures(frame, name),
         ],
     )
+
+
+def _task_of(metric: str) -> Task:
+    """Return the task whose errors are written as a score is: shares, or numbers."""
+    return "classification" if metric in ("error", "balanced_accuracy") else "regression"
 
 
 def _pandas_call(path: Path, *, header: bool) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer.inspection import ModelReport
 from mercer_command.advice import with_advice
+from mercer_command.app import HIGH_IS_GOOD
 from mercer_command.division import Rows, described_division
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -23,9 +24,6 @@ _SCORES = {
     "log_rmse": "root mean squared error of the logarithms",
 }
 """What scores are called in a sentence."""
-
-HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
-"""Scores that are better the higher they are; the others are errors."""
 
 
 def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
+from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders, convert
 from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
@@ -198,8 +198,11 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         "categories": [name for name in of("category") if name not in many],
         "levels": many,
         "text": of("text"),
+        # Rows of a table that is read in parts are not predicted without them.
+        "scores": of("text") if problem.n_rows is None else [],
     }
-    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed)}
+    scores = TextScores(problem.task == "classification", random_state=seed)
+    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
     derived = (
         f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
     )

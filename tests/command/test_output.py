@@ -31,7 +31,7 @@ def test_classification(run: Run) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
     page = Elements("r.html")
     for told in (
-        "Predicting kind: error",
+        "Predicting kind: Error",
         "histogram boosting",
         "logistic regression",
         "Precision",

@@ -250,13 +250,13 @@ def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
     errors = {}
     for group in ((), ("--group", "subject#")):
         assert run("compare", "t.csv", *options, *group).exit_code == 0
-        errors[bool(group)] = pd.read_csv("r.csv")["error"].min()
+        errors[bool(group)] = pd.read_csv("r.csv")["rmse"].min()
     assert errors[True] > 3.0 * errors[False]
     prices().to_csv("t.csv", index=False)
     errors = {}
     for time in ((), ("--time", "Date")):
         assert run("compare", "t.csv", *options, *time).exit_code == 0
-        errors[bool(time)] = pd.read_csv("r.csv")["error"].min()
+        errors[bool(time)] = pd.read_csv("r.csv")["rmse"].min()
     assert errors[True] > errors[False]
 
 

@@ -6,11 +6,13 @@ from mercer.preprocessing._letter_codes import LetterCodes
 from mercer.preprocessing._prefixes import repeated_prefix
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
+from mercer.preprocessing._text_scores import TextScores
 
 __all__ = [
     "LetterCodes",
     "SoftClippingScaler",
     "column_encoder",
+    "TextScores",
     "column_encoders",
     "convert",
     "kind_of",
