@@ -1,5 +1,6 @@
 """What checks of a report found, with what to say on the command line about it."""
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -27,7 +28,22 @@ def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
         )
         names = tuple(name for name, _ in kept)
         found.append(replace(check, warnings=told, advice="", columns=names))
-    return replace(report, checks=tuple(found))
+    remarks = tuple(map(_plain, report.remarks))
+    return replace(report, checks=tuple(found), remarks=remarks)
+
+
+_PLAIN = {
+    r"as \w+ has no predict_interval": "as this method predicts no intervals",
+    r"as \w+ has no predict_set": "as this method predicts no sets",
+    r": pass train=\(X, y\)": "",
+}
+"""What remarks of the library are without names of its classes and arguments."""
+
+
+def _plain(text: str) -> str:
+    for pattern, words in _PLAIN.items():
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def _advice(check: str, column: str) -> str:

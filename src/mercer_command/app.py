@@ -226,6 +226,14 @@ class Predict(Options):
             metavar="COVERAGE",
         ),
     ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that are copied to the predictions, such as identifiers, separated by "
+            "commas.",
+            metavar="COLUMNS",
+        ),
+    ] = None
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
     )

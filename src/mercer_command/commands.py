@@ -78,7 +78,8 @@ def predict(given: app.Predict) -> None:
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
-        rows = predictions.rows_to_predict(model, given.table, header=not given.no_header)
+        header = not given.no_header
+        rows = predictions.rows_to_predict(model, given.table, given.keep, header=header)
         with (
             streaming.cluster_client(given.cluster, given.workers) as client,
             output.progress_bar() as bar,
@@ -224,7 +225,7 @@ def _fit(
                 training, given.learner, given.seed, bar, save, metric=given.metric, costs=costs
             )
         lead = summary_section(trial, problem, training.n_train, training.test)
-        result = [lead, *sections.tested_sections(trial)]
+        result = [lead, *sections.tested_sections(trial, warned=True)]
         if costs is not None and trial.y is not None:
             result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = _learned(trial, given.learner)

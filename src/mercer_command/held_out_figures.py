@@ -159,6 +159,8 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
     is_residual = kind == "residual_vs_predicted"
 
     def draw(ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
         metrics.PredictionErrorDisplay.from_predictions(
             trial.y,
             predicted,
@@ -168,6 +170,9 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             scatter_kwargs={"color": ACCENT, "alpha": 0.55, "s": 18, "linewidths": 0},
             line_kwargs={"color": SOFT},
         )
+        for axis in (ax.xaxis, ax.yaxis):  # scikit-learn puts ticks at the ends of the data.
+            axis.set_major_locator(MaxNLocator(6))
+            axis.set_major_formatter(ScalarFormatter())
         ax.set_xlabel("Predicted")
         ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
         ax.set_title("Residuals" if is_residual else "Predicted and true")

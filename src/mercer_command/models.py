@@ -106,6 +106,7 @@ def fit(
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
     else:
+        model.set_params(reader__remembers=False)  # It reads a sample of the rows alone.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     if costs is not None:
         model.set_params(threshold=costs.threshold(model))

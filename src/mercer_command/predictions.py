@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,11 +37,14 @@ class TableRows:
     n_rows : int
     parts : ParquetSource or DataFrame
         The rows of Parquet files, or of a text file.
+    kept : tuple of str
+        Names of the columns that are copied to the predictions.
     """
 
     names: tuple[str, ...]
     n_rows: int
     parts: ParquetSource | pd.DataFrame
+    kept: tuple[str, ...] = ()
 
     def map(self, function: Callable[[pd.DataFrame], Any], client: Any) -> Iterator[Any]:
         """Apply a function to consecutive rows, and yield results in order.
@@ -57,7 +60,9 @@ class TableRows:
         return map(function, [self.parts])
 
 
-def rows_to_predict(model: TableModel, table: Path, *, header: bool = True) -> TableRows:
+def rows_to_predict(
+    model: TableModel, table: Path, keep: str | None = None, *, header: bool = True
+) -> TableRows:
     """Open a table whose rows a model can predict.
 
     Parameters
@@ -65,6 +70,8 @@ def rows_to_predict(model: TableModel, table: Path, *, header: bool = True) -> T
     model : fitted TableModel
     table : Path
         A CSV file, a Parquet file, or a folder of Parquet files.
+    keep : str, default=None
+        Names of columns that are copied to the predictions, separated by commas.
     header : bool, default=True
         Whether the first line of a CSV file holds the names of the columns.
 
@@ -80,13 +87,25 @@ def rows_to_predict(model: TableModel, table: Path, *, header: bool = True) -> T
     if not (table.exists() and is_parquet(table)):
         frame = read_cells(table, header=header).frame
         names = tuple(frame.columns)
-        return TableRows(names, len(frame), frame[needed_columns(model, names)])
+        kept = _kept_columns(keep, names)
+        needed = dict.fromkeys([*needed_columns(model, names), *kept])
+        return TableRows(names, len(frame), frame[list(needed)], kept)
     names = parquet_source(table).column_names
-    source = parquet_source(table, columns=needed_columns(model, names))
+    kept = _kept_columns(keep, names)
+    columns = list(dict.fromkeys([*needed_columns(model, names), *kept]))
+    source = parquet_source(table, columns=columns)
     n_rows = source.count_rows()
     if n_rows == 0:
         raise InputError(f"the table {table} has no rows")
-    return TableRows(names, n_rows, source)
+    return TableRows(names, n_rows, source, kept)
+
+
+def _kept_columns(given: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are copied to the predictions, after checking that they exist."""
+    kept = tuple(name.strip() for name in (given or "").split(",") if name.strip())
+    if absent := [name for name in kept if name not in names]:
+        raise InputError(f"--keep names {listing(absent)}, and the table has {listing(names)}")
+    return kept
 
 
 def predict_file(
@@ -134,15 +153,15 @@ def predict_file(
     found: NewCategories = {}
     with appended_table(out) as append:
         advance = bar.advance if client is None else None
-        for frame, new in rows.map(
-            partial(_predicted_part, model, coverage, n_reasons, advance), client
-        ):
+        part = partial(_predicted_part, model, coverage, rows.kept, n_reasons, advance)
+        for frame, new in rows.map(part, client):
             append(frame)
             if client is not None:
                 bar.advance(len(frame))
             for name, counts in new.items():
                 found.setdefault(name, Counter()).update(counts)
-    extra = [name for name in rows.names if name not in model.feature_names_in_]
+    used = {*model.feature_names_in_, *rows.kept}
+    extra = [name for name in rows.names if name not in used]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
     unknown = (
         f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
@@ -173,6 +192,7 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
 def _predicted_part(
     model: TableModel,
     coverage: float | None,
+    kept: tuple[str, ...],
     n_reasons: int,
     advance: Callable[[int], Any] | None,
     frame: pd.DataFrame,
@@ -188,6 +208,11 @@ def _predicted_part(
         predicted = pd.concat([predicted, why], axis="columns")
     elif advance is not None:
         advance(len(frame))
+    if kept:
+        copied = frame[list(kept)].reset_index(drop=True)
+        # A column of the table may be called as one of the predictions is.
+        copied.columns = [f"{n} (kept)" if n in predicted else n for n in kept]
+        predicted = pd.concat([copied, predicted], axis="columns")
     return predicted, found
 
 

@@ -60,17 +60,18 @@ def describe_problem(problem: Problem) -> str:
 def describe_trial(trial: Trial) -> str:
     """Describe a saved model and the rows that it is tried on in a few words."""
     known = "with" if trial.y is not None else "without"
-    kind = type(trial.model[-1]).__name__
-    return f"A saved model ({kind}), tried on {len(trial.X):,} rows {known} their targets"
+    return f"A saved model, tried on {len(trial.X):,} rows {known} their targets"
 
 
-def tested_sections(trial: Trial) -> list[Section]:
+def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
     """Return what the report on a model says, with a figure of the errors.
 
     Parameters
     ----------
     trial : Trial
         With a report.
+    warned : bool
+        Whether the warnings are told elsewhere.
     """
     assert trial.report is not None
     found = []
@@ -78,9 +79,12 @@ def tested_sections(trial: Trial) -> list[Section]:
         numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]
         table = [Table(one.header, rows, numeric)] if one.header else []
-        warnings = [Text(shown(text, longest=1000), "warning") for text in one.warnings]
+        told = () if warned else one.warnings
+        warnings = [Text(shown(text, longest=1000), "warning") for text in told]
         parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
-        found.append(Section(one.title, parts))
+        # The title names a class of the library.
+        title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
+        found.append(Section(title, parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
@@ -114,18 +118,25 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
-        header = ["Candidate", "Penalty", "Error", "Weight"]
+        # Errors of machines are on another scale than those of ridge regressions.
+        are_machines = [c.description.startswith("support vector machine") for c in found]
+        header = ["Candidate", "Penalty", "Error", *["Wrong"] * any(are_machines), "Weight"]
         rows = [
-            [c.description, f"{c.alpha:.3g}", f"{c.loo_error:#.3g}", f"{c.weight:.3f}"]
-            for c in found
+            [
+                c.description,
+                f"{c.alpha:.3g}",
+                "" if is_machine else f"{c.loo_error:#.3g}",
+                *([f"{c.loo_error:.1%}" if is_machine else ""] if any(are_machines) else []),
+                f"{c.weight:.3f}",
+            ]
+            for c, is_machine in zip(found, are_machines, strict=True)
         ]
+        wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
         told = [
-            "Stacking combines the predictions of several kernels. The error is that of each "
-            "kernel by itself, without a test set: of ridge regression, the mean squared "
-            "leave-one-out error relative to that of the mean, or of the class frequencies; of a "
-            "support vector machine, the share of rows that it misclassifies out of fold. Weights "
-            "do not follow errors alone, because kernels that err on different rows complement "
-            "each other."
+            "Stacking combines the predictions of several kernels. Error: the mean squared "
+            "leave-one-out error of ridge regression, relative to that of the mean, or of the "
+            f"class frequencies{wrong if any(are_machines) else ''}. Weights do not follow errors "
+            "alone, because kernels that err on different rows complement each other."
         ]
     else:
         shares = np.abs(terms.shares)

@@ -50,7 +50,8 @@ def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) ->
         *_intervals(report),
         _doubts(report),
     ]
-    return Section("In short", [Text(" ".join(sentences), "summary")])
+    warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
+    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings])
 
 
 def _counted(number: int, noun: str) -> str:
@@ -103,4 +104,4 @@ def _doubts(report: ModelReport) -> str:
     if report.beats_constant is False:
         names.insert(0, "no better than a constant")
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
-    return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings below."
+    return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."

@@ -20,6 +20,7 @@ from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
 from mercer_command.odd_values import without_codes
+from mercer_command.row_checksums import row_checksums
 from mercer_command.text_columns import CellReading, cell_readings, parse_cells
 
 if TYPE_CHECKING:
@@ -42,9 +43,13 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Those of the column that is predicted.
     missing : dict of str to list of str, default=None
         What stands for missing cells, by the columns' names.
+    remembers : bool, default=True
+        Whether checksums of the rows are kept, by which they are recognized.
 
     Attributes
     ----------
+    checksums_ : ndarray of uint64 of shape (n_distinct,) or None
+        Of the rows of the fit, ascending.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
@@ -55,13 +60,15 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns: list[tuple[str, str, str]],
         target: tuple[str, str, str] | None = None,
         missing: dict[str, list[str]] | None = None,
+        remembers: bool = True,
     ) -> None:
         self.columns = columns
         self.target = target
         self.missing = missing
+        self.remembers = remembers
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        """Store the names of the columns.
+        """Store the names of the columns, and checksums of the rows.
 
         Parameters
         ----------
@@ -71,7 +78,28 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.feature_names_in_ = self.get_feature_names_out()
         self.n_features_in_ = len(self.columns)
+        self.checksums_ = None
+        if self.remembers and X is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Those of `transform` come later.
+                self.checksums_ = np.unique(row_checksums(self.transform(X), self.columns))
         return self
+
+    def learned_from(self, typed: pd.DataFrame) -> Array | None:
+        """Return which rows equal one of the fit in all columns; None if it is not known.
+
+        Parameters
+        ----------
+        typed : DataFrame of shape (n_rows, n_features_in_)
+            Converted columns, as `transform` returns them.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows,) or None
+        """
+        if self.checksums_ is None:
+            return None
+        return np.isin(row_checksums(typed, self.columns), self.checksums_)
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.

@@ -24,12 +24,14 @@ from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
     TableViews,
+    TakesCandidates,
     ViewName,
-    given_candidates,
-    isotropic_candidates,
+    first_candidates,
+    has_default,
     learns_relevance,
     relevance_candidates,
     takes_missing,
+    views_of,
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -74,7 +76,9 @@ class EvaluatedCandidate:
     score: float | None = None
 
 
-class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelStacking(
+    TakesCandidates, StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
     candidates_: list[EvaluatedCandidate]
@@ -224,17 +228,15 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
         self._views = TableViews(data.weights.representative(data.X))
-        if self.candidates is not None:
-            return given_candidates(self.candidates, data.names)
-        return isotropic_candidates(self._views.names())
+        return first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """The samples in the views that the candidates are evaluated on."""
-        names: Sequence[ViewName] = self._views.names() if self.candidates is None else ["given"]
+        names = views_of(self.candidates, self._views)
         views = {name: self._views.transform(data.X, name) for name in names}
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
-        grows_trees = self.candidates is None and not self._views.is_sparse
+        grows_trees = has_default(self.candidates) and not self._views.is_sparse
         return DrawnViews(
             views,
             data.y,
@@ -288,8 +290,9 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         if (score := self._score_on(table)) is not None:
             settings["score"] = score.alone
         found = evaluate(candidates, table, **settings)
-        if self.candidates is None and found and learns_relevance(table.X["scaled"]):
-            best = min(found, key=lambda evaluation: evaluation.cost)
+        usual = [one for one in found if one.candidate.view != "given"]
+        if usual and learns_relevance(table.X["scaled"]):
+            best = min(usual, key=lambda evaluation: evaluation.cost)
             found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
         return self._choose(found, table)
 
@@ -355,13 +358,14 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
-        """Weighted mean of the members' relevances, each with a sum of one; equal without any."""
+        """Weighted mean of the members' relevances, each with a sum of one; NaN if unknown."""
         total = np.zeros(self.n_features_in_)
-        for member, weight in zip(members, weights, strict=True):
-            relevance = member.kernel.relevance(self.n_features_in_)
-            total += weight * relevance / (relevance.sum() or 1.0)
-        equal = np.full(total.shape, 1.0 / total.size)
-        return total / total.sum() if total.sum() > 0.0 else equal
+        parts = (member.kernel.relevance(total.size) for member in members)
+        for part, weight in zip(parts, weights, strict=True):
+            total += weight * part / (part.sum() or 1.0)
+        if not weights.any():  # The prediction is a constant.
+            return np.full(total.shape, 1.0 / total.size)
+        return total / (total.sum() or np.nan)
 
     def kernel_terms(self) -> KernelTerms:
         """Return the candidates that the fitted stack kept, the largest weight first.
@@ -373,9 +377,8 @@ class KernelStacking(StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin
         check_is_fitted(self, "candidates_")
         kept = sorted((c for c in self.candidates_ if c.weight), key=lambda c: -c.weight)
         kernels, weights = [c.kernel for c in kept], np.array([c.weight for c in kept])
-        known = any(kernel.relevance(self.n_features_in_).any() for kernel in kernels)
-        relevance = self.relevance_ if known else np.zeros(self.n_features_in_)
         labels, shares = [c.description for c in kept], weights / np.abs(weights).sum()
+        relevance = np.nan_to_num(self.relevance_)
         return KernelTerms(kernels, labels, weights, shares, relevance, "predictions")
 
     def learned_gram(self, X: Features) -> Array:

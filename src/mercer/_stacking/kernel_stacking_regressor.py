@@ -38,9 +38,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Parameters
     ----------
     candidates : list of kernels or learners, default=None
-        What is combined in place of the default: kernels, names of kernels, or kernel learners such
-        as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
-        fails on the table is left out with a warning.
+        What is combined in place of the default, or beside it if "default" is among them: kernels,
+        names of kernels, or kernel learners such as `GradientOuterProduct()`. They are evaluated on
+        the features as they are given. One that fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
@@ -93,7 +93,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         samples were; of new groups, where groups were given, with the variance between samples of
         different groups.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one.
+        How strongly the kernels depend on each feature, with a sum of one; NaN if unknown.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where `X` has column names.

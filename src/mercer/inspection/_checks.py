@@ -18,6 +18,9 @@ from mercer.inspection._held_out import Task
 LEVEL = 0.01
 """Each check of clean data warns with this probability at most."""
 
+LEAST_COPIES = 0.02
+"""A smaller share of copies hardly moves a score."""
+
 LEAST_CORRELATION = 0.1
 """Smaller correlations of rows do not matter much, though they may be seen in many rows."""
 
@@ -46,7 +49,7 @@ class Check:
 
 
 def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Check:
-    """Say how many held-out rows are copies of training rows, and how that changes their error.
+    """Say which share of held-out rows are copies of training rows, and how they change the error.
 
     Parameters
     ----------
@@ -66,7 +69,7 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
     copied = np.zeros(len(losses), bool)
     if numbers is not None:
         copied = np.isin(numbers[n_train:], numbers[:n_train])
-    if not copied.any():
+    if copied.mean() < LEAST_COPIES:
         return Check("copies", ())
     digits = ".1%" if unit == "error" else ".4g"
     shares = [f"{losses[copied].mean():{digits}} on these"]

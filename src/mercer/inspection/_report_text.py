@@ -115,6 +115,13 @@ def formatted(name: str, value: float) -> str:
     return f"{value:.3f}"
 
 
+_STATED = {
+    "loo_score_": "score on left-out rows",
+    "best_score_": "cross-validated score",
+}
+"""What the attributes by which models state their scores are called."""
+
+
 def constant_warning(report: Any) -> str:
     """Say that a model is not better than a constant.
 
@@ -187,7 +194,9 @@ def _own_scores(report: Any) -> ReportSection:
     )
     if left_out is not None and left_out.note:
         told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
-    stated = tuple(f"the model states a {name} of {v:.3f}" for name, v in report.stated.items())
+    stated = tuple(
+        f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in report.stated.items()
+    )
     return ReportSection(
         f"Scores of the model, {report.model}",
         tuple(header[: 1 + 2 * len(both)]),

@@ -21,12 +21,10 @@ def repeated_prefix(column: Any, separators: str = "_-:/#. ") -> tuple[str, Arra
 
     Returns
     -------
-    separator : str
-    prefixes : ndarray of object of shape (n_samples,)
-        None where a cell is missing. Each code has one, most of them are in several rows, and
-        there are at most half as many as rows.
-
-    None is returned if there are no such parts.
+    (str, ndarray of object of shape (n_samples,)) or None
+        The separator, and the parts before it, None where a cell is missing. Each code has one,
+        most of them are in several rows, and there are at most half as many as rows. None if there
+        are no such parts.
 
     Examples
     --------

@@ -84,6 +84,11 @@ class TextScores(TransformerMixin, BaseEstimator):
             Text.
         y : array-like of shape (n_samples,)
             Classes or responses.
+
+        Returns
+        -------
+        TextScores
+            The fitted transformer.
         """
         self.fit_transform(X, y)
         return self
