@@ -257,7 +257,7 @@ class Explain(Options):
 
     Each row's largest contributions are in words: how far a column takes the prediction away from
     that of the average training row. If the table has the target, the error comes first. Rows that
-    the model was not fitted to tell more than those that it was.
+    equal rows that the model learned from are left out of it, or called known rows.
     """
 
     model: Model
@@ -270,6 +270,9 @@ class Explain(Options):
             metavar="FILE",
         ),
     ] = None
+    group: Group = None
+    time: Time = None
+    split: Split = None
     no_header: NoHeader = False
     report: Report = None
     seed: Seed = 0

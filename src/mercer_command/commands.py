@@ -104,22 +104,28 @@ def explain(given: app.Explain) -> None:
         cells = table_files.read_cells(given.table, header=not given.no_header)
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
-            trial = models.explain(model, cells, given.seed)
+            trial = models.explain(model, cells, given)
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
         if given.out is not None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
-        tested = [] if trial.report is None else sections.tested_sections(trial)
-        learned = _learned(trial)
+
+        def named(found: Iterable[Section]) -> list[Section]:
+            return [output.reworded(one, "held-out", trial.rows) for one in found]
+
+        tested = []
+        if trial.report is not None:
+            tested = named(sections.tested_sections(trial, warned=False))
+        learned = named(_learned(trial))
         if given.report is not None:
             predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
             cards, curves = (
                 explanation_sections.card_section(why),
                 figures.dependence_section(trial),
             )
-            page = [*tested, *_notes(notes), *predicted, cards, *curves, *learned]
+            page = [*tested, *_notes(notes), *named(predicted), cards, *named(curves), *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
     shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]

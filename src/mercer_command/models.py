@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,10 @@ from sklearn.base import is_classifier
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command import importances
+from mercer_command.app import Explain
 from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.costs import Costs
+from mercer_command.division import group_codes, read_split, times_of
 from mercer_command.importances import ColumnImportance
 from mercer_command.methods import fit_arguments, learned_alignment, make_model
 from mercer_command.notation import Array
@@ -46,6 +48,10 @@ class Trial:
         the same table, also of simple predictors. None without targets, or for fewer than ten rows.
     alignment : tuple of str
         A line on the learned kernel, if the model has one.
+    rows : {"held-out", "known", "given"}
+        Whether the model did not learn from these rows, did so, or it is not known.
+    told : str
+        What is said of that.
     """
 
     model: TableModel
@@ -57,6 +63,8 @@ class Trial:
     importances: Sequence[ColumnImportance] = ()
     report: ModelReport | None = None
     alignment: tuple[str, ...] = ()
+    rows: Literal["held-out", "known", "given"] = "held-out"
+    told: str = ""
 
     @property
     def has_dates(self) -> bool:
@@ -140,29 +148,35 @@ def fit(
     return replace(trial, alignment=(line,))
 
 
-def explain(model: TableModel, cells: Cells, seed: int = 0) -> Trial:
+def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     """Try a saved model on the rows of a table.
 
     Parameters
     ----------
-    model : fitted TableModel of `fit`
+    model : fitted TableModel
     cells : Cells
-        A table with the columns of the model and, if it is to tell which matter, the target.
-    seed : int, default=0
-        Of the shuffles.
+        A table with the columns of the model and, if it is to be tested, the target.
+    given : Explain
+        How rows are chosen, ordered and grouped, and the seed of draws.
 
     Returns
     -------
     Trial
+        Of rows that the model did not learn from, if there are enough of them.
 
     Raises
     ------
     InputError
-        If the table lacks columns of the model.
+        If the table lacks columns of the model, or columns of groups or times are not suitable.
     """
     frame, (name, role, notation) = cells.frame, model["reader"].target
     needed_columns(model, frame.columns)
     task: Task = "classification" if is_classifier(model) else "regression"
+    if given.split is not None:
+        frame = frame[read_split(given.split, len(frame))[:, 0] == "test"]
+    if given.time is not None:
+        typed, _ = recognize_columns(frame, separator=cells.separator)
+        frame = frame.iloc[np.argsort(times_of(typed, given.time, name), kind="stable")]
     y = None
     if name in frame.columns:
         choice = Choice(role, "" if notation == "flag" else notation)
@@ -170,12 +184,35 @@ def explain(model: TableModel, cells: Cells, seed: int = 0) -> Trial:
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)
-    found = importances.columns_that_matter(model, X, y, task, seed=seed)
-    trial = Trial(model, name, task, unit_of(role), X, y, found)
-    return trial if y is None else _tested(trial, seed)
+    rows, chosen, told = _unseen(model, X)
+    X, y = X.iloc[chosen], None if y is None else y[chosen]
+    found = importances.columns_that_matter(model, X, y, task, seed=given.seed)
+    trial = Trial(model, name, task, unit_of(role), X, y, found, rows=rows, told=told)
+    if y is None:
+        return trial
+    groups = None
+    if given.group is not None:
+        typed, _ = recognize_columns(frame, separator=cells.separator)
+        groups = group_codes(frame, typed, given.group, name)[0][chosen]
+    return _tested(trial, groups, given)
 
 
-def _tested(trial: Trial, seed: int) -> Trial:
+def _unseen(
+    model: TableModel, X: pd.DataFrame
+) -> tuple[Literal["held-out", "known", "given"], Array, str]:
+    """Return what rows are called, which of them the model is tried on, and what is said of it."""
+    seen, rows = model["reader"].learned_from(X), np.arange(len(X))
+    if seen is None:
+        return "given", rows, "it is not known whether the model learned from them"
+    if not seen.any():
+        return "held-out", rows, ""
+    told = f"{seen.sum():,} of {len(X):,} rows equal rows that the model learned from"
+    if np.sum(~seen) >= MIN_ROWS:
+        return "held-out", rows[~seen], f"{told}, and are left out"
+    return "known", rows, f"{told}: errors of these known rows are not those of new rows"
+
+
+def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     """Test a saved model on rows of classes that it knows, if there are enough."""
     assert trial.y is not None
     known = np.ones(len(trial.y), dtype=bool)
@@ -183,7 +220,9 @@ def _tested(trial: Trial, seed: int) -> Trial:
         known = np.isin(trial.y, trial.model.classes_)
     if known.sum() < MIN_ROWS:
         return trial
-    tested = report(trial.model, trial.X[known], trial.y[known], random_state=seed)
+    own = None if groups is None else groups[known]
+    settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
+    tested = report(trial.model, trial.X[known], trial.y[known], own, **settings)
     if not known.all():
         told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
         tested = replace(tested, remarks=(*tested.remarks, told))

@@ -153,7 +153,7 @@ def predict_file(
     found: NewCategories = {}
     with appended_table(out) as append:
         advance = bar.advance if client is None else None
-        part = partial(_predicted_part, model, coverage, rows.kept, n_reasons, advance)
+        part = partial(_with_kept, rows.kept, model, coverage, n_reasons, advance)
         for frame, new in rows.map(part, client):
             append(frame)
             if client is not None:
@@ -189,10 +189,22 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     return reasons(model, frame, typed, predicted, bar.advance)
 
 
+def _with_kept(
+    kept: tuple[str, ...], model: TableModel, *settings: Any
+) -> tuple[pd.DataFrame, NewCategories]:
+    """Predictions of a part of a table behind columns that are copied; see `_predicted_part`."""
+    predicted, found = _predicted_part(model, *settings)
+    if kept:
+        copied = settings[-1][list(kept)].reset_index(drop=True)
+        # A column of the table may be called as one of the predictions is.
+        copied.columns = [f"{n} (kept)" if n in predicted else n for n in kept]
+        predicted = pd.concat([copied, predicted], axis="columns")
+    return predicted, found
+
+
 def _predicted_part(
     model: TableModel,
     coverage: float | None,
-    kept: tuple[str, ...],
     n_reasons: int,
     advance: Callable[[int], Any] | None,
     frame: pd.DataFrame,
@@ -208,11 +220,6 @@ def _predicted_part(
         predicted = pd.concat([predicted, why], axis="columns")
     elif advance is not None:
         advance(len(frame))
-    if kept:
-        copied = frame[list(kept)].reset_index(drop=True)
-        # A column of the table may be called as one of the predictions is.
-        copied.columns = [f"{n} (kept)" if n in predicted else n for n in kept]
-        predicted = pd.concat([copied, predicted], axis="columns")
     return predicted, found
 
 

@@ -4,7 +4,7 @@ import platform
 import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, log10
+from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -60,7 +60,8 @@ def describe_problem(problem: Problem) -> str:
 def describe_trial(trial: Trial) -> str:
     """Describe a saved model and the rows that it is tried on in a few words."""
     known = "with" if trial.y is not None else "without"
-    return f"A saved model, tried on {len(trial.X):,} rows {known} their targets"
+    told = f"; {trial.told}" if trial.told else ""
+    return f"A saved model, tried on {len(trial.X):,} rows {known} their targets{told}"
 
 
 def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:

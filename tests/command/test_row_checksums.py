@@ -42,3 +42,35 @@ def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
         assert seen.sum() == 60
     moved = frame.assign(height=frame["height"] + 1e-9)
     assert not reader.learned_from(reader.transform(moved))[frame["height"].notna()].any()
+
+
+def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) -> None:
+    frame = class_table()
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    reader = load_model(Path("m.skops"))["reader"]
+    seen = reader.learned_from(reader.transform(pd.read_csv("t.csv", dtype=str)))
+
+    def said(*options: object) -> str:
+        result = run("explain", "m.skops", *options)
+        assert result.exit_code == 0, result.output
+        return " ".join((result.stdout + result.stderr).split())
+
+    told = said("t.csv")
+    assert "60 of 80 rows equal rows that the model learned from, and are left out" in told
+    assert "Error (share misclassified) of 20 held-out rows" in told
+    frame[seen].to_csv("old.csv", index=False)
+    told = said("old.csv", "--report", "r.html")
+    assert "errors of these known rows are not those of new rows" in told
+    assert "Error (share misclassified) of 60 known rows" in told
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "held-out" not in told.lower() + page.lower()
+    assert "Predictions of known rows" in page
+    frame[~seen].to_csv("new.csv", index=False)
+    assert "known rows" not in said("new.csv")
+    part = np.where(np.arange(80) % 2, "test", "")
+    pd.DataFrame({"part": part}).to_csv("s.csv", index=False)
+    assert "of 40 rows equal rows" in said("t.csv", "--split", "s.csv")
+    frame.assign(who=[f"p{k // 4}" for k in range(80)]).to_csv("g.csv", index=False)
+    assert "held-out rows of" in said("g.csv", "--group", "who")
