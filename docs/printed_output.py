@@ -3,9 +3,9 @@
     python docs/printed_output.py                       # all pages
     python docs/printed_output.py guide/tables.md
 
-The Python blocks of a page run one after the other, in one namespace and in a folder of their own. A
-block of text below a block of code holds what the code prints; a picture below it is what it draws.
-Commands that have such a block of text run as well.
+The Python blocks of a page run one after the other, in one namespace and in a folder of their own.
+A block of text below a block of code holds what the code prints; a picture below it is what it
+draws. Commands that have such a block of text run as well.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def main() -> None:
             mpl.rcParams["svg.hashsalt"] = path.name
             found = run_page(text, Path(folder), path.parent)
         path.write_text(found, encoding="utf-8")
-        print(path.relative_to(DOCS), "unchanged" if found == text else "written")
+        change = "unchanged" if found == text else "written"
+        sys.stdout.write(f"{path.relative_to(DOCS)} {change}\n")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,9 @@ class TestIdentifiers:
         codes = [f"{300 + mouse}_{k % 8}" for k, mouse in enumerate(mice)]
         y = rng.normal(size=40)[mice] + rng.normal(size=320)
         pd = pytest.importorskip("pandas")
-        table = columns_of(pd.DataFrame({"MouseID": codes, "x": rng.normal(size=320)}))
+        table = columns_of(
+            pd.DataFrame({"MouseID": codes, "x": rng.normal(size=320)}), prefixes=True
+        )
         found = _checks.identifiers(table, y, "regression")
         assert found.columns == ("MouseID before '_'",)
         assert "rows of equal 'MouseID before '_'' have similar targets" in found.warnings[0]

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import Signature, signature
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -146,22 +145,6 @@ class Candidate:
     memorizes_labels: bool = False
 
 
-class TakesCandidates:
-    """A class whose `candidates` other estimators would call kernels: it says so."""
-
-    __signature__: Signature
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        own = signature(cls.__init__).parameters.values()
-        cls.__signature__ = Signature([one for one in own if one.name != "self"])
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        if "kernels" in kwargs:  # Other estimators call candidates so.
-            raise TypeError(f'{cls.__name__} takes candidates=["default", Linear()], not kernels.')
-        return super().__new__(cls)
-
-
 def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
     """Families of one width on each view of the table.
 
@@ -198,50 +181,12 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
     ]
 
 
-def has_default(sources: Any) -> bool:
-    """Whether the default candidates are among those that a user asks for.
-
-    Parameters
-    ----------
-    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
-    """
-    listed = sources if isinstance(sources, list | tuple) else [sources]
-    return any(one is None or (isinstance(one, str) and one == "default") for one in listed)
-
-
-def views_of(sources: Any, views: TableViews) -> list[ViewName]:
-    """The views that candidates are evaluated on.
-
-    Parameters
-    ----------
-    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
-    views : TableViews
-    """
-    usual = [*views.names()] if has_default(sources) else []
-    is_more = isinstance(sources, list | tuple) and not all(map(has_default, sources))
-    return [*usual, "given"] if is_more else usual
-
-
-def first_candidates(sources: Any, views: TableViews, table: Any) -> list[Candidate]:
-    """The candidates that are evaluated first: the default families of one width, and those given.
-
-    Parameters
-    ----------
-    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
-    views : TableViews
-    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-    """
-    usual = isotropic_candidates(views.names()) if has_default(sources) else []
-    return [*usual, *given_candidates(sources, table)]
-
-
 def given_candidates(sources: Any, table: Any) -> list[Candidate]:
     """Candidates that a user gives, which are evaluated on the table as it is.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners
-        With "default", which is left out, for the default candidates.
     table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         What kernels are bound to, for its column names.
 
@@ -252,14 +197,12 @@ def given_candidates(sources: Any, table: Any) -> list[Candidate]:
     TypeError
         If one is neither a kernel nor a learner.
     """
-    if sources is None or (isinstance(sources, str) and sources == "default"):
-        return []
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(
             f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
             "them stands for the usual ones."
         )
-    return [_given(source, table) for source in sources if not has_default(source)]
+    return [_given(source, table) for source in sources]
 
 
 def takes_missing(sources: Any) -> bool:

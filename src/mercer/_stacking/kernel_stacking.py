@@ -21,17 +21,15 @@ from mercer._gram.dense import unit_gram
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
+from mercer._stacking import asked_candidates as asked
+from mercer._stacking.asked_candidates import TakesCandidates
 from mercer._stacking.candidates import (
     Candidate,
     TableViews,
-    TakesCandidates,
     ViewName,
-    first_candidates,
-    has_default,
     learns_relevance,
     relevance_candidates,
     takes_missing,
-    views_of,
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -228,15 +226,15 @@ class KernelStacking(
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
         self._views = TableViews(data.weights.representative(data.X))
-        return first_candidates(self.candidates, self._views, data.names)
+        return asked.first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """The samples in the views that the candidates are evaluated on."""
-        names = views_of(self.candidates, self._views)
+        names = asked.views_of(self.candidates, self._views)
         views = {name: self._views.transform(data.X, name) for name in names}
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
-        grows_trees = has_default(self.candidates) and not self._views.is_sparse
+        grows_trees = asked.has_default(self.candidates) and not self._views.is_sparse
         return DrawnViews(
             views,
             data.y,
@@ -359,13 +357,12 @@ class KernelStacking(
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
         """Weighted mean of the members' relevances, each with a sum of one; NaN if unknown."""
-        total = np.zeros(self.n_features_in_)
-        parts = (member.kernel.relevance(total.size) for member in members)
-        for part, weight in zip(parts, weights, strict=True):
-            total += weight * part / (part.sum() or 1.0)
+        n_features = self.n_features_in_
         if not weights.any():  # The prediction is a constant.
-            return np.full(total.shape, 1.0 / total.size)
-        return total / (total.sum() or np.nan)
+            return np.full(n_features, 1.0 / n_features)
+        parts = np.array([member.kernel.relevance(n_features) for member in members])
+        total = weights @ (parts / np.where(sums := parts.sum(axis=1), sums, 1.0)[:, None])
+        return np.asarray(total / (total.sum() or np.nan))
 
     def kernel_terms(self) -> KernelTerms:
         """Return the candidates that the fitted stack kept, the largest weight first.

@@ -65,7 +65,9 @@ class Column:
         return Column(self.name, self.kind, modes, self.labels)
 
 
-def columns_of(X: Features, others: Features | None = None) -> list[Column]:
+def columns_of(
+    X: Features, others: Features | None = None, *, prefixes: bool = False
+) -> list[Column]:
     """Return the columns of a table, or of two tables one below the other.
 
     Parameters
@@ -73,13 +75,15 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
     X : data frame or ndarray of shape (n_rows, n_features)
     others : data frame or ndarray of shape (n_others, n_features), default=None
         Rows above those of X.
+    prefixes : bool, default=False
+        Whether codes that differ in each row stand for the parts before a separator, if these are
+        repeated.
 
     Returns
     -------
     list of Column
-        Without columns that hold nothing. Of codes that differ in each row, the parts before a
-        separator, if these are repeated. Empty for sparse matrices and Gram matrices of several
-        kernels.
+        Without columns that hold nothing, or a code of its own in each row. Empty for sparse
+        matrices and Gram matrices of several kernels.
     """
     if issparse(X) or np.ndim(X) != 2:
         return []
@@ -88,7 +92,8 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
     for named in zip(*parts, strict=True):
         (name, column), *_ = named
         kind, pieces = kind_of(column), [piece for _, piece in named]
-        if kind == "identifier" and (split := repeated_prefix(column)) is not None:
+        is_code = prefixes and kind == "identifier"
+        if is_code and (split := repeated_prefix(column)) is not None:
             kind, name = "category", f"{name} before '{split[0]}'"
             pieces = [_before(split[0], piece) for piece in pieces]
         if kind not in ("number", "date", "category", "text"):

@@ -292,7 +292,7 @@ def report(
     own_scores = PredictorScores("model", scores(truth, own))
     metric = _metric(metric, own_scores, truth if past is None else past)
     left_out, inner = left_out_scores(step, past)
-    columns = columns_of(X, None if train is None else train[0])
+    columns = columns_of(X, None if train is None else train[0], prefixes=True)
     covered, remarks = _coverage(step, encoded, truth, coverage)
     if train is None:
         remarks.append(_NO_TRAIN)

@@ -11,8 +11,8 @@ from mercer.preprocessing._text_scores import TextScores
 __all__ = [
     "LetterCodes",
     "SoftClippingScaler",
-    "column_encoder",
     "TextScores",
+    "column_encoder",
     "column_encoders",
     "convert",
     "kind_of",
