@@ -52,12 +52,12 @@ WORK = {
         "mercer.KernelStackingClassifier.predict_proba",
     ],
     "baselines": ["mercer.inspection._report._compared"],
-    "checks": ["mercer.inspection._report._checked"],
+    "checks": ["mercer.inspection._report.all_checks"],
     "intervals": [
         "mercer.KernelStackingRegressor.predict_interval",
         "mercer.KernelStackingClassifier.predict_set",
     ],
-    "importance": ["mercer_command.importances.column_importances"],
+    "importance": ["mercer_command.importances.columns_that_matter"],
     "partial dependence": ["mercer_command.figures.dependence_section"],
     "pictures": ["mercer_command.output._svg"],
 }
