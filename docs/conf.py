@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 import mercer
@@ -34,12 +35,13 @@ default_role = "literal"
 # A page that another script writes does not break the build before a page links to it.
 suppress_warnings = ["toc.not_included"]
 exclude_patterns = [
-    *("_build", "_ext", "_templates", "examples"),
+    *("_build", "_ext", "_templates", "examples", "printed_output.py"),
     *("**/GALLERY_HEADER.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"),
 ]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": release}
 myst_heading_anchors = 4
 copybutton_exclude = ".linenos, .gp, .go"
 
@@ -82,7 +84,14 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
-    "logo": {"text": "mercer"},
+    "logo": {"text": f"mercer {release}"},
+    # Addresses that the package states, such as that of the repository.
+    "icon_links": [
+        {"name": name, "url": url, "icon": "fa-solid fa-code-branch"}
+        for name, url in (
+            entry.split(", ", 1) for entry in metadata("mercer").get_all("Project-URL") or []
+        )
+    ],
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
@@ -97,6 +106,5 @@ html_sidebars = {
     "changelog": [],
     "glossary": [],
     "papers": [],
-    "wishes": [],
     "auto_examples/index": [],
 }

@@ -142,7 +142,9 @@ class TestWholeFiles:
         from skops.io import dump
 
         dump(TwoStageClassifier(C=1.0).fit(X, Y), changed)
-        assert "does not end with the checksum of a saved model" in refusal(changed)
+        told = refusal(changed)
+        assert "does not end with the checksum of a saved model" in told
+        assert "load it with skops.io.load, and save the model with mercer.save" in told
 
     def test_missing_files_and_folders_are_errors_of_the_system(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The page of all experiments: the table of claims first, then a section for each experiment."""
+"""The pages of all experiments: the claims and their verdicts, and the details of each."""
 
 from __future__ import annotations
 
@@ -23,10 +23,23 @@ from experiments.running import Archive, Record
 # The folder of the figures, relative to the page.
 IMAGES = "images/reproduction"
 
-# The beginning of the page.
-HEAD = """# The papers' experiments, run again
+# The page of details, which that of the claims leads to.
+DETAILS = "reproduction_details.md"
 
-What four papers on kernel learning report, computed with `mercer`. Every number on this page
+# The beginning of the page of claims.
+SUMMARY_HEAD = f"""# The papers' experiments, run again
+
+What four papers on kernel learning claim, and whether experiments with `mercer` show it. A claim
+holds if all of its conditions are met, in part if at least half of them are. The numbers lead to
+the measures, tables and pictures, all from records of runs: [details]({DETAILS}).
+
+"""
+
+# The beginning of the page of details.
+HEAD = """# The papers' experiments in detail
+
+What four papers on kernel learning report, computed with `mercer`: the measures, tables and
+pictures behind [the claims and their verdicts](reproduction.md). Every number on this page
 comes from a record of a run; the page is written by
 
 ```bash
@@ -68,7 +81,7 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     Returns
     -------
     Path
-        The page.
+        The page of claims.
 
     Raises
     ------
@@ -89,8 +102,9 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     for chapter in chapters:
         if chapter.name in catalog.PAGES:
             write(folder / catalog.PAGES[chapter.name], own_page(chapter))
+    write(folder / DETAILS, text(chapters, small=small))
     page = folder / "reproduction.md"
-    write(page, text(chapters, small=small))
+    write(page, summary_text(chapters))
     return page
 
 
@@ -126,8 +140,33 @@ def save(figure: Figure, path: Path) -> None:
     aside.replace(path)
 
 
+def summary_text(chapters: Sequence[Chapter]) -> str:
+    """Return the page of claims as Markdown: how many of each paper hold, and which."""
+    claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
+    papers = list(dict.fromkeys(catalog.paper(chapter.name) for chapter, _ in claims))
+    counts, listed = [], []
+    for paper in papers:
+        own = [pair for pair in enumerate(claims, 1) if catalog.paper(pair[1][0].name) == paper]
+        verdicts = Counter(claim.verdict for _, (_, claim) in own)
+        counts.append([paper, str(len(own)), *(str(verdicts.get(v, 0)) for v in Verdict)])
+        rows = [
+            [
+                f"[{number}]({DETAILS}#{anchor(chapter.experiment.title)})",
+                cell(claim.statement).rstrip("."),
+                str(claim.judgment),
+            ]
+            for number, (chapter, claim) in own
+        ]
+        listed.append(f"## {paper}\n\n{table(['', 'The paper says', 'verdict'], rows, text=True)}")
+    header = ["paper", "claims", *(str(verdict) for verdict in Verdict)]
+    parts = [SUMMARY_HEAD, table(header, counts), *listed] if claims else [SUMMARY_HEAD]
+    named = [f"* [{c.experiment.title}]({DETAILS}#{anchor(c.experiment.title)})" for c in chapters]
+    parts.append("## Experiments\n\n" + "\n".join(named))
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
 def text(chapters: Sequence[Chapter], *, small: bool = False) -> str:
-    """Return the page as Markdown; verdicts of small experiments are not compared."""
+    """Return the page of details as Markdown; verdicts of small experiments are not compared."""
     claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
     parts = [HEAD, effort(chapters), claims_table(claims)]
     parts += [] if small else [verdict_changes([claim for _, claim in claims])]

@@ -10,7 +10,7 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import numpy as np
 
@@ -63,8 +63,9 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Any:
     """Load a model that `save` or ``mercer fit --out`` saved.
 
-    The extra ``cli`` has to be installed. Nothing but types of mercer, and of scikit-learn as far
-    as they are trusted, is loaded.
+    Files that skops itself wrote are refused: load one that you trust by ``skops.io.load``, and
+    save its model by `save`. The extra ``cli`` has to be installed. Nothing but types of mercer,
+    and of scikit-learn as far as they are trusted, is loaded.
 
     Parameters
     ----------
@@ -385,7 +386,13 @@ def check_checksum(file: BinaryIO) -> None:
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
     label, found = file.read(len(_LABEL)), file.read()
     if label != _LABEL:
-        raise ValueError("it does not end with the checksum of a saved model")
+        told = "it does not end with the checksum of a saved model"
+        if is_zipfile(file):
+            told += (
+                "; if it is a file of skops that you trust, load it with skops.io.load, and save "
+                "the model with mercer.save"
+            )
+        raise ValueError(told)
     if _digest(file, size - _N_DIGITS) != found:
         raise ValueError("its checksum is that of other bytes: the file is damaged or was changed")
     file.seek(0)

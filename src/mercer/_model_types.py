@@ -13,7 +13,7 @@ from sklearn._loss import _loss as _compiled
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
@@ -37,6 +37,7 @@ _TRUSTED_OF_LIBRARIES = (
     csr_matrix,
     KFold,
     StratifiedKFold,
+    TimeSeriesSplit,
     type(check_scoring(SVC())),
 )
 """A fitted pipeline holds these types, which skops does not trust by default. The last is the type
@@ -80,6 +81,7 @@ _TRUSTED_OF_MERCER = {
     "mercer.losses._support_vector": ("EpsilonInsensitive", "Hinge"),
     "mercer.preprocessing._column_kinds": ("ColumnsOfKind", "convert"),
     "mercer.preprocessing._table_encoder": ("CalendarFeatures", "TextFeatures"),
+    "mercer_command.table_model": ("TableModel",),
     "mercer_command.table_reader": ("TableReader",),
 }
 """What fitted estimators hold, by module. A module is imported when such a model is loaded."""

@@ -184,7 +184,7 @@ class KernelTerms:
     >>> learner = UniformCombination(["rbf", "linear"]).fit(*load_iris(return_X_y=True))
     >>> terms = learner.kernel_terms()
     >>> terms.labels, terms.weights, terms.combines
-    (['Gaussian, width 1', 'Linear'], array([0.5, 0.5]), 'kernels')
+    (['Gaussian, width 2.36', 'Linear'], array([0.5, 0.5]), 'kernels')
     """
 
     kernels: list[Kernel]

@@ -19,7 +19,12 @@ _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
     "make_pipeline(table_encoder(), estimator)."
 )
-"""Note in the error message for a table that holds anything but finite numbers."""
+"""Sentence in the error message for a table that holds anything but finite numbers."""
+
+_STACK_ADVICE = (
+    'If X is a stack of Gram matrices, kernels last, pass kernels="precomputed" to the learner.'
+)
+"""Sentence in the error message for a table of three dimensions."""
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
@@ -232,12 +237,15 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
 
 @contextmanager
 def table_advice() -> Iterator[None]:
-    """Add a note with a remedy to errors about strings or missing values in a table."""
+    """Add a remedy to errors about strings, missing values or a third dimension of a table."""
     try:
         yield
     except ValueError as error:
-        if any(part in str(error) for part in ("could not convert", "Input X contains NaN")):
-            error.add_note(_TABLE_ADVICE)
+        told = str(error)
+        if any(part in told for part in ("could not convert", "Input X contains NaN")):
+            raise ValueError(f"{told.rstrip('.')}. {_TABLE_ADVICE}") from error
+        if "Found array with dim 3" in told:
+            raise ValueError(f"{told.rstrip('.')}. {_STACK_ADVICE}") from error
         raise
 
 

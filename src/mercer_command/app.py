@@ -34,15 +34,33 @@ DESCRIPTIONS = {
     "l1-svm": "mkl, for classes",
     "l2-krr": "mkl-2, for responses",
     "grid": "RBF, grid search",
+    "linear": "ridge, or logistic",
+    "boosting": "boosted trees",
+    "forest": "random forest",
+    "lightgbm": "boosted trees",
+    "catboost": "boosted trees",
 }
 """A few words on how each method finds kernels, their widths and their weights."""
 
-LEARNERS = tuple(name for name in DESCRIPTIONS if name != "grid")
+OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
+"""The methods of other packages, which `compare` has beside those that learn a kernel."""
+
+LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
 COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm", "l2-krr"))
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
-same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and CatBoost
+are compared where they are installed."""
+
+CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss")
+"""Scores of classes; `roc_auc` is for two of them."""
+
+RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse")
+"""Scores of responses; `log_rmse` is for positive ones with a heavy tail."""
+
+HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
+"""Scores that are better the higher they are; the others are errors."""
 
 _TASK_HELP = (
     "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
@@ -53,8 +71,9 @@ _LEARNER_HELP = "How kernels, their widths and their weights are learned. " + ";
     f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS
 )
 _COLUMNS_HELP = (
-    "CSV of the columns name, role and format that says how columns are read and used, where that "
-    f"is not recognized; mercer columns writes one. Roles: {', '.join(ROLES)}."
+    "How columns are read and used, where that is not recognized: pairs such as "
+    "'StoreID=category,Day=ignored', or a CSV file of the columns name, role and format, as "
+    f"mercer columns writes one. Roles: {', '.join(ROLES)}."
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
@@ -80,7 +99,53 @@ Workers = Annotated[
         help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
     ),
 ]
-Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The score that comes first. Of classes: {', '.join(CLASS_METRICS)}. Of responses: "
+        f"{', '.join(RESPONSE_METRICS)}. By default the one that suits the target.",
+        metavar="NAME",
+    ),
+]
+Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        help="Values that stand for missing cells, separated by commas, such as '-999,unknown'; "
+        "COLUMN=VALUE for one column alone.",
+        metavar="VALUES",
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="The first line holds data; columns are called column 1, column 2, ..."
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of what rows belong to, such as patients: rows of a group are held out "
+        "together, in the test and inside the fit. It is not learned from.",
+        metavar="COLUMN",
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of dates or numbers that orders the rows in time: the past is learned from, "
+        "and the last part tested on.",
+        metavar="COLUMN",
+    ),
+]
+Split = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with a line for each row, whose cells say train, test or nothing; a column for "
+        "each split.",
+        metavar="FILE",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -96,7 +161,8 @@ class Options:
             if isinstance(hints[field.name].__metadata__[0], typer.models.ArgumentInfo):
                 words.append(str(value))
             elif value != field.default:
-                words += [f"--{field.name.replace('_', '-')}", str(value)]
+                words.append(f"--{field.name.replace('_', '-')}")
+                words += [] if value is True else [str(value)]
         return tuple(words)
 
 
@@ -105,7 +171,13 @@ class _Learning(Options):
     table: Tables
     target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
     task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
-    columns: Annotated[Path | None, typer.Option(help=_COLUMNS_HELP, metavar="FILE")] = None
+    columns: Annotated[str | None, typer.Option(help=_COLUMNS_HELP, metavar="PAIRS|FILE")] = None
+    missing: Missing = None
+    no_header: NoHeader = False
+    group: Group = None
+    time: Time = None
+    split: Split = None
+    metric: Metric = None
     report: Report = None
     seed: Seed = 0
 
@@ -120,17 +192,17 @@ class Fit(_Learning):
 
     learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
     out: Out = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help="What errors cost, of two classes: a false second class and a missed one, such as "
+            "1,10. The threshold of their probability is chosen by it.",
+            metavar="FALSE,MISSED",
+        ),
+    ] = None
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
     ] = 0.25
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of what rows belong to, such as patients: rows of a group are held out "
-            "together, in the test and inside the fit. It is not learned from.",
-            metavar="COLUMN",
-        ),
-    ] = None
     cluster: Cluster = None
     workers: Workers = None
 
@@ -154,6 +226,14 @@ class Predict(Options):
             metavar="COVERAGE",
         ),
     ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that are copied to the predictions, such as identifiers, separated by "
+            "commas.",
+            metavar="COLUMNS",
+        ),
+    ] = None
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
     )
@@ -166,6 +246,7 @@ class Predict(Options):
             min=1,
         ),
     ] = None
+    no_header: NoHeader = False
     cluster: Cluster = None
     workers: Workers = None
 
@@ -176,7 +257,7 @@ class Explain(Options):
 
     Each row's largest contributions are in words: how far a column takes the prediction away from
     that of the average training row. If the table has the target, the error comes first. Rows that
-    the model was not fitted to tell more than those that it was.
+    equal rows that the model learned from are left out of it, or called known rows.
     """
 
     model: Model
@@ -189,6 +270,10 @@ class Explain(Options):
             metavar="FILE",
         ),
     ] = None
+    group: Group = None
+    time: Time = None
+    split: Split = None
+    no_header: NoHeader = False
     report: Report = None
     seed: Seed = 0
 
@@ -198,6 +283,8 @@ class Columns(Options):
     """Show how the columns of a table are read and used, without learning."""
 
     table: Table
+    missing: Missing = None
+    no_header: NoHeader = False
     out: Annotated[
         Path | None, typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE")
     ] = None
@@ -207,7 +294,9 @@ class Columns(Options):
 class Compare(_Learning):
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
-    Each split holds out a quarter of the rows.
+    Beside the methods that learn kernels are those of other packages with their default settings.
+    Each split holds out a quarter of the rows; with --time, a sixth, and trains on all that are
+    earlier.
     """
 
     methods: Annotated[

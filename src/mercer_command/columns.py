@@ -1,11 +1,10 @@
-"""What the columns of a table hold, how they are read and used, and files of a user's choices."""
+"""What the columns of a table hold, and how they are read and used."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,10 +12,9 @@ import pandas as pd
 
 from mercer.preprocessing import convert, kind_of
 from mercer_command import text_columns
-from mercer_command.files import write_table
-from mercer_command.messages import ROLES, InputError, checked_name, listing, shown
+from mercer_command.messages import InputError, listing
 from mercer_command.notation import READABLE
-from mercer_command.table_files import read_cells
+from mercer_command.odd_values import MissingCodes, naming_codes, odd_value, without_codes
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
@@ -100,7 +98,11 @@ def read_as(role: str) -> text_columns.ReadAs:
 
 
 def recognize_columns(
-    frame: pd.DataFrame, choices: Mapping[str, Choice] | None = None, *, separator: str = ""
+    frame: pd.DataFrame,
+    choices: Mapping[str, Choice] | None = None,
+    *,
+    separator: str = "",
+    missing: MissingCodes | None = None,
 ) -> tuple[pd.DataFrame, list[Column]]:
     """Recognize what columns hold, and convert their cells.
 
@@ -112,6 +114,8 @@ def recognize_columns(
         The user's choices by the columns' names.
     separator : str, default=""
         Of the text file, which tells whether a comma is likely a decimal mark.
+    missing : mapping from str to list of str, default=None
+        What stands for missing cells, by the columns' names.
 
     Returns
     -------
@@ -123,7 +127,8 @@ def recognize_columns(
     InputError
         If a column cannot be read as the user chose.
     """
-    choices = choices or {}
+    choices, missing = choices or {}, missing or {}
+    frame = frame.assign(**{n: without_codes(frame[n], codes) for n, codes in missing.items()})
     wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
     readings = text_columns.cell_readings(frame, wanted, separator=separator)
     typed: dict[str, pd.Series[Any]] = {}
@@ -134,6 +139,7 @@ def recognize_columns(
             values, odd = text_columns.parse_cells(frame[name], readings[name])
             column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
+            values = without_codes(values, missing.get(name, ()))
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
         if name in choices:
@@ -173,6 +179,9 @@ def _recognized(
     role: Role = kind
     if kind == "date":
         role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
+    if kind == "number":
+        told = odd_value(values), naming_codes(column.name, values)
+        column = replace(column, warnings=(*column.warnings, *filter(None, told)))
     return _used(column, role, values)
 
 
@@ -186,6 +195,8 @@ def _chosen(column: Column, values: pd.Series[Any], choice: Choice) -> Column:
     if kind != needed or kind == "other" or many_odd:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
+    if role == "number" and (told := odd_value(values)):
+        column = replace(column, warnings=(*column.warnings, told))
     used = _used(column, role, values)
     return replace(used, facts=(*used.facts, "as --columns says"))
 
@@ -206,7 +217,7 @@ def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
     uses = {
         "category": f"{n_levels} levels{many}",
-        "text": f"{n_levels:,} different texts, encoded by their letter sequences",
+        "text": f"{n_levels:,} different texts, encoded by their words and letter sequences",
         "date": "encoded as days, season, weekday and hour, as far as they vary",
         "time": "encoded as hours and as an angle",
         "duration": "encoded as days",
@@ -248,62 +259,3 @@ def left_out_notes(columns: Sequence[Column]) -> list[str]:
         f"{'columns' if len(names) > 1 else 'column'} {reason}: {listing(names)}"
         for reason, names in reasons.items()
     ]
-
-
-def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
-    """Read a table of names, roles and formats of columns.
-
-    Parameters
-    ----------
-    path : Path or None
-        CSV with the columns ``name``, ``role`` and, if needed, ``format``. There are no choices
-        if None.
-    names : sequence of str
-        The names of the columns of the table.
-
-    Returns
-    -------
-    dict of str to Choice
-        Without the columns whose role is empty.
-
-    Raises
-    ------
-    InputError
-        If the file has other columns, an unknown role, or the name of no column.
-    """
-    if path is None:
-        return {}
-    frame = read_cells(path).frame
-    if list(frame.columns)[:2] != ["name", "role"]:
-        raise InputError(f"{path} must have the columns name, role, format")
-    choices = {}
-    for row in frame.itertuples(index=False):
-        name, role, notation = [*(str(cell).strip() for cell in row[:3]), ""][:3]
-        # A name that a spreadsheet would take for a formula was written behind an apostrophe.
-        name = name.removeprefix("'") if name not in names else name
-        if name not in names:
-            named = f"{path} names a column '{shown(name)}'"
-            raise InputError(f"{named}, and the table has {listing(names)}")
-        if role:
-            choices[name] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
-    return choices
-
-
-def write_choices(columns: Iterable[Column], path: Path) -> None:
-    """Write how columns were recognized, in the form that `read_choices` reads.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-    path : Path
-    """
-    rows = [
-        (
-            column.name,
-            column.role if column.role in ROLES else "ignored",
-            column.format if column.role in ("number", "date", "time") else "",
-            column.describe(),
-        )
-        for column in columns
-    ]
-    write_table(pd.DataFrame(rows, columns=["name", "role", "format", "recognized"]), path)

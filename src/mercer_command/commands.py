@@ -4,16 +4,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
+import numpy as np
 
 from mercer import pass_hooks
 from mercer_command import (
     app,
+    comparison,
     explanation_sections,
     figures,
     files,
     held_out_figures,
     messages,
+    method_checks,
     methods,
     models,
     output,
@@ -22,10 +24,16 @@ from mercer_command import (
     streaming,
     table_files,
 )
-from mercer_command.columns import read_choices, recognize_columns, write_choices
+from mercer_command.choices import read_choices, write_choices
+from mercer_command.columns import recognize_columns
+from mercer_command.costs import cost_section, read_costs
+from mercer_command.division import splits
 from mercer_command.messages import collected_warnings, listing, postponed, shown
+from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
-from mercer_command.problem import Problem, Rows, as_problem, splits
+from mercer_command.problem import Problem, Rows, as_problem
+from mercer_command.summary import summary_section
+from mercer_command.table_model import TableModel
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -43,19 +51,20 @@ def fit(given: app.Fit) -> None:
     streaming.check_cluster(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
-            problem = _problem(given, given.group)
-            methods.check_fit([given.learner], problem.task, app.LEARNERS)
-            if given.group is not None:
-                methods.check_groups(given.learner, problem.task)
-            [rows] = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            methods.check_size([given.learner], len(rows[0]))
+            problem = _problem(given)
+            method_checks.check_fit([given.learner], problem.task, app.LEARNERS)
+            method_checks.check_division(given.learner, problem)
+            method_checks.check_metric(given.metric, problem)
+            rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
+            method_checks.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
-            if given.group is not None:
-                raise messages.InputError("--group is for tables that fit into memory")
-            methods.check_streamed(given.learner)
+            for name in ("group", "time", "split"):
+                if getattr(given, name) is not None:
+                    raise messages.InputError(f"--{name} is for tables that fit into memory")
+            method_checks.check_streamed(given.learner)
             training = streaming.streamed_table(given)
-            methods.check_fit([given.learner], training.problem.task, app.LEARNERS)
+            method_checks.check_fit([given.learner], training.problem.task, app.LEARNERS)
         _fit(training, given, given, client)
 
 
@@ -69,7 +78,8 @@ def predict(given: app.Predict) -> None:
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
-        rows = predictions.rows_to_predict(model, given.table)
+        header = not given.no_header
+        rows = predictions.rows_to_predict(model, given.table, given.keep, header=header)
         with (
             streaming.cluster_client(given.cluster, given.workers) as client,
             output.progress_bar() as bar,
@@ -90,25 +100,32 @@ def explain(given: app.Explain) -> None:
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
-        model, cells = files.load_model(given.model), table_files.read_cells(given.table)
+        model = files.load_model(given.model)
+        cells = table_files.read_cells(given.table, header=not given.no_header)
         with output.progress_bar() as bar:
             bar.step("measuring the importance of columns")
-            trial = models.explain(model, cells, given.seed)
+            trial = models.explain(model, cells, given)
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
         if given.out is not None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
-        tested = [] if trial.report is None else sections.tested_sections(trial)
-        learned = _learned(trial)
+
+        def named(found: Iterable[Section]) -> list[Section]:
+            return [output.reworded(one, "held-out", trial.rows) for one in found]
+
+        tested = []
+        if trial.report is not None:
+            tested = named(sections.tested_sections(trial, warned=False))
+        learned = named(_learned(trial))
         if given.report is not None:
             predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
             cards, curves = (
                 explanation_sections.card_section(why),
                 figures.dependence_section(trial),
             )
-            page = [*tested, *_notes(notes), *predicted, cards, *curves, *learned]
+            page = [*tested, *_notes(notes), *named(predicted), cards, *named(curves), *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
     shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
@@ -119,8 +136,9 @@ def explain(given: app.Explain) -> None:
 def columns(given: app.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
     files.check_outputs(given.out, inputs=(given.table,))
-    cells = table_files.read_cells(given.table)
-    _, found = recognize_columns(cells.frame, separator=cells.separator)
+    cells = table_files.read_cells(given.table, header=not given.no_header)
+    missing = parse_missing(given.missing, cells.frame.columns)
+    _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
     output.show([sections.columns_section(found, n_shown=None)])
     output.print_notes(cells.notes)
     if given.out is not None:
@@ -136,16 +154,17 @@ def compare(given: app.Compare) -> None:
     files.check_outputs(given.csv, given.report, inputs=(given.table,))
     messages.check_packages(matplotlib=given.report)
     problem = _problem(given)
-    methods.check_fit(names, problem.task)
+    method_checks.check_fit(names, problem.task)
+    method_checks.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    feasible = methods.feasible(names, n_rows)
+    feasible = method_checks.feasible(names, n_rows)
     if given.methods is None and len(feasible) < len(names):
         slow = listing(name for name in names if name not in feasible)
         note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
         output.print_notes([note])
         names = feasible
-    methods.check_size(names, n_rows)
+    method_checks.check_size(names, n_rows)
     _compare(problem, names, rows, given)
 
 
@@ -166,10 +185,21 @@ def demo(given: app.Demo) -> None:
         output.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: app.Fit | app.Compare, group: str | None = None) -> Problem:
-    cells = table_files.read_cells(given.table)
-    choices = read_choices(given.columns, list(cells.frame.columns))
-    return as_problem(cells, given.target, given.task, choices=choices, group=group)
+def _problem(given: app.Fit | app.Compare) -> Problem:
+    if given.group is not None and given.time is not None:
+        raise messages.InputError("--group and --time exclude each other; --split says both")
+    cells = table_files.read_cells(given.table, header=not given.no_header)
+    names = list(cells.frame.columns)
+    return as_problem(
+        cells,
+        given.target,
+        given.task,
+        choices=read_choices(given.columns, names),
+        missing=parse_missing(given.missing, names),
+        group=given.group,
+        time=given.time,
+        split=given.split,
+    )
 
 
 def _fit(
@@ -177,15 +207,19 @@ def _fit(
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
+    n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
+    costs = read_costs(given.cost, n_classes)
     described = sections.describe_problem(problem)
     failures, written = list[str](), dict[str, Path | None]()
+    n_columns = problem.features.shape[1]
     with output.progress_bar() as bar:
-        bar.step(f"learning a kernel for {shown(problem.name)}")
+        bar.step(f"learning from {training.n_train:,} rows of {n_columns} columns")
 
         def begin(n_rows: int) -> None:
-            bar.step("fitting all rows", n_rows)
+            # Several passes read all rows.
+            bar.step(f"fitting {training.n_train:,} rows", n_rows, "%")
 
-        def save(model: Pipeline) -> None:
+        def save(model: TableModel) -> None:
             # What follows may fail; the model is safe before.
             if given.out is not None:
                 with postponed(failures, f"save the model {given.out}"):
@@ -193,16 +227,21 @@ def _fit(
                     written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            trial = models.fit(training, given.learner, given.seed, bar, save)
-        result = sections.tested_sections(trial)
+            trial = models.fit(
+                training, given.learner, given.seed, bar, save, metric=given.metric, costs=costs
+            )
+        lead = summary_section(trial, problem, training.n_train, training.test)
+        result = [lead, *sections.tested_sections(trial, warned=True)]
+        if costs is not None and trial.y is not None:
+            result.insert(2, cost_section(trial.model, trial.X, trial.y, costs))
         learned = _learned(trial, given.learner)
         read = sections.columns_section(problem.columns)
         if given.report is not None:
-            bar.step("writing the report")
+            bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
                 assert trial.report is not None
-                error = trial.report.sections()[0].rows[0][1]
-                title = f"Predicting {shown(problem.name)}: error {error}"
+                found = trial.report.sections()[0]
+                title = f"Predicting {shown(problem.name)}: {found.header[1]} {found.rows[0][1]}"
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
                 page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)
@@ -253,8 +292,8 @@ def _compare(
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = methods.compare(problem, names, rows, given.seed, bar)
-    found = sections.comparison_section(result, problem.task)
+        result = comparison.compare(problem, names, rows, given, bar)
+    found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
     if given.csv is not None:
         with postponed(failures, f"write the results {given.csv}"):

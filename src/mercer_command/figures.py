@@ -16,7 +16,6 @@ from mercer_command.contributions import exact_interactions, unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import ACCENT, SOFT, Figure, Part, Section, Text
-from mercer_command.problem import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,45 +271,51 @@ def label_dates(axis: Axis) -> None:
     axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def comparison_figures(frame: pd.DataFrame, task: Task) -> list[Part]:
-    """Draw the error of each method, and the errors against the alignments.
+def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
+    """Draw the score of each method, and the scores against the alignments.
 
     Parameters
     ----------
     frame : DataFrame
-        Results of `mercer_command.methods.compare`.
-    task : {"classification", "regression"}
+        Results of `mercer_command.comparison.compare`.
+    name : str
+        What the score is called.
     """
-    unit = 100.0 if task == "classification" else 1.0
-    errors = unit * frame["error"]
-    label = "Test error, %" if task == "classification" else "Test error (RMSE, target's unit)"
+    metric = frame.attrs["metric"]
+    unit = 100.0 if metric in ("error", "balanced_accuracy") else 1.0
+    scores = unit * frame[metric]
+    label = f"{name}, %" if unit > 1.0 else f"{name} (target's unit)"
+    label = name if metric in ("roc_auc", "log_loss", "r2", "log_rmse") else label
 
     def by_method(ax: Axes) -> None:
         positions = np.arange(len(frame))
-        spread = unit * frame["error_std"]
-        ax.errorbar(errors, positions, xerr=spread, fmt="o", color=ACCENT, capsize=3)
-        for split in frame.filter(regex="^error_split_"):
+        spread = unit * frame[f"{metric}_std"]
+        ax.errorbar(scores, positions, xerr=spread, fmt="o", color=ACCENT, capsize=3)
+        for split in frame.filter(regex=f"^{metric}_split_"):
             ax.plot(unit * frame[split], positions + 0.22, ".", color=ACCENT, alpha=0.4)
         _name_rows(ax, list(frame["method"]))
         ax.grid(axis="x")
-        ax.set(xlabel=label, title="Error of each method")
+        ax.set(xlabel=f"Test rows: {label}", title=f"{name} of each method")
 
     def by_alignment(ax: Axes) -> None:
         # Hollow markers of different shapes can be told apart where methods coincide.
-        points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], errors)
-        for name, marker, x, y in points:
-            ax.plot(x, y, marker, fillstyle="none", markeredgewidth=1.6, label=name)
+        points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], scores)
+        for method, marker, x, y in points:
+            if not np.isnan(x):
+                ax.plot(x, y, marker, fillstyle="none", markeredgewidth=1.6, label=method)
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         ax.grid()
-        ax.set(xlabel="Centered alignment on test rows", ylabel=label, title="Error and alignment")
+        ax.set(xlabel="Centered alignment on test rows", ylabel=f"Test rows: {label}")
+        ax.set_title(f"{name} and alignment")
 
-    return [
+    drawn: list[Part] = [
         Figure(
             by_method,
-            "Means and standard deviations of the error, and below them the error of each split.",
-        ),
-        Figure(
-            by_alignment,
-            "Low errors are at the bottom, high alignments at the right; they need not coincide.",
-        ),
+            "Means and standard deviations over the splits, and below them the score of each.",
+            max(3.8, 0.25 * len(frame) + 1.0),
+        )
     ]
+    if frame["test_alignment"].notna().sum() > 1:
+        told = "Methods that learn a kernel: a high alignment and a good score need not coincide."
+        drawn.append(Figure(by_alignment, told))
+    return drawn

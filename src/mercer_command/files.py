@@ -12,11 +12,11 @@ from shutil import copymode
 from typing import Any
 
 import pandas as pd
-from sklearn.pipeline import Pipeline
 
 import mercer
 from mercer_command.messages import InputError
 from mercer_command.table_files import is_parquet
+from mercer_command.table_model import TableModel
 
 if sys.platform != "win32":  # Windows has no such locks.
     import fcntl
@@ -183,13 +183,13 @@ def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
         remove_leftovers(path.resolve().parent)
 
 
-def save_model(model: Pipeline, path: Path) -> None:
+def save_model(model: TableModel, path: Path) -> None:
     """Write a fitted model; an interruption leaves the old file or the new one."""
     with replacing(path) as temporary:
         mercer.save(model, temporary)
 
 
-def load_model(path: Path) -> Pipeline:
+def load_model(path: Path) -> TableModel:
     """Read a model written by `save_model`.
 
     Raises
@@ -204,7 +204,7 @@ def load_model(path: Path) -> Pipeline:
         model = mercer.load(path)
     except ValueError as error:
         raise InputError(str(error)) from error
-    if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):
+    if not (isinstance(model, TableModel) and hasattr(model, "feature_names_in_")):
         raise InputError(f"{path} holds a {type(model).__name__}, not a model of mercer fit")
     return model
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn import metrics
 from sklearn.calibration import CalibrationDisplay
-from sklearn.pipeline import Pipeline
 
 from mercer.inspection import CoverageDisplay
 from mercer_command.figures import MOST_MARKS, label_dates
@@ -17,6 +16,7 @@ from mercer_command.models import Trial
 from mercer_command.notation import Array
 from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
 from mercer_command.predictions import intervals
+from mercer_command.table_model import TableModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
     return Figure(draw, caption)
 
 
-def _curves(model: Pipeline, X: pd.DataFrame, y: Array) -> list[Part]:
+def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
     """Return curves of the second class of two, or of the most frequent classes."""
     method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
     if method is None:
@@ -144,12 +144,11 @@ def _responses(trial: Trial, predicted: Array) -> list[Part]:
     drawn: list[Part] = [
         _errors(trial, predicted, kind) for kind in ("actual_vs_predicted", "residual_vs_predicted")
     ]
-    step = trial.model[-1]
-    if hasattr(step, "predict_interval"):
+    if hasattr(trial.model, "predict_interval"):
         encoded = trial.model[:-1].transform(trial.X)
-        coverages = np.linspace(0.5, 0.95, 10)
-        bounds = {coverage: intervals(step, encoded, coverage) for coverage in coverages}
-        usual = intervals(step, encoded)
+        coverages = np.arange(50, 100, 5) / 100
+        bounds = {coverage: intervals(trial.model, encoded, coverage) for coverage in coverages}
+        usual = bounds[0.9]
         drawn += [_coverage(trial, bounds), _intervals(trial, predicted, usual)]
         if np.isfinite(usual).all():
             drawn.append(_coverage_by_width(np.asarray(trial.y), usual))
@@ -160,6 +159,8 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
     is_residual = kind == "residual_vs_predicted"
 
     def draw(ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
         metrics.PredictionErrorDisplay.from_predictions(
             trial.y,
             predicted,
@@ -169,6 +170,9 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             scatter_kwargs={"color": ACCENT, "alpha": 0.55, "s": 18, "linewidths": 0},
             line_kwargs={"color": SOFT},
         )
+        for axis in (ax.xaxis, ax.yaxis):  # scikit-learn puts ticks at the ends of the data.
+            axis.set_major_locator(MaxNLocator(6))
+            axis.set_major_formatter(ScalarFormatter())
         ax.set_xlabel("Predicted")
         ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
         ax.set_title("Residuals" if is_residual else "Predicted and true")

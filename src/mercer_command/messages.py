@@ -127,9 +127,25 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
     lines: dict[str, str] = {}
     for item in caught:
         if issubclass(item.category, UserWarning) and (text := str(item.message).strip()):
-            line = text.splitlines()[0]
+            line = in_plain_words(text.splitlines()[0])
             lines.setdefault(re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "", line), line)
     notes += lines.values()
+
+
+def in_plain_words(text: str) -> str:
+    """Return a warning of the library without advice on arguments, which the command has not.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> in_plain_words("It still grew by more than tol=0.001 after 9 steps: raise max_kernels.")
+    'It still grew by more than 0.001 after 9 steps.'
+    """
+    text = re.sub(r": (?:set|raise|pass) .*$", ".", text)
+    return re.sub(r"\b[a-z_]+=(?=[-\d.]+)", "", text)
 
 
 def check_packages(**needed: object) -> None:

@@ -1,20 +1,25 @@
-"""The methods by their names on the command line, their pipelines, and how they compare."""
+"""The methods by their names on the command line, and their pipelines."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import root_mean_squared_error, zero_one_loss
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -22,11 +27,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer.kernels import Gaussian
-from mercer_command.app import COMPARED, LEARNERS
-from mercer_command.messages import InputError, checked_name, listing, one_line
+from mercer_command.app import COMPARED
+from mercer_command.columns import DATES
+from mercer_command.messages import InputError, checked_name
 from mercer_command.notation import Array
-from mercer_command.output import Bar
 from mercer_command.problem import Problem, Rows, Task
+from mercer_command.table_model import TableModel, limits_of
 from mercer_command.table_reader import problem_encoder, problem_reader
 
 _EXACT_ROWS = 10_000
@@ -99,6 +105,31 @@ def _scaled_ridge() -> BaseEstimator:
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
+def _of_package(package: str, prefix: str, **settings: Any) -> Method:
+    """Return the method of a package that may be absent."""
+
+    def made(kind: str) -> BaseEstimator:
+        return getattr(import_module(package), f"{prefix}{kind}")(**settings)
+
+    return Method(
+        {
+            "classification": partial(made, "Classifier"),
+            "regression": partial(made, "Regressor"),
+        }
+    )
+
+
+def is_installed(name: str) -> bool:
+    """Whether the package that a method belongs to is there.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    """
+    return name not in ("lightgbm", "catboost") or find_spec(name) is not None
+
+
 METHODS: dict[str, Method] = {
     "stacking": Method(
         {
@@ -141,9 +172,23 @@ METHODS: dict[str, Method] = {
         },
         _EXACT_ROWS,
     ),
+    "linear": Method(
+        {"classification": partial(LogisticRegression, max_iter=1000), "regression": Ridge}
+    ),
+    "boosting": Method(
+        {
+            "classification": HistGradientBoostingClassifier,
+            "regression": HistGradientBoostingRegressor,
+        }
+    ),
+    "forest": Method(
+        {"classification": RandomForestClassifier, "regression": RandomForestRegressor}
+    ),
+    "lightgbm": _of_package("lightgbm", "LGBM", verbosity=-1, n_jobs=1),
+    "catboost": _of_package("catboost", "CatBoost", verbose=False, allow_writing_files=False),
 }
-"""Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
-a grid search for its width and penalty."""
+"""Each method by its name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
+for its width and penalty; those after it have the default settings of their packages."""
 
 
 def method_names(given: str | None) -> list[str]:
@@ -152,93 +197,49 @@ def method_names(given: str | None) -> list[str]:
     Raises
     ------
     InputError
-        If the list is empty, or a name is unknown.
+        If the list is empty, a name is unknown, or a package is not installed.
     """
     if given is None:
-        return list(COMPARED)
+        return [name for name in COMPARED if is_installed(name)]
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
-    return list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
+    names = list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
+    if absent := [name for name in names if not is_installed(name)]:
+        raise InputError(f"{absent[0]} is not installed; install it with pip install {absent[0]}")
+    return names
 
 
-def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS) -> None:
-    """Check that methods support a task.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    task : {"classification", "regression"}
-    options : iterable of str, default=METHODS
-        Keys of `METHODS` that the message suggests.
-
-    Raises
-    ------
-    InputError
-        If some do not; the message names them.
-    """
-    unsuitable = [name for name in names if task not in METHODS[name].makers]
-    if unsuitable:
-        suitable = ", ".join(name for name in options if task in METHODS[name].makers)
-        raise InputError(f"not for {task}: {listing(unsuitable)}; choose from {suitable}")
-
-
-def check_size(names: Iterable[str], n_rows: int) -> None:
-    """Check that no method would take hours for a number of rows.
+def takes(estimator: BaseEstimator, kind: str) -> bool:
+    """Whether a fit takes groups, or an estimator folds of times.
 
     Parameters
     ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
-        Number of rows to learn from.
-
-    Raises
-    ------
-    InputError
-        If one would; the message names it.
+    estimator : estimator
+    kind : {"groups", "cv"}
     """
-    for name in names:
-        if not feasible([name], n_rows):
-            raise InputError(
-                f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
-                f"{METHODS[name].max_rows:,}"
-            )
+    if kind == "groups":
+        return bool(has_fit_parameter(estimator, "groups"))
+    return "cv" in estimator.get_params(deep=False) and not isinstance(estimator, GridSearchCV)
 
 
-def check_groups(name: str, task: Task) -> None:
-    """Refuse a method whose fit does not leave out whole groups by an `InputError`."""
-    able = [
-        other
-        for other in LEARNERS
-        if task in METHODS[other].makers
-        and has_fit_parameter(METHODS[other].estimator(task, 2), "groups")
-    ]
-    if name not in able:
-        raise InputError(f"{name} takes no groups; choose from {', '.join(able)}")
-
-
-def check_streamed(name: str) -> None:
-    """Refuse a method that needs all rows in memory by an `InputError`."""
-    if METHODS[name].max_rows is not None:
-        able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
-        raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")
-
-
-def feasible(names: Iterable[str], n_rows: int) -> list[str]:
-    """Return the methods that learn from a number of rows in reasonable time.
+def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:
+    """Return what the fit of a model takes beside columns and target: groups, if it takes any.
 
     Parameters
     ----------
-    names : iterable of str
-        Keys of `METHODS`.
-    n_rows : int
+    model : Pipeline of `make_model`
+    problem : Problem
+    rows : ndarray of int
+        The rows to learn from.
     """
-    return [name for name in names if n_rows <= (METHODS[name].max_rows or n_rows)]
+    name, step = model.steps[-1]
+    if problem.groups is None or not takes(step, "groups"):
+        return {}
+    return {f"{name}__groups": problem.groups[rows]}
 
 
-def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeline:
+def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
     """Make a pipeline of the preparation of a table's columns and a method's estimator.
 
     Parameters
@@ -253,7 +254,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
 
     Returns
     -------
-    Pipeline
+    TableModel
         Unfitted.
     """
     largest = len(rows)
@@ -261,13 +262,17 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
         # Stratified folds cannot exceed the size of the largest class.
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    if problem.times is not None and takes(estimator, "cv"):
+        estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
-    return Pipeline(
+    is_number = problem.task == "regression" and problem.target_column.role not in DATES
+    return TableModel(
         [
             ("reader", problem_reader(problem)),
             ("columns", problem_encoder(problem, rows, seed)),
             ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
-        ]
+        ],
+        limits=limits_of(problem.target[rows]) if is_number else None,
     )
 
 
@@ -285,7 +290,7 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
-        sum of its kernels.
+        sum of its kernels. NaN for methods without a kernel.
 
     Notes
     -----
@@ -299,87 +304,8 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     if hasattr(step, "learned_gram"):
         gram = step.learned_gram(features)
     else:  # That of `grid`, whose regression is inside a transformation of the target.
-        gamma = getattr(step, "regressor_", step).gamma
+        gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
+        if gamma is None:
+            return np.nan
         gram = rbf_kernel(np.asarray(features), gamma=gamma)
     return mercer.centered_alignment(gram, y, task=task)
-
-
-def comparison_table(
-    methods: Sequence[str], errors: Array, alignments: Array, seconds: Array
-) -> pd.DataFrame:
-    """Return one row per method: means, deviations, mean rank, and the error of each split.
-
-    The method of the best mean rank comes first; of equal ranks, that of the smallest error.
-    Deviations over splits are zero for one split.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Names, of length n_methods.
-    errors, alignments, seconds : ndarray of shape (n_methods, n_splits)
-        Error and alignment on the test rows, and the time to fit.
-    """
-    ddof = min(1, errors.shape[1] - 1)
-    frame = pd.DataFrame(
-        {
-            "method": methods,
-            "error": errors.mean(axis=1),
-            "error_std": errors.std(axis=1, ddof=ddof),
-            "test_alignment": alignments.mean(axis=1),
-            "test_alignment_std": alignments.std(axis=1, ddof=ddof),
-            "fit_seconds": seconds.mean(axis=1),
-            "rank": rankdata(errors, axis=0).mean(axis=1),
-            **{f"error_split_{r + 1}": split for r, split in enumerate(errors.T)},
-        }
-    )
-    return frame.sort_values(["rank", "error"], kind="stable", ignore_index=True)
-
-
-def compare(
-    problem: Problem,
-    methods: Sequence[str],
-    splits: Sequence[tuple[Rows, Rows]],
-    seed: int,
-    bar: Bar,
-) -> pd.DataFrame:
-    """Fit every method on every split; see `comparison_table`.
-
-    Parameters
-    ----------
-    problem : Problem
-    methods : sequence of str
-        Keys of `METHODS`.
-    splits : sequence of (ndarray of int, ndarray of int)
-        Rows to learn from and to test on, the same for all methods.
-    seed : int
-    bar : Bar
-        It shows the fits.
-
-    Raises
-    ------
-    InputError
-        If a method fails; the message says which.
-    """
-    found = np.empty((3, len(methods), len(splits)))
-    for r, rows in enumerate(splits):
-        for m, name in enumerate(methods):
-            bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
-            try:
-                found[:, m, r] = _measure(problem, name, *rows, seed)
-            except ValueError as error:
-                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
-    return comparison_table(methods, *found)
-
-
-def _measure(
-    problem: Problem, method: str, train: Rows, test: Rows, seed: int
-) -> tuple[float, float, float]:
-    """Return error and alignment on the test rows, and the time to fit in seconds."""
-    X, y, task = problem.features, problem.target, problem.task
-    model = make_model(method, problem, train, seed)
-    start = perf_counter()
-    model.fit(X.iloc[train], y[train])
-    seconds = perf_counter() - start
-    error = zero_one_loss if task == "classification" else root_mean_squared_error
-    alignment = learned_alignment(model, X.iloc[test], y[test], task)
-    return float(error(y[test], model.predict(X.iloc[test]))), alignment, seconds

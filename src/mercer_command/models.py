@@ -2,25 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command import importances
+from mercer_command.app import Explain
 from mercer_command.columns import DATES, Choice, recognize_columns
+from mercer_command.costs import Costs
+from mercer_command.division import group_codes, read_split, times_of
 from mercer_command.importances import ColumnImportance
-from mercer_command.methods import learned_alignment, make_model
+from mercer_command.methods import fit_arguments, learned_alignment, make_model
 from mercer_command.notation import Array
 from mercer_command.output import Bar
 from mercer_command.predictions import needed_columns
 from mercer_command.problem import MIN_ROWS, Task, unit_of
 from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
+from mercer_command.table_model import TableModel
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Trial:
 
     Attributes
     ----------
-    model : fitted Pipeline
+    model : fitted TableModel
     name : str
         Name of the target's column.
     task : {"classification", "regression"}
@@ -45,9 +48,13 @@ class Trial:
         the same table, also of simple predictors. None without targets, or for fewer than ten rows.
     alignment : tuple of str
         A line on the learned kernel, if the model has one.
+    rows : {"held-out", "known", "given"}
+        Whether the model did not learn from these rows, did so, or it is not known.
+    told : str
+        What is said of that.
     """
 
-    model: Pipeline
+    model: TableModel
     name: str
     task: Task
     unit: str
@@ -56,6 +63,8 @@ class Trial:
     importances: Sequence[ColumnImportance] = ()
     report: ModelReport | None = None
     alignment: tuple[str, ...] = ()
+    rows: Literal["held-out", "known", "given"] = "held-out"
+    told: str = ""
 
     @property
     def has_dates(self) -> bool:
@@ -70,7 +79,14 @@ class Trial:
 
 
 def fit(
-    training: Training, learner: str, seed: int, bar: Bar, on_fitted: Callable[[Pipeline], None]
+    training: Training,
+    learner: str,
+    seed: int,
+    bar: Bar,
+    on_fitted: Callable[[TableModel], None],
+    *,
+    metric: str | None = None,
+    costs: Costs | None = None,
 ) -> Trial:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -86,26 +102,35 @@ def fit(
         It shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
+    metric : str, default=None
+        The score that comes first; by default one that suits the target.
+    costs : Costs, default=None
+        What errors cost, of two classes, by which the threshold is chosen.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
     model = make_model(learner, problem, train, seed)
-    group, known = problem.groups, {}
-    if group is not None:
-        known = {f"{model.steps[-1][0]}__groups": group[train]}
+    group, known = problem.groups, fit_arguments(model, problem, train)
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
     else:
+        model.set_params(reader__remembers=False)  # It reads a sample of the rows alone.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
+    if costs is not None:
+        model.set_params(threshold=costs.threshold(model))
     on_fitted(model)
-    bar.step("testing")
+    bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
+    # The model ignores identifiers; the checks look for what belongs together.
+    seen = X if problem.beside is None else X.join(problem.beside)
     tested = report(
         model,
-        X_test,
+        seen.iloc[training.test],
         y_test,
         None if group is None else group[training.test],
-        train=(X.iloc[train], y[train], *known.values()),
+        train=(seen.iloc[train], y[train], *known.values()),
+        metric=metric,
+        later=problem.times is not None,
         random_state=seed,
     )
     if source is not None:
@@ -123,29 +148,35 @@ def fit(
     return replace(trial, alignment=(line,))
 
 
-def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
+def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     """Try a saved model on the rows of a table.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     cells : Cells
-        A table with the columns of the model and, if it is to tell which matter, the target.
-    seed : int, default=0
-        Of the shuffles.
+        A table with the columns of the model and, if it is to be tested, the target.
+    given : Explain
+        How rows are chosen, ordered and grouped, and the seed of draws.
 
     Returns
     -------
     Trial
+        Of rows that the model did not learn from, if there are enough of them.
 
     Raises
     ------
     InputError
-        If the table lacks columns of the model.
+        If the table lacks columns of the model, or columns of groups or times are not suitable.
     """
     frame, (name, role, notation) = cells.frame, model["reader"].target
     needed_columns(model, frame.columns)
     task: Task = "classification" if is_classifier(model) else "regression"
+    if given.split is not None:
+        frame = frame[read_split(given.split, len(frame))[:, 0] == "test"]
+    if given.time is not None:
+        typed, _ = recognize_columns(frame, separator=cells.separator)
+        frame = frame.iloc[np.argsort(times_of(typed, given.time, name), kind="stable")]
     y = None
     if name in frame.columns:
         choice = Choice(role, "" if notation == "flag" else notation)
@@ -153,12 +184,35 @@ def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
     X = model["reader"].transform(frame)
-    found = importances.columns_that_matter(model, X, y, task, seed=seed)
-    trial = Trial(model, name, task, unit_of(role), X, y, found)
-    return trial if y is None else _tested(trial, seed)
+    rows, chosen, told = _unseen(model, X)
+    X, y = X.iloc[chosen], None if y is None else y[chosen]
+    found = importances.columns_that_matter(model, X, y, task, seed=given.seed)
+    trial = Trial(model, name, task, unit_of(role), X, y, found, rows=rows, told=told)
+    if y is None:
+        return trial
+    groups = None
+    if given.group is not None:
+        typed, _ = recognize_columns(frame, separator=cells.separator)
+        groups = group_codes(frame, typed, given.group, name)[0][chosen]
+    return _tested(trial, groups, given)
 
 
-def _tested(trial: Trial, seed: int) -> Trial:
+def _unseen(
+    model: TableModel, X: pd.DataFrame
+) -> tuple[Literal["held-out", "known", "given"], Array, str]:
+    """Return what rows are called, which of them the model is tried on, and what is said of it."""
+    seen, rows = model["reader"].learned_from(X), np.arange(len(X))
+    if seen is None:
+        return "given", rows, "it is not known whether the model learned from them"
+    if not seen.any():
+        return "held-out", rows, ""
+    told = f"{seen.sum():,} of {len(X):,} rows equal rows that the model learned from"
+    if np.sum(~seen) >= MIN_ROWS:
+        return "held-out", rows[~seen], f"{told}, and are left out"
+    return "known", rows, f"{told}: errors of these known rows are not those of new rows"
+
+
+def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
     """Test a saved model on rows of classes that it knows, if there are enough."""
     assert trial.y is not None
     known = np.ones(len(trial.y), dtype=bool)
@@ -166,14 +220,16 @@ def _tested(trial: Trial, seed: int) -> Trial:
         known = np.isin(trial.y, trial.model.classes_)
     if known.sum() < MIN_ROWS:
         return trial
-    tested = report(trial.model, trial.X[known], trial.y[known], random_state=seed)
+    own = None if groups is None else groups[known]
+    settings: dict[str, Any] = {"later": given.time is not None, "random_state": given.seed}
+    tested = report(trial.model, trial.X[known], trial.y[known], own, **settings)
     if not known.all():
         told = f"{(~known).sum():,} rows of classes that the model was not fitted to are left out"
         tested = replace(tested, remarks=(*tested.remarks, told))
     return replace(trial, report=tested)
 
 
-def _target(column: pd.DataFrame, model: Pipeline, role: str) -> Array:
+def _target(column: pd.DataFrame, model: TableModel, role: str) -> Array:
     """Return known targets in the form in which the model predicts them."""
     if role in DATES:
         return convert(column, "date")[:, 0]

@@ -9,7 +9,8 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import groupby
@@ -83,8 +84,8 @@ class Text:
     Attributes
     ----------
     text : str
-    kind : {"p", "note", "code", "warning"}
-        The terminal shows warnings only.
+    kind : {"p", "note", "code", "warning", "summary"}
+        The terminal shows warnings and summaries only.
     """
 
     text: str
@@ -107,6 +108,37 @@ class Section:
 
     title: str
     parts: Sequence[Part]
+
+
+def reworded(section: Section, old: str, new: str) -> Section:
+    """Return a section with another word for one, in all texts and pictures.
+
+    Parameters
+    ----------
+    section : Section
+    old, new : str
+        In small letters; a capital at the beginning stays.
+    """
+
+    def said(text: str) -> str:
+        capital = (old[:1].upper() + old[1:], new[:1].upper() + new[1:])
+        return text.replace(old, new).replace(*capital)
+
+    def drawn(draw: Callable[[Axes], Any], ax: Axes) -> None:
+        draw(ax)
+        ax.set(xlabel=said(ax.get_xlabel()), ylabel=said(ax.get_ylabel()))
+        ax.set_title(said(ax.get_title()))
+
+    def part_said(part: Part) -> Part:
+        if isinstance(part, str):
+            return said(part)
+        if isinstance(part, Text):
+            return part if part.kind == "code" else Text(said(part.text), part.kind)
+        if isinstance(part, Figure):
+            return Figure(partial(drawn, part.draw), said(part.caption), part.height)
+        return replace(part, header=[said(name) for name in part.header])
+
+    return Section(said(section.title), [part_said(part) for part in section.parts])
 
 
 # Colors of text, of what is less important, and of lines; dark pages replace them.
@@ -155,6 +187,7 @@ _PARAGRAPHS = {
     "note": '<p class="note">{}</p>',
     "code": "<pre><code>{}</code></pre>",
     "warning": '<p class="warning">Warning: {}.</p>',
+    "summary": '<p class="summary">{}</p>',
 }
 """Elements of a page for paragraphs of each kind."""
 
@@ -222,11 +255,11 @@ class Bar:
     """
 
     def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
-        self._bar, self._unit, self._seconds = bar, unit, seconds
+        self._bar, self._unit, self._counted, self._seconds = bar, unit, unit, seconds
         self._next = monotonic() + seconds
         self._task = bar.add_task("starting", total=None, done="")
 
-    def step(self, description: str, total: int | None = None) -> None:
+    def step(self, description: str, total: int | None = None, unit: str = "") -> None:
         """Begin a step.
 
         Parameters
@@ -234,8 +267,11 @@ class Bar:
         description : str
         total : int, default=None
             Number of units of the step; None if it is unknown.
+        unit : str, default=""
+            What is counted, by default that of the bar; "%" for the share that is done.
         """
         self._say(description)
+        self._counted = unit or self._unit
         self._bar.reset(self._task, total=total, description=markup.escape(description), done="")
 
     def advance(self, number: int = 1, description: str = "") -> None:
@@ -249,7 +285,10 @@ class Bar:
         """
         task = self._bar.tasks[0]
         text = markup.escape(description) or task.description
-        done = f"{task.completed + number:,.0f} of {task.total or 0:,.0f} {self._unit}"
+        ready, total = task.completed + number, task.total or 0
+        done = f"{ready:,.0f} of {total:,.0f} {self._counted}"
+        if self._counted == "%":
+            done = f"{ready / max(total, 1):.0%}"
         self._say(f"{text}, {done}")
         self._bar.update(self._task, advance=number, description=text, done=done)
 
@@ -314,6 +353,8 @@ def show(sections: Iterable[Section]) -> None:
                 Console().print(_grid(part))
             elif isinstance(part, str):
                 print_line(part)
+            elif isinstance(part, Text) and part.kind == "summary":
+                print_line(part.text)
             elif isinstance(part, Text) and part.kind == "warning":
                 print_notes([part.text], "warning")
         print_line("")

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from mercer import ParquetSource
 from mercer.preprocessing import convert
@@ -22,6 +20,7 @@ from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.output import Bar
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
+from mercer_command.table_model import TableModel
 
 # Numbers of rows with categories that a model was not fitted on, of each column.
 NewCategories: TypeAlias = dict[str, Counter[str]]
@@ -38,11 +37,14 @@ class TableRows:
     n_rows : int
     parts : ParquetSource or DataFrame
         The rows of Parquet files, or of a text file.
+    kept : tuple of str
+        Names of the columns that are copied to the predictions.
     """
 
     names: tuple[str, ...]
     n_rows: int
     parts: ParquetSource | pd.DataFrame
+    kept: tuple[str, ...] = ()
 
     def map(self, function: Callable[[pd.DataFrame], Any], client: Any) -> Iterator[Any]:
         """Apply a function to consecutive rows, and yield results in order.
@@ -58,14 +60,20 @@ class TableRows:
         return map(function, [self.parts])
 
 
-def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
+def rows_to_predict(
+    model: TableModel, table: Path, keep: str | None = None, *, header: bool = True
+) -> TableRows:
     """Open a table whose rows a model can predict.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     table : Path
         A CSV file, a Parquet file, or a folder of Parquet files.
+    keep : str, default=None
+        Names of columns that are copied to the predictions, separated by commas.
+    header : bool, default=True
+        Whether the first line of a CSV file holds the names of the columns.
 
     Returns
     -------
@@ -77,19 +85,31 @@ def rows_to_predict(model: Pipeline, table: Path) -> TableRows:
         If the table cannot be read, has no rows, or lacks columns of the model.
     """
     if not (table.exists() and is_parquet(table)):
-        frame = read_cells(table).frame
+        frame = read_cells(table, header=header).frame
         names = tuple(frame.columns)
-        return TableRows(names, len(frame), frame[needed_columns(model, names)])
+        kept = _kept_columns(keep, names)
+        needed = dict.fromkeys([*needed_columns(model, names), *kept])
+        return TableRows(names, len(frame), frame[list(needed)], kept)
     names = parquet_source(table).column_names
-    source = parquet_source(table, columns=needed_columns(model, names))
+    kept = _kept_columns(keep, names)
+    columns = list(dict.fromkeys([*needed_columns(model, names), *kept]))
+    source = parquet_source(table, columns=columns)
     n_rows = source.count_rows()
     if n_rows == 0:
         raise InputError(f"the table {table} has no rows")
-    return TableRows(names, n_rows, source)
+    return TableRows(names, n_rows, source, kept)
+
+
+def _kept_columns(given: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are copied to the predictions, after checking that they exist."""
+    kept = tuple(name.strip() for name in (given or "").split(",") if name.strip())
+    if absent := [name for name in kept if name not in names]:
+        raise InputError(f"--keep names {listing(absent)}, and the table has {listing(names)}")
+    return kept
 
 
 def predict_file(
-    model: Pipeline,
+    model: TableModel,
     rows: TableRows,
     out: Path,
     coverage: float | None,
@@ -102,7 +122,7 @@ def predict_file(
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     rows : TableRows
     out : Path
         The file to write, which appears when it is complete.
@@ -133,15 +153,15 @@ def predict_file(
     found: NewCategories = {}
     with appended_table(out) as append:
         advance = bar.advance if client is None else None
-        for frame, new in rows.map(
-            partial(_predicted_part, model, coverage, n_reasons, advance), client
-        ):
+        part = partial(_with_kept, rows.kept, model, coverage, n_reasons, advance)
+        for frame, new in rows.map(part, client):
             append(frame)
             if client is not None:
                 bar.advance(len(frame))
             for name, counts in new.items():
                 found.setdefault(name, Counter()).update(counts)
-    extra = [name for name in rows.names if name not in model.feature_names_in_]
+    used = {*model.feature_names_in_, *rows.kept}
+    extra = [name for name in rows.names if name not in used]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
     unknown = (
         f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
@@ -151,12 +171,12 @@ def predict_file(
     return [*notes, *unknown]
 
 
-def explained_rows(model: Pipeline, frame: pd.DataFrame, bar: Bar) -> Reasons:
+def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     """Predict rows of a table, and explain the predictions by its columns.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
         With the columns of the model.
     bar : Bar
@@ -169,8 +189,21 @@ def explained_rows(model: Pipeline, frame: pd.DataFrame, bar: Bar) -> Reasons:
     return reasons(model, frame, typed, predicted, bar.advance)
 
 
+def _with_kept(
+    kept: tuple[str, ...], model: TableModel, *settings: Any
+) -> tuple[pd.DataFrame, NewCategories]:
+    """Predictions of a part of a table behind columns that are copied; see `_predicted_part`."""
+    predicted, found = _predicted_part(model, *settings)
+    if kept:
+        copied = settings[-1][list(kept)].reset_index(drop=True)
+        # A column of the table may be called as one of the predictions is.
+        copied.columns = [f"{n} (kept)" if n in predicted else n for n in kept]
+        predicted = pd.concat([copied, predicted], axis="columns")
+    return predicted, found
+
+
 def _predicted_part(
-    model: Pipeline,
+    model: TableModel,
     coverage: float | None,
     n_reasons: int,
     advance: Callable[[int], Any] | None,
@@ -191,13 +224,13 @@ def _predicted_part(
 
 
 def predict(
-    model: Pipeline, frame: pd.DataFrame, coverage: float | None, found: NewCategories
+    model: TableModel, frame: pd.DataFrame, coverage: float | None, found: NewCategories
 ) -> pd.DataFrame:
     """Predict each row of a part of a table.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
+    model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
         The columns that the model was fitted on, in that order.
     coverage : float or None
@@ -225,7 +258,9 @@ def predict(
     encoded, step = model["columns"].transform(typed), model[-1]
     target = model["reader"].target
     role, notation = target[1:] if target else ("", "")
-    predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
+    predictions = pd.DataFrame(
+        {"prediction": _as_target(model.predict_encoded(encoded), role, notation)}
+    )
     if hasattr(step, "decision_function"):
         values: Array = step.decision_function(encoded)
         names = [f"decision_{name}" for name in step.classes_]
@@ -236,7 +271,7 @@ def predict(
     if hasattr(step, "noise_variance_"):
         _, predictions["std"] = step.predict(encoded, return_std=True, include_noise=True)
     if coverage is not None:
-        bounds = intervals(step, encoded, coverage)
+        bounds = intervals(model, encoded, coverage)
         predictions["lower"] = _as_target(bounds[:, 0], role, notation)
         predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return predictions
@@ -249,7 +284,7 @@ def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
     return format_dates(predicted, notation) if notation else as_dates(predicted)
 
 
-def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCategories) -> None:
+def _count_new_categories(model: TableModel, typed: pd.DataFrame, found: NewCategories) -> None:
     for key, encoder, names in model["columns"].transformers_:
         if key not in ("categories", "levels") or not len(names):
             continue
@@ -261,13 +296,12 @@ def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCatego
                 found.setdefault(name, Counter()).update(new)
 
 
-def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array:
+def intervals(model: TableModel, encoded: Any, coverage: float = 0.9) -> Array:
     """Predict intervals that hold the response with some probability.
 
     Parameters
     ----------
-    step : fitted estimator
-        The last step of a model of `fit`.
+    model : fitted TableModel
     encoded : array-like of shape (n_rows, n_features)
         Encoded columns.
     coverage : float, default=0.9
@@ -284,20 +318,20 @@ def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"the coverage of intervals is between 0 and 1; got {coverage:g}")
-    if not hasattr(step, "predict_interval"):
+    if not hasattr(model, "predict_interval"):
         raise InputError(
             "the model predicts no intervals; those of mercer fit --learner stacking do, if the "
             "target is a response"
         )
-    return np.asarray(step.predict_interval(encoded, coverage))
+    return model.intervals_of(encoded, coverage)
 
 
-def needed_columns(model: Pipeline, names: Iterable[str]) -> list[str]:
+def needed_columns(model: TableModel, names: Iterable[str]) -> list[str]:
     """Return the names of the columns of a model, or refuse a table that lacks some of them.
 
     Parameters
     ----------
-    model : fitted Pipeline
+    model : fitted TableModel
     names : iterable of str
         Of the columns of the table.
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
 from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
+from mercer_command.division import group_codes, read_split, times_of
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array
+from mercer_command.odd_values import MissingCodes
 from mercer_command.table_files import Cells
 
 Task: TypeAlias = Literal["classification", "regression"]
@@ -45,8 +47,16 @@ class Problem:
         What was left out and why, and what may have been recognized wrongly.
     n_rows : int or None
         Number of rows of the table, if the problem holds a sample of them; None if all.
-    groups : ndarray of str of shape (n_samples,) or None
+    groups : ndarray of int of shape (n_samples,) or None
         What rows belong to.
+    times : ndarray of shape (n_samples,) or None
+        Times of the rows, which are in their order.
+    given_splits : ndarray of str of shape (n_samples, n_splits) or None
+        Which rows are learned from and tested on, if a file says it.
+    beside : DataFrame of shape (n_samples, n_identifiers) or None
+        Identifiers, which are not learned from but may tell which rows belong together.
+    missing : dict of str to list of str
+        What stands for missing cells, by the columns' names.
     """
 
     features: pd.DataFrame
@@ -58,6 +68,10 @@ class Problem:
     notes: tuple[str, ...] = ()
     n_rows: int | None = None
     groups: Array | None = None
+    times: Array | None = None
+    given_splits: Array | None = None
+    beside: pd.DataFrame | None = None
+    missing: MissingCodes = field(default_factory=dict)
 
 
 def unit_of(role: str) -> str:
@@ -71,7 +85,10 @@ def as_problem(
     task: str = "auto",
     *,
     choices: Mapping[str, Choice] | None = None,
+    missing: MissingCodes | None = None,
     group: str | None = None,
+    time: str | None = None,
+    split: Path | None = None,
 ) -> Problem:
     """Split a table into features and target.
 
@@ -84,8 +101,14 @@ def as_problem(
         If "auto", the target's values determine it.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
+    missing : mapping from str to list of str, default=None
+        What stands for missing cells, by the columns' names.
     group : str, default=None
         Name of the column of what rows belong to, which is not learned from.
+    time : str, default=None
+        Name of the column of dates or numbers by which the rows are sorted.
+    split : Path, default=None
+        File that says which rows are learned from; see `mercer_command.division.read_split`.
 
     Raises
     ------
@@ -104,14 +127,23 @@ def as_problem(
             f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
             "needed to learn from and to test on"
         )
-    typed, columns = recognize_columns(frame, choices, separator=cells.separator)
+    given = None if split is None else read_split(split, len(frame))
+    reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
+    typed, columns = recognize_columns(frame, choices, **reading)
     used, values, decided, target_column = _known_target(typed, columns, target, task, notes)
+    times = None
+    if time is not None:
+        times = times_of(typed.iloc[used], time, target)
+        order = np.argsort(times, kind="stable")
+        used, values, times = used[order], values[order], times[order]
+    typed = typed.iloc[used]
     if len(used) < len(frame):
         # Rows that are left out may be all in which a column varies.
-        typed, columns = recognize_columns(frame.iloc[used], choices, separator=cells.separator)
+        typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
     groups = None
     if group is not None:
-        groups = _groups(frame.iloc[used], typed, group, target)
+        groups, told = group_codes(frame.iloc[used], typed, group, target)
+        notes += told
         of_groups = Column(group, "group", facts=("not learned from: what rows belong to",))
         columns = [of_groups if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
@@ -123,26 +155,19 @@ def as_problem(
     numbers = [column.name for column in rest if column.role == "number"]
     convert(features[numbers], "number")  # It refuses infinite numbers.
     return Problem(
-        features, values, target, decided, rest, target_column, tuple(notes), groups=groups
+        features,
+        values,
+        target,
+        decided,
+        rest,
+        target_column,
+        tuple(notes),
+        groups=groups,
+        times=times,
+        given_splits=None if given is None else given[used],
+        missing=dict(missing or {}),
+        beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
-
-
-def _groups(frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str) -> Array:
-    """Return numbers of the groups of rows, after checking that they can be held out."""
-    if name not in frame.columns or name == target:
-        others = [column for column in frame.columns if column != target]
-        raise InputError(
-            f"there is no column '{shown(name)}' of groups; choose from {listing(others)}"
-        )
-    if missing := int(typed[name].isna().sum()):
-        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
-    codes, found = pd.factorize(frame[name])
-    if len(found) < 4:
-        raise InputError(
-            f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
-            "needed, two to learn from and two to test on"
-        )
-    return np.asarray(codes)
 
 
 def _known_target(
@@ -158,8 +183,7 @@ def _known_target(
     if len(used) < MIN_ROWS:
         raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
     known = typed[target].iloc[used]
-    with collected_warnings(notes):
-        values, decided = _target_values(known, name, task)
+    values, decided = _target_values(known, name, task, notes)
     kind = kind_of(known)
     if column.role not in ("time", "duration"):
         column = replace(
@@ -173,7 +197,34 @@ def _known_target(
     return used, values, decided, column
 
 
-def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[Array, Task]:
+def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
+    """Return the task by the target's values, and note where it could be the other one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    name : str
+        Of the target's column, as it is shown.
+    notes : list of str
+        A note is appended if whole numbers are taken for classes without an order, or could be.
+    """
+    with collected_warnings([]):  # They name arguments of the library.
+        task: Task = infer_task(values)
+    n_values = np.unique(values).size
+    if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
+        told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
+        told += f" {values.max():g}, which are taken for"
+        if task == "classification":
+            told += " classes without an order; --task regression predicts a number"
+        else:
+            told += " quantities; --task classification predicts one of them"
+        notes.append(told)
+    return task
+
+
+def _target_values(
+    target: pd.Series[Any], name: str, task: str, notes: list[str]
+) -> tuple[Array, Task]:
     """Return the target's values and its task, after checking that they suit each other."""
     checked_name("task", task, ("auto", "classification", "regression"))
     kind, frame = kind_of(target), target.to_frame()
@@ -192,7 +243,7 @@ def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[Array,
         values = target.to_numpy(bool)
     else:
         values = convert(frame, "category")[:, 0].astype(str)
-    if (infer_task(values) if task == "auto" else task) == "regression":
+    if (inferred_task(values, name, notes) if task == "auto" else task) == "regression":
         _check_responses(values, name, inferred=task == "auto")
         return values, "regression"
     return _as_classes(values, name), "classification"
@@ -265,63 +316,3 @@ def single_class_note(name: str, classes: Array) -> str:
         f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
         f"{listing(classes)}"
     )
-
-
-def n_tested(n_rows: int, test_size: float) -> int:
-    """Return the number of rows that are held out for a share of them.
-
-    At most 10,000 rows are held out, which determine an error to a few percent of its value.
-    """
-    return min(max(1, round(test_size * n_rows)), 10_000)
-
-
-def splits(
-    problem: Problem, *, test_size: float | int, repeats: int, seed: int
-) -> list[tuple[Rows, Rows]]:
-    """Draw training rows and test rows; for classes, the draw is stratified.
-
-    Parameters
-    ----------
-    problem : Problem
-    test_size : float or int
-        Share of the test rows in all rows, or their number; see `n_tested`.
-    repeats : int
-        Number of independent draws.
-    seed : int
-
-    Returns
-    -------
-    list of (ndarray of int, ndarray of int)
-        Test rows are in the order of the table. Groups are on one side.
-    """
-    n_rows = len(problem.target)
-    n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
-    sizes = {"train_size": n_rows - n_test, "test_size": n_test, "random_state": seed}
-    if problem.groups is not None:
-        return _group_splits(problem, n_test / n_rows, repeats, seed)
-    if problem.task == "regression":
-        return [(a, np.sort(b)) for a, b in ShuffleSplit(repeats, **sizes).split(problem.features)]
-    n_classes = np.unique(problem.target).size
-    if min(n_rows - n_test, n_test) < n_classes:
-        raise InputError(
-            f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
-            f"{n_classes} classes"
-        )
-    drawn = StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target)
-    return [(train, np.sort(test)) for train, test in drawn]
-
-
-def _group_splits(
-    problem: Problem, test_size: float, repeats: int, seed: int, n_draws: int = 100
-) -> list[tuple[Rows, Rows]]:
-    """Draw test rows of whole groups, such that the training rows have all classes."""
-    y, groups = problem.target, np.asarray(problem.groups)
-    n_groups = len(np.unique(groups))
-    n_test = int(np.clip(round(test_size * n_groups), 2, n_groups - 2))
-    drawn = GroupShuffleSplit(n_draws, test_size=n_test, random_state=seed)
-    found = list(drawn.split(problem.features, y, groups))
-    if problem.task == "classification":
-        found = [pair for pair in found if np.isin(y, y[pair[0]]).all()]
-    if len(found) < repeats:
-        raise InputError("some classes are in too few groups to be learned from and tested on")
-    return found[:repeats]

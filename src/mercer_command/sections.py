@@ -3,9 +3,8 @@
 import platform
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, log10
+from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -15,6 +14,7 @@ import pandas as pd
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
+from mercer_command.advice import with_advice
 from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
@@ -28,13 +28,6 @@ MOST_ROWS = 60
 
 ON_SCREEN = 12
 """Those in the terminal have this number, so that they fit on a screen."""
-
-
-_ADVICE = {
-    "identifiers": "pass --group COLUMN with its name, which leaves it out of the features",
-    "time order": "",
-}
-"""What to do about what checks found, in place of what the library says of its estimators."""
 
 
 def format_error(error: float, task: Task, deviation: float | None = None) -> str:
@@ -67,31 +60,32 @@ def describe_problem(problem: Problem) -> str:
 def describe_trial(trial: Trial) -> str:
     """Describe a saved model and the rows that it is tried on in a few words."""
     known = "with" if trial.y is not None else "without"
-    kind = type(trial.model[-1]).__name__
-    return f"A saved model ({kind}), tried on {len(trial.X):,} rows {known} their targets"
+    told = f"; {trial.told}" if trial.told else ""
+    return f"A saved model, tried on {len(trial.X):,} rows {known} their targets{told}"
 
 
-def tested_sections(trial: Trial) -> list[Section]:
+def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
     """Return what the report on a model says, with a figure of the errors.
 
     Parameters
     ----------
     trial : Trial
         With a report.
+    warned : bool
+        Whether the warnings are told elsewhere.
     """
     assert trial.report is not None
-    checks = [
-        replace(check, advice=_ADVICE.get(check.name, check.advice))
-        for check in trial.report.checks
-    ]
     found = []
-    for one in replace(trial.report, checks=tuple(checks)).sections():
+    for one in with_advice(trial.report, list(trial.model.feature_names_in_)).sections():
         numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]
         table = [Table(one.header, rows, numeric)] if one.header else []
-        warnings = [Text(shown(text, longest=1000), "warning") for text in one.warnings]
+        told = () if warned else one.warnings
+        warnings = [Text(shown(text, longest=1000), "warning") for text in told]
         parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
-        found.append(Section(one.title, parts))
+        # The title names a class of the library.
+        title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
+        found.append(Section(title, parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
@@ -125,18 +119,25 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
-        header = ["Candidate", "Penalty", "Error", "Weight"]
+        # Errors of machines are on another scale than those of ridge regressions.
+        are_machines = [c.description.startswith("support vector machine") for c in found]
+        header = ["Candidate", "Penalty", "Error", *["Wrong"] * any(are_machines), "Weight"]
         rows = [
-            [c.description, f"{c.alpha:.3g}", f"{c.loo_error:#.3g}", f"{c.weight:.3f}"]
-            for c in found
+            [
+                c.description,
+                f"{c.alpha:.3g}",
+                "" if is_machine else f"{c.loo_error:#.3g}",
+                *([f"{c.loo_error:.1%}" if is_machine else ""] if any(are_machines) else []),
+                f"{c.weight:.3f}",
+            ]
+            for c, is_machine in zip(found, are_machines, strict=True)
         ]
+        wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
         told = [
-            "Stacking combines the predictions of several kernels. The error is that of each "
-            "kernel by itself, without a test set: of ridge regression, the mean squared "
-            "leave-one-out error relative to that of the mean, or of the class frequencies; of a "
-            "support vector machine, the share of rows that it misclassifies out of fold. Weights "
-            "do not follow errors alone, because kernels that err on different rows complement "
-            "each other."
+            "Stacking combines the predictions of several kernels. Error: the mean squared "
+            "leave-one-out error of ridge regression, relative to that of the mean, or of the "
+            f"class frequencies{wrong if any(are_machines) else ''}. Weights do not follow errors "
+            "alone, because kernels that err on different rows complement each other."
         ]
     else:
         shares = np.abs(terms.shares)
@@ -208,7 +209,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     loading = (
         "import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
-        f"table = {_pandas_call(given.table)}\n"
+        f"table = {_pandas_call(given.table, header=not given.no_header)}\n"
         "predictions = model.predict(table)"
     )
     if trial.has_dates:
@@ -235,55 +236,75 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def comparison_section(frame: pd.DataFrame, task: Task) -> Section:
+_MEASURES = {
+    "error": ("Error", "share of misclassified test rows"),
+    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found"),
+    "roc_auc": ("ROC AUC", "area under the ROC curve of test rows, from 0.5 for chance to 1"),
+    "log_loss": ("Log-loss", "mean negative logarithm of the true class's probability"),
+    "rmse": ("Error", "root mean squared error of test rows, in the target's unit"),
+    "mae": ("MAE", "mean absolute error of test rows, in the target's unit"),
+    "r2": ("R²", "share of the variance of test rows that is explained"),
+    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms of test rows"),
+}
+"""Names of scores in headers, and what they are."""
+
+
+def comparison_section(frame: pd.DataFrame) -> Section:
     """Return the table of methods, the best first, and what its columns mean.
 
     Parameters
     ----------
     frame : DataFrame
-        Results of `mercer_command.methods.compare`.
-    task : {"classification", "regression"}
+        Results of `mercer_command.comparison.compare`.
     """
-    n_splits = frame.filter(regex="^error_split_").shape[1]
-    several = n_splits > 1
-    deviations = frame["error_std"] if several else [None] * len(frame)
-    errors = (format_error(e, task, std) for e, std in zip(frame["error"], deviations, strict=True))
+    metric = frame.attrs["metric"]
+    n_splits = frame.filter(regex=f"^{metric}_split_").shape[1]
+    several, task = n_splits > 1, _task_of(metric)
+    deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
+    pairs = zip(frame[metric], deviations, strict=True)
+    scores = ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
+    aligned = frame["test_alignment"].map("{:.3f}".format) + spread
     columns = [
         frame["method"],
         frame["method"].map(DESCRIPTIONS),
-        errors,
-        frame["test_alignment"].map("{:.3f}".format) + spread,
+        scores,
+        aligned.where(frame["test_alignment"].notna(), ""),
         frame["fit_seconds"].map("{:.2f} s".format),
         frame["rank"].map("{:.1f}".format),
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    measure = "share of misclassified test rows"
-    if task == "regression":
-        measure = "root mean squared error of test rows, in the target's unit"
+    name, measure = _MEASURES[metric]
     over = f", mean ± standard deviation over {n_splits} splits" if several else ""
-    header = ["Method", "How", "Error", "Alignment", "Fit time", "Rank"]
+    header = ["Method", "How", name, "Alignment", "Fit time", "Rank"]
     return Section(
         f"Test rows of {n_splits} split{'s' * several}, best first",
         [
             Table(header, rows, range(2, 6), bold={0}),
             "How: where kernels, their widths and their weights come from",
-            f"Error: {measure}{over}",
+            f"{name}: {measure}{over}",
             "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
             "Fit time: seconds to learn from the training rows, mean over the splits",
-            "Rank: place by error among the methods, mean over the splits; 1 is the best",
-            *figures.comparison_figures(frame, task),
+            f"Rank: place by {name} among the methods, mean over the splits; 1 is the best",
+            *figures.comparison_figures(frame, name),
         ],
     )
 
 
-def _pandas_call(path: Path) -> str:
+def _task_of(metric: str) -> Task:
+    """Return the task whose errors are written as a score is: shares, or numbers."""
+    return "classification" if metric in ("error", "balanced_accuracy") else "regression"
+
+
+def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table, for models that are loaded."""
     if is_parquet(path):
         return f"pd.read_parquet({str(path)!r})"
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if path.exists():
-        found = recognize_format(path)
+        found = recognize_format(path, header=header)
+        if not header:
+            options["names"] = list(found.names)
         usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
         values = (found.separator, found.encoding, found.quote, found.n_skipped)
         told = zip(usual, values, strict=True)

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mercer import ParquetSource, infer_task
+from mercer import ParquetSource
 from mercer_command import problem as problems
 from mercer_command.app import Fit, Predict
-from mercer_command.columns import Choice, read_choices
-from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.choices import read_choices
+from mercer_command.columns import Choice
+from mercer_command.division import n_tested, splits
+from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.notation import Array, as_dates
+from mercer_command.odd_values import parse_missing
 from mercer_command.table_files import is_parquet, readable
 
 
@@ -122,8 +125,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         notes.append(f"{missing:,} rows without '{name}' are left out")
     if not source.count_rows():
         raise InputError(f"'{name}' is known in no row")
-    with collected_warnings(notes):
-        task = _task_of(source, name, options.task, n_sampled)
+    task = _task_of(source, name, options.task, notes, n_sampled)
     single = np.empty(0, dtype=np.intp)
     if task == "classification":
         classes, counts = _class_counts(source)
@@ -135,7 +137,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
             single = np.concatenate(found)
             source = source.without_rows(single)
     n_rows = source.count_rows()
-    n_test = problems.n_tested(n_rows, options.test_size)
+    n_test = n_tested(n_rows, options.test_size)
     is_classes = task == "classification"
     positions = source.sample_positions(n_test + n_sampled, options.seed, stratify=is_classes)
     problem = _sampled_problem(source, positions, task, options)
@@ -143,7 +145,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
         notes.append(f"what columns hold is found in {drawn}")
     problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
-    [(train, test)] = problems.splits(problem, test_size=n_test, repeats=1, seed=options.seed)
+    [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=options.seed)
     names = [str(name) for name in problem.features]
     useful = parquet_source(options.table, target, names).without_rows(single)
     return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
@@ -157,11 +159,13 @@ def _sampled_problem(
     assert values is not None
     values = as_dates(values) if source.has_date_target else values
     frame = source.as_input(drawn).assign(**{options.target: values})
-    choices = read_choices(options.columns, list(frame.columns))
+    names = list(frame.columns)
+    choices = read_choices(options.columns, names)
     if task == "classification":
         # Labels that read as numbers are text in the files.
         choices[options.target] = Choice("category")
-    return problems.as_problem(frame, options.target, task, choices=choices)
+    missing = parse_missing(options.missing, names)
+    return problems.as_problem(frame, options.target, task, choices=choices, missing=missing)
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
@@ -171,7 +175,9 @@ def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
     return counts.index.to_numpy(), counts.to_numpy()
 
 
-def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> problems.Task:
+def _task_of(
+    source: ParquetSource, name: str, task: str, notes: list[str], n_sampled: int
+) -> problems.Task:
     """Return the task, inferred from the target's values if it is "auto"."""
     checked_name("task", task, ("auto", "classification", "regression"))
     if source.has_date_target:
@@ -184,11 +190,15 @@ def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> pro
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
     ):
         raise InputError(f"'{name}' holds neither numbers nor categories")
-    if task == "regression" or (task == "auto" and infer_task(labels) == "regression"):
+    if task == "regression" or (
+        task == "auto" and problems.inferred_task(labels, name, []) == "regression"
+    ):
         return "regression"
     problems.check_whole(labels, name)
+    if task == "classification":
+        return "classification"
     # A sample may lack some of the values that tell whether numbers are classes.
-    return "classification" if task == "classification" else infer_task(_class_counts(source)[0])
+    return problems.inferred_task(_class_counts(source)[0], name, notes)
 
 
 def check_cluster(options: Fit | Predict) -> None:

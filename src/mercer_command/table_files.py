@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
 import pandas as pd
 
-from mercer_command.messages import InputError, listing, one_line
+from mercer_command.headers import names_of, numbered_names
+from mercer_command.messages import InputError, one_line
 
 _SEPARATORS = (",", ";", "\t", "|")
 """Characters that separate cells, besides spaces."""
@@ -63,13 +64,15 @@ class TextFormat:
     notes: tuple[str, ...]
 
 
-def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
+def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, TextFormat]:
     """Read the cells of a text file as text, without interpreting them.
 
     Parameters
     ----------
     path : Path
         Its suffix tells whether it is compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
+    header : bool, default=True
+        Whether the first line holds the names of the columns.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
     ValueError, OSError, EOFError
         If it cannot be decompressed.
     """
-    found = recognize_format(path)
+    found = recognize_format(path, header=header)
     space = found.separator == r"\s+"
     with _opened(path) as file, catch_warnings():
         # Cells beyond the header would be dropped with a warning.
@@ -96,7 +99,7 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
                 quotechar=found.quote,
                 encoding=found.encoding,
                 skiprows=found.n_skipped,
-                header=0,
+                header=0 if header else None,
                 names=list(range(len(found.names))),
                 index_col=False,
                 dtype=str,
@@ -118,12 +121,13 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
     return frame, found
 
 
-def recognize_format(path: Path) -> TextFormat:
+def recognize_format(path: Path, *, header: bool = True) -> TextFormat:
     """Recognize encoding, separator, quotes and names of the columns of a text file.
 
     Parameters
     ----------
     path : Path
+    header : bool, default=True
 
     Raises
     ------
@@ -149,7 +153,7 @@ def recognize_format(path: Path) -> TextFormat:
         notes.append(f"the {above} left out, as titles or comments above the header")
     quote = _quote(lines, separator)
     rows = _parsed(lines, separator, quote)
-    names, more = _names(rows)
+    names, more = names_of(rows) if header else (numbered_names(len(rows[0])), [])
     return TextFormat(separator, encoding, quote, skipped, names, (*notes, *more))
 
 
@@ -276,46 +280,6 @@ def _quote(lines: list[str], separator: str) -> str:
     return '"'
 
 
-def _names(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the columns' names, and notes on those that are invented or repeated."""
-    names, notes = [name.strip() for name in rows[0]], list[str]()
-    sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
-    if sizes and sizes.most_common(1)[0][0] == len(names) + 1:
-        names = ["row name", *names]
-        notes.append("the first column has no name and is called 'row name'")
-    if len(names) > 1 and all(_is_number(name) for name in names):
-        notes.append(
-            f"the first row is taken for names although it holds numbers: {listing(names)}"
-        )
-    unnamed = [position for position, name in enumerate(names) if not name]
-    for position in unnamed:
-        names[position] = f"Unnamed: {position}"
-    if unnamed:
-        notes.append(f"columns without a name are called {listing(names[p] for p in unnamed)}")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        notes.append(f"names occur twice and get a number: {listing(repeated)}")
-    return tuple(_numbered(names)), notes
-
-
-def _numbered(names: list[str]) -> list[str]:
-    """Append .1, .2, ... to names that occurred before."""
-    out = list[str]()
-    for name in names:
-        numbered = (f"{name}.{number}" for number in count(1))
-        is_new = name not in out
-        out.append(name if is_new else next(n for n in numbered if n not in {*names, *out}))
-    return out
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class Cells:
     """The cells of a table, before they are interpreted.
@@ -335,12 +299,14 @@ class Cells:
     notes: tuple[str, ...] = ()
 
 
-def read_cells(path: Path) -> Cells:
+def read_cells(path: Path, *, header: bool = True) -> Cells:
     """Read a text file, which may be compressed, or a Parquet file, by the suffix.
 
     Parameters
     ----------
     path : Path
+    header : bool, default=True
+        Whether the first line of a text file holds the names of the columns.
 
     Raises
     ------
@@ -355,7 +321,7 @@ def read_cells(path: Path) -> Cells:
         if is_parquet(path):
             cells = Cells(pd.read_parquet(path))
         else:
-            frame, found = read_text_table(path)
+            frame, found = read_text_table(path, header=header)
             cells = Cells(frame, found.separator, found.notes)
     if cells.frame.empty:
         raise InputError(f"the table {path} has no rows")

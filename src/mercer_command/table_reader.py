@@ -15,10 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
+from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders, convert
 from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
+from mercer_command.odd_values import without_codes
+from mercer_command.row_checksums import row_checksums
 from mercer_command.text_columns import CellReading, cell_readings, parse_cells
 
 if TYPE_CHECKING:
@@ -39,22 +41,34 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
         Those of the column that is predicted.
+    missing : dict of str to list of str, default=None
+        What stands for missing cells, by the columns' names.
+    remembers : bool, default=True
+        Whether checksums of the rows are kept, by which they are recognized.
 
     Attributes
     ----------
+    checksums_ : ndarray of uint64 of shape (n_distinct,) or None
+        Of the rows of the fit, ascending.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
     """
 
     def __init__(
-        self, columns: list[tuple[str, str, str]], target: tuple[str, str, str] | None = None
+        self,
+        columns: list[tuple[str, str, str]],
+        target: tuple[str, str, str] | None = None,
+        missing: dict[str, list[str]] | None = None,
+        remembers: bool = True,
     ) -> None:
         self.columns = columns
         self.target = target
+        self.missing = missing
+        self.remembers = remembers
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        """Store the names of the columns.
+        """Store the names of the columns, and checksums of the rows.
 
         Parameters
         ----------
@@ -64,7 +78,28 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.feature_names_in_ = self.get_feature_names_out()
         self.n_features_in_ = len(self.columns)
+        self.checksums_ = None
+        if self.remembers and X is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Those of `transform` come later.
+                self.checksums_ = np.unique(row_checksums(self.transform(X), self.columns))
         return self
+
+    def learned_from(self, typed: pd.DataFrame) -> Array | None:
+        """Return which rows equal one of the fit in all columns; None if it is not known.
+
+        Parameters
+        ----------
+        typed : DataFrame of shape (n_rows, n_features_in_)
+            Converted columns, as `transform` returns them.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows,) or None
+        """
+        if self.checksums_ is None:
+            return None
+        return np.isin(row_checksums(typed, self.columns), self.checksums_)
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.
@@ -94,12 +129,16 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
         wanted = {n: ("flag" if f == "flag" else read_as(r), "") for n, r, f in self.columns}
         preferred = {name: notation for name, _, notation in self.columns}
-        readings = cell_readings(X[list(wanted)], wanted, preferred=preferred)
+        missing = self.missing or {}
+        X = X[list(wanted)]
+        X = X.assign(**{n: without_codes(X[n], missing[n]) for n in wanted if n in missing})
+        readings = cell_readings(X, wanted, preferred=preferred)
         typed: dict[str, pd.Series[Any]] = {}
         for name, role, _ in self.columns:
             typed[name] = X[name]
             if name in readings:
-                typed[name] = _read(name, X[name], readings[name])
+                read = _read(name, X[name], readings[name])
+                typed[name] = without_codes(read, missing.get(name, ()))
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
         return pd.DataFrame(typed, index=X.index)
@@ -154,6 +193,7 @@ def problem_reader(problem: Problem) -> TableReader:
     return TableReader(
         [(column.name, column.role, column.format) for column in problem.columns if column.is_used],
         (target.name, target.role, target.format),
+        {name: list(codes) for name, codes in problem.missing.items()},
     )
 
 
@@ -186,8 +226,11 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         "categories": [name for name in of("category") if name not in many],
         "levels": many,
         "text": of("text"),
+        # Rows of a table that is read in parts are not predicted without them.
+        "scores": of("text") if problem.n_rows is None else [],
     }
-    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed)}
+    scores = TextScores(problem.task == "classification", random_state=seed)
+    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
     derived = (
         f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
     )

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from command_cases import call, class_table, error_line, pd
 
-from mercer_command.columns import Choice, Column, read_choices, recognize_columns
+from mercer_command.choices import read_choices
+from mercer_command.columns import Choice, Column, recognize_columns
 from mercer_command.messages import InputError
 
 N = 60
@@ -98,7 +99,7 @@ def test_a_file_of_columns_is_written_and_read(
     assert "left out: it numbers the rows" in " ".join(result.stdout.split())
     choices = pd.read_csv("c.csv").fillna("")
     assert choices["name"].tolist()[-1] == "'=nr"
-    assert read_choices(Path("c.csv"), list(frame))["=nr"] == Choice("ignored")
+    assert read_choices("c.csv", list(frame))["=nr"] == Choice("ignored")
     choices.loc[choices["name"] == "'=nr", "role"] = "number"
     choices.loc[choices["name"] == "flag", "role"] = "ignored"
     choices.to_csv("c.csv", index=False)

@@ -75,7 +75,7 @@ def test_reasons_of_all_rows_are_written(run: Run, folder: Path, name: str) -> N
 
 def test_the_error_comes_first_where_the_target_is_known(run: Run, folder: Path) -> None:
     result = run("explain", folder / "m.skops", folder / "table.csv")
-    titles = ["Error (RMSE) of 60", "Why: ", "Columns that matter", "Kernels found"]
+    titles = ["Error (RMSE) of 15 held-out rows", "Why: ", "Columns that matter", "Kernels found"]
     places = [result.stdout.index(title) for title in titles]
     assert places == sorted(places)
     weights().drop(columns="weight (kg)").to_csv("new.csv", index=False, sep=";")
@@ -158,9 +158,9 @@ def test_predicted_classes_are_explained(run: Run, model: str) -> None:
     other.loc[:3, "kind"] = "bird"
     other.to_csv("t.csv", index=False)
     result = run("explain", model, "t.csv")
-    assert "Error (share misclassified) of 76 held-out rows" in result.stdout
+    assert "Error (share misclassified) of 18 held-out rows" in result.stdout
     run("explain", model, "t.csv", "--report", "e.html")
-    told = "4 rows of classes that the model was not fitted to are left out"
+    told = "2 rows of classes that the model was not fitted to are left out"
     assert told in Elements("e.html").text
 
 

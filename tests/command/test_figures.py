@@ -8,7 +8,6 @@ from command_cases import drawn_axes, pd
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import kernel_terms
@@ -20,6 +19,7 @@ from mercer_command.models import Trial
 from mercer_command.output import Table
 from mercer_command.problem import as_problem
 from mercer_command.sections import kernel_section
+from mercer_command.table_model import TableModel
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -59,7 +59,7 @@ class Reader(FunctionTransformer):
 
 
 def section_of(step: Any, X: Any, y: Any, task: Any) -> Any:
-    model = Pipeline([("reader", Reader()), ("step", step)]).fit(X, y)
+    model = TableModel([("reader", Reader()), ("step", step)]).fit(X, y)
     return prediction_section(Trial(model, "y", task, "units of 'y'", X, y))
 
 

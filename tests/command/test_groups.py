@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
 
+from mercer_command.division import splits
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
-from mercer_command.problem import as_problem, splits
+from mercer_command.problem import as_problem
 
 
 def visits(n_patients: int = 30) -> Any:
@@ -48,7 +49,7 @@ def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     assert load_model(Path("m.skops"))[-1].loo_score_ > stated + 0.2
     told = " ".join(result.stderr.split())
     assert "rows of equal 'patient' have similar targets" in told
-    assert "the scores are too good; pass --group COLUMN with its name" in told
+    assert "the scores are too good; --group 'patient' holds out whole groups" in told
     assert "as groups" not in told
 
 

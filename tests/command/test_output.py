@@ -31,7 +31,7 @@ def test_classification(run: Run) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
     page = Elements("r.html")
     for told in (
-        "Predicting kind: error",
+        "Predicting kind: Error",
         "histogram boosting",
         "logistic regression",
         "Precision",
@@ -66,7 +66,10 @@ def test_a_saved_model_is_explained(run: Run, model: str) -> None:
     result = run("explain", "m.skops", "table.csv", "--report", "e.html")
     assert result.exit_code == 0, result.output
     assert "Columns that matter" in result.stdout
-    assert "tried on 80 rows with their targets" in " ".join(result.stdout.split())
+    assert (
+        "tried on 20 rows with their targets; 60 of 80 rows equal rows that the model"
+        in " ".join(result.stdout.split())
+    )
     assert "Confusion matrix" in Elements("e.html").text
     class_table().drop(columns="kind").to_csv("new.csv", index=False)
     result = run("explain", "m.skops", "new.csv", "--report", "e.html")

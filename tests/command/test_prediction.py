@@ -96,3 +96,19 @@ def test_text_in_a_later_part_is_an_error_without_a_file(run: Run) -> None:
     line = error_line(run("predict", "m.skops", "t", "--out", "p.csv"))
     assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
     assert not Path("p.csv").exists()
+
+
+def test_columns_are_kept(run: Run) -> None:
+    frame = class_table().assign(nr=[f"row {k}" for k in range(80)], prediction="old")
+    frame.to_csv("new.csv", index=False)
+    result = run("predict", "m.skops", "new.csv", "--out", "p.csv", "--keep", "nr, prediction")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("p.csv")
+    assert list(found)[:3] == ["nr", "prediction (kept)", "prediction"]
+    assert found["nr"].tolist() == frame["nr"].tolist()
+    assert "'nr'" not in result.stderr
+    write_folder(frame, Path("t"))
+    assert run("predict", "m.skops", "t", "--out", "q.csv", "--keep", "nr").exit_code == 0
+    assert pd.read_csv("q.csv")["nr"].tolist() == frame["nr"].tolist()
+    line = error_line(run("predict", "m.skops", "new.csv", "--out", "p.csv", "--keep", "id"))
+    assert "--keep names 'id', and the table has" in line

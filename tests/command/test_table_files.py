@@ -1,6 +1,5 @@
 """Reading tables, inferring the task, and preparing columns."""
 
-import warnings
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,14 +34,19 @@ def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> N
     assert as_problem(frame, "y").task == task
 
 
-def test_a_warning_about_the_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    def inferred(values: Any) -> str:
-        warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)
-        return "classification"
+def test_whole_numbers_that_could_be_either_get_a_note() -> None:
+    def notes(y: Any, task: str = "auto") -> tuple[str, ...]:
+        return as_problem(pd.DataFrame({"x": np.arange(len(y)) / 2, "y": y}), "y", task).notes
 
-    monkeypatch.setattr("mercer_command.problem.infer_task", inferred)
-    frame = pd.DataFrame({"x": np.arange(20) / 2, "y": [1, 2] * 10})
-    assert as_problem(frame, "y").notes == ("The values are taken for classes.",)
+    assert notes([1, 2] * 30) == notes([0.5, *range(59)]) == notes([*range(60)] * 2) == ()
+    [grades] = notes([3, 4, 5, 6, 7, 8] * 10)
+    assert grades == (
+        "'y' holds 6 different whole numbers, 3 to 8, which are taken for classes without an "
+        "order; --task regression predicts a number"
+    )
+    [counts] = notes([*range(30)] * 2)
+    assert "are taken for quantities; --task classification predicts one of them" in counts
+    assert notes([3, 4, 5, 6, 7, 8] * 10, "regression") == ()
 
 
 def test_columns_without_information_are_left_out_and_named() -> None:

@@ -11,7 +11,15 @@ from experiments import catalog
 from experiments.__main__ import DOCS, RECORDS
 from experiments.reporting import reproduction_page
 from experiments.reporting.choosing_page import choosing
-from experiments.reporting.reproduction_page import Chapter, anchor, own_page, read, text
+from experiments.reporting.reproduction_page import (
+    DETAILS,
+    Chapter,
+    anchor,
+    own_page,
+    read,
+    summary_text,
+    text,
+)
 from experiments.reporting.section import Claim, judge
 from experiments.running import Archive
 
@@ -21,8 +29,19 @@ def chapters() -> Sequence[Chapter]:
     return read(Archive(RECORDS), small=False)
 
 
+def test_claims_lead_to_their_details(chapters: Sequence[Chapter]) -> None:
+    page, details = ((DOCS / name).read_text() for name in ("reproduction.md", DETAILS))
+    assert summary_text(chapters) == page
+    headings = {anchor(line.lstrip("# ")) for line in details.splitlines() if line.startswith("#")}
+    links = re.findall(rf"\]\({DETAILS}#([^)]*)\)", page)
+    assert set(links) <= headings
+    n_claims = sum(len(chapter.section.claims) for chapter in chapters)
+    assert len(links) == n_claims + len(chapters)
+    assert len(page.split()) < 5000
+
+
 def test_reproduction_is_what_the_records_say(chapters: Sequence[Chapter]) -> None:
-    page = (DOCS / "reproduction.md").read_text()
+    page = (DOCS / DETAILS).read_text()
     assert text(chapters) == page
     assert {chapter.name for chapter in chapters} == set(catalog.names())
     assert sum(len(chapter.section.claims) for chapter in chapters) >= 24

@@ -8,7 +8,9 @@ from scipy import stats
 
 from mercer.inspection import _checks
 from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
-from mercer.inspection._time_order import lag_one, time_order
+from mercer.inspection._held_out import Truth
+from mercer.inspection._leakage import determining_sets, leakage
+from mercer.inspection._time_order import lag_one, target_orders, time_order
 
 N = 300
 
@@ -37,7 +39,7 @@ class TestLeakage:
     def named(self, column: Any, y: Any) -> bool:
         task: Any = "regression" if np.asarray(y).dtype.kind == "f" else "classification"
         rng = np.random.default_rng(1)
-        found = _checks.leakage(columns(c=column, d=rng.normal(size=N)), np.asarray(y), task)
+        found = leakage(columns(c=column, d=rng.normal(size=N)), np.asarray(y), task)
         told = "column 'c' alone predicts the target almost perfectly"
         assert all(told in text for text in found.warnings)
         return bool(found.warnings)
@@ -77,6 +79,42 @@ class TestLeakage:
         assert not self.named(rng.normal(size=N), np.full(N, 2.0))
 
 
+class TestDeterminingSets:
+    def test_sets_that_tell_the_target_are_named(self) -> None:
+        rng = np.random.default_rng(0)
+        a, b, c = rng.choice(["u", "v"], (3, N))
+        table = columns(a=a, b=b, c=c, size=rng.integers(0, 6, N), x=rng.normal(size=N))
+        pair, triple = np.char.add(a, b), np.char.add(np.char.add(a, b), c)
+        [(names, share)] = determining_sets(table, pair, "classification")
+        assert (set(names), share) == ({"a", "b"}, "100.0% of the rows")
+        [(names, share)] = determining_sets(table, triple, "classification")
+        assert set(names) == {"a", "b", "c"}
+        y = 2.0 * (a == "u") + (b == "u") + 0.01 * rng.normal(size=N)
+        [(names, share)] = determining_sets(table, y, "regression")
+        assert (set(names), share) == ({"a", "b"}, "R² 1.000")
+        [text] = leakage(table, triple, "classification").warnings
+        assert "'c' together determine the target (100.0% of the rows)" in text
+        [exclusive] = determining_sets(table, (a == "u") ^ (b == "u"), "classification")
+        assert set(exclusive[0]) == {"a", "b"}
+
+    @pytest.mark.parametrize("n_rows", [20, 60])
+    def test_chance_is_not(self, n_rows: int) -> None:
+        """Among some hundred sets, some have one class for each of their values by chance."""
+        named = 0
+        for seed in range(50):
+            rng = np.random.default_rng(seed)
+            table = columns_of(rng.integers(0, 4, (n_rows, 10)).astype(object))
+            named += bool(determining_sets(table, rng.integers(0, 2, n_rows), "classification"))
+        assert named <= 3
+
+    def test_nearly_is_not(self) -> None:
+        rng = np.random.default_rng(0)
+        a, b = rng.integers(0, 3, (2, N))
+        y = np.where(rng.random(N) < 0.05, rng.integers(0, 9, N), 3 * a + b)
+        assert not determining_sets(columns(a=a, b=b), y, "classification")
+        assert not determining_sets(columns(a=a, b=b), np.zeros(N), "classification")
+
+
 class TestCopies:
     def test_copies_of_training_rows_are_counted(self) -> None:
         rng = np.random.default_rng(0)
@@ -84,10 +122,12 @@ class TestCopies:
         X[90:], y[90:] = X[:10], y[:10]
         losses = np.r_[np.full(10, 2.0), np.full(10, 0.5)]
         [text] = _checks.copied_rows(columns_of(X), y, losses, "mean absolute error").warnings
+        told = "50.0% of the held-out rows (10 of 20) are copies of training rows"
         assert text == (
-            "10 of 20 held-out rows are copies of training rows: mean absolute error 0.5 on these "
-            "rows, 2 on the others"
+            f"{told}: mean absolute error 0.5 on these, 2 on the others, as on new rows"
         )
+        [text] = _checks.copied_rows(columns_of(X), y, losses / 4, "error").warnings
+        assert text == f"{told}: error 12.5% on these, 50.0% on the others, as on new rows"
 
     def test_copies_within_the_training_rows_and_equal_categories_are_not(self) -> None:
         rng = np.random.default_rng(0)
@@ -112,6 +152,21 @@ class TestIdentifiers:
         found = _checks.identifiers(table, y > 0, "classification")
         assert len(found.warnings) == 1
         assert "pass it as groups" in found.advice
+
+    def test_parts_of_codes_before_a_separator_are_named(self) -> None:
+        rng = np.random.default_rng(0)
+        mice = np.repeat(np.arange(40), 8)
+        codes = [f"{300 + mouse}_{k % 8}" for k, mouse in enumerate(mice)]
+        y = rng.normal(size=40)[mice] + rng.normal(size=320)
+        pd = pytest.importorskip("pandas")
+        table = columns_of(
+            pd.DataFrame({"MouseID": codes, "x": rng.normal(size=320)}), prefixes=True
+        )
+        found = _checks.identifiers(table, y, "regression")
+        assert found.columns == ("MouseID before '_'",)
+        assert "rows of equal 'MouseID before '_'' have similar targets" in found.warnings[0]
+        unlike = [f"{k}-{mouse}" for k, mouse in enumerate(mice)]
+        assert [c.name for c in columns(MouseID=unlike, x=y)] == ["x"]
 
     def test_clean_columns_are_not(self) -> None:
         def noise(rng: Any) -> Any:
@@ -156,6 +211,30 @@ class TestTimeOrder:
         def drawn(rng: Any) -> Any:
             residuals = rng.normal(size=(2, 80)) if kind == "normal" else rng.random((2, 80)) < 0.1
             return time_order({"a": residuals[0], "b": residuals[1]})
+
+        assert n_warnings(drawn) <= MOST
+
+    def test_targets_that_follow_dates_or_counters_are_told(self) -> None:
+        rng = np.random.default_rng(0)
+        walk, noise = np.cumsum(rng.normal(size=200)), rng.normal(size=200)
+        days = np.datetime64("2024-01-01") + np.arange(200)
+        table = columns(day=days, nr=np.arange(200), x=np.sort(noise), k=rng.integers(0, 9, 200))
+        found = target_orders(table, Truth("regression", walk, np.empty(0)))
+        assert set(found) == {"day", "nr"}
+        check = time_order({}, found)
+        assert check.columns == ("day", "nr")
+        assert "rows follow each other by 'day', and targets of neighbors" in check.warnings[0]
+        order = rng.permutation(200)
+        mixed = [column.take(order) for column in table]
+        assert set(target_orders(mixed, Truth("regression", walk[order], np.empty(0)))) == {"day"}
+        assert not target_orders(table, Truth("regression", np.sort(walk), np.empty(0)))
+
+    def test_targets_of_no_order_are_not(self) -> None:
+        days = np.datetime64("2024-01-01") + np.arange(80)
+
+        def drawn(rng: Any) -> Any:
+            truth = Truth("classification", rng.random(80) < 0.3, np.array([False, True]))
+            return time_order({}, target_orders(columns(day=days, nr=np.arange(80)), truth))
 
         assert n_warnings(drawn) <= MOST
 

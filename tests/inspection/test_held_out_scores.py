@@ -12,11 +12,15 @@ from mercer.inspection._baselines import baselines
 from mercer.inspection._held_out import (
     Predictions,
     Truth,
-    beats,
     estimate,
-    is_better,
     scores,
     share,
+)
+from mercer.inspection._verdict import (
+    against_constant,
+    default_metric,
+    has_heavy_tail,
+    is_better,
 )
 
 
@@ -194,9 +198,47 @@ def test_a_model_that_ranks_a_rare_class_is_better_than_a_constant() -> None:
     truth, own, constant = rare(0)
     assert not is_better(truth.losses(own), truth.losses(constant), truth.units)
     assert scores(truth, own)["roc_auc"].value > 0.98
-    assert beats(truth, own, constant)
-    assert beats(truth, Predictions(own.values, None, own.decisions), constant)
-    assert not beats(truth, constant, constant)
+    better, ratio = against_constant(truth, own, constant)
+    assert better
+    assert ratio is not None
+    assert ratio.low < ratio.value < ratio.high < 1.0
+    ranked = Predictions(own.values, None, own.decisions)
+    assert against_constant(truth, ranked, constant) == (True, None)
+    assert not against_constant(truth, constant, constant)[0]
+
+
+def test_labels_alone_are_compared_by_balanced_accuracy() -> None:
+    """All rows of a rare class are found, and as many others, so that the share of errors rises."""
+    y = np.r_[np.ones(20, int), np.zeros(980, int)]
+    labels = np.r_[np.ones(50, int), np.zeros(950, int)]
+    truth, constant = Truth("classification", y, np.arange(2)), Predictions(np.zeros(1000, int))
+    assert not is_better(truth.losses(Predictions(labels)), truth.losses(constant), truth.units)
+    assert against_constant(truth, Predictions(labels), constant) == (True, None)
+    assert not against_constant(truth, constant, constant)[0]
+
+
+def test_the_metric_suits_the_target() -> None:
+    rng = np.random.default_rng(0)
+
+    def metric(y: Any, task: Any = "classification") -> str:
+        floor = y.min() if task == "regression" and has_heavy_tail(y) else None
+        return default_metric(Truth(task, y, np.unique(y), log_floor=floor))
+
+    assert metric(np.arange(100) % 2) == metric(np.arange(100) % 5) == "error"
+    assert metric(np.arange(100) % 4 == 0) == "roc_auc"
+    assert metric(np.maximum(np.arange(100) % 9 - 5, 0)) == "balanced_accuracy"
+    assert metric(rng.normal(size=200), "regression") == "rmse"
+    assert metric(np.exp(1.5 * rng.normal(size=200)), "regression") == "log_rmse"
+    assert metric(np.exp(1.5 * rng.normal(size=200)) - 1.0, "regression") == "rmse"
+    assert metric(rng.uniform(1.0, 5.0, 200), "regression") == "rmse"
+
+
+def test_logarithms_are_compared_above_the_floor() -> None:
+    y, predicted = np.array([1.0, 2.0, 4.0, 8.0]), np.array([-3.0, 2.0, 2.0, 32.0])
+    truth = Truth("regression", y, np.empty(0), log_floor=1.0)
+    found = scores(truth, Predictions(predicted))["log_rmse"]
+    assert found.value == pytest.approx(np.log(2.0) * np.sqrt(5.0 / 4.0))
+    assert "log_rmse" not in scores(Truth("regression", y, np.empty(0)), Predictions(predicted))
 
 
 def test_noise_is_seldom_better_than_a_constant() -> None:
@@ -205,7 +247,7 @@ def test_noise_is_seldom_better_than_a_constant() -> None:
         y, p = rng.integers(0, 2, 100), np.clip(0.5 + 0.1 * rng.normal(size=100), 0.0, 1.0)
         own = Predictions((p > 0.5).astype(int), np.column_stack([1.0 - p, p]), p)
         constant = Predictions(np.zeros(100, int), np.full((100, 2), 0.5))
-        found += beats(Truth("classification", y, np.arange(2)), own, constant)
+        found += against_constant(Truth("classification", y, np.arange(2)), own, constant)[0]
     # At most 2.5% by the ranking, and 2.5% by the probabilities.
     assert found <= 18
 

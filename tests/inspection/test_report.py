@@ -182,12 +182,20 @@ def test_made_faults_are_all_told() -> None:
     told = " ".join(found.warnings)
     for part in (
         "column 'answer' alone predicts",
-        "10 of 150 held-out rows are copies",
+        "6.7% of the held-out rows (10 of 150) are copies",
         "'day' differs most",
         "residuals of neighbors in the order of the held-out rows are alike",
         "residuals of neighbors by 'day' are alike",
+        "rows follow each other by 'day', and targets of neighbors are alike",
     ):
         assert part in told
+    new = frame[250:390], y[250:390]
+    told = [
+        " ".join(report(model, *new, train=(frame[:250], y[:250]), later=k).warnings)
+        for k in (0, 1)
+    ]
+    assert ["by 'day'" in text for text in told] == [True, False]
+    assert ["'day' differs most" in text for text in told] == [True, False]
 
 
 class _Columns(StandardScaler):

@@ -39,7 +39,7 @@ def X() -> np.ndarray:
 def test_every_name_stands_for_a_kernel(name: str, X: np.ndarray) -> None:
     kernel = as_kernel(name)
     assert isinstance(kernel, Kernel)
-    assert kernel(X[:, :1]).shape == (15, 15)
+    assert kernel.bind(X[:, :1])(X[:, :1]).shape == (15, 15)
     assert as_kernel(kernel) is kernel is not as_kernel(name)
 
 

@@ -133,8 +133,8 @@ def test_descriptions_and_names() -> None:
     assert Laplacian(2.0, norm=1).describe() == "Laplacian, norm 1, width 2"
     median = "Laplacian, norm 1, width the median distance"
     assert Laplacian("median", norm=1).describe() == median
-    assert as_kernel("product_laplacian") == Laplacian(norm=1.0)
-    assert as_kernel("exponential_power") == ExponentialPower()
+    assert as_kernel("product_laplacian") == Laplacian("median", norm=1.0)
+    assert as_kernel("exponential_power") == ExponentialPower("median")
     assert Laplacian(norm=1) == Laplacian(norm=1.0) != Laplacian()
 
 

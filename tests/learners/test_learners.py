@@ -288,3 +288,32 @@ def test_little_working_memory_learns_the_same() -> None:
         with sklearn.config_context(working_memory=0.5):
             again = clone(learner).fit(X, y)
         assert_allclose(again.kernel_(X), learner.kernel_(X), atol=1e-6)
+
+
+def test_alignment_maximization_notices_kernels_that_are_indefinite() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.sign(X[:, 0] - 0.3)
+
+    def negative(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.asarray(A[:, :1] * B[:, :1].T - 0.5 * A[:, 1:] * B[:, 1:].T)
+
+    with pytest.warns(UserWarning, match="Some kernels have negative eigenvalues"):
+        learner = AlignmentMaximization([negative]).fit(X, y)
+    assert not learner.is_psd_
+    clipped = AlignmentMaximization([negative], clip_spectrum=True).fit(X, y)
+    assert clipped.is_psd_
+    assert np.linalg.eigvalsh(clipped.transform(X)).min() > -1e-8
+    assert AlignmentMaximization([lambda A, B: A @ B.T]).fit(X, y).is_psd_
+
+
+def test_stacks_of_gram_matrices_get_a_sentence() -> None:
+    stack = np.random.default_rng(0).normal(size=(9, 9, 2))
+    with pytest.raises(ValueError, match='stack of Gram matrices, kernels last, pass kernels="pre'):
+        AlignmentMaximization().fit(stack, np.arange(9) % 2)
+
+
+def test_names_stand_for_kernels_of_the_data_s_width() -> None:
+    X = 1e6 * np.random.default_rng(0).normal(size=(30, 2))
+    [kernel] = UniformCombination(["gaussian"]).fit(X, X[:, 0] > 0).kernels_
+    assert kernel == Gaussian("median").bind(X)

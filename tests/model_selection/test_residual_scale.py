@@ -1,5 +1,6 @@
 """Scales of residuals are learned where the residuals have one, and else not."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombinatio
 from mercer._data.resampling import OneAtATime, left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._model_selection.residual_scale import HeldOutResiduals, interval_scores, learn_scale
+from mercer._model_selection.residual_scale import (
+    HeldOutResiduals,
+    ResidualScale,
+    best_scale,
+    fitted_scales,
+    interval_scores,
+)
 from mercer.kernels import Gaussian
 
 
@@ -21,15 +28,36 @@ def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
     return X, np.exp(slope * X[:, 0]) * rng.normal(size=n)
 
 
+def learned_scale(
+    X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None
+) -> ResidualScale | None:
+    """The scale of residuals as a function of a table, where predictions are equal."""
+    together = left_out_together(len(e), groups)
+    held_out = HeldOutResiduals(X, np.zeros((len(e), 1)), e[:, None], UnitWeights(len(e)), together)
+    return held_out.scales(0.9)[0]
+
+
 def test_scales_are_proportional_to_sizes() -> None:
     X, e = residuals(400, 0, 1.0)
-    found = learn_scale([X[:, 1:], X], e, 0.9, UnitWeights(400), OneAtATime(400))
+    held_out = HeldOutResiduals(X[:, 1:], X[:, :1], e[:, None], UnitWeights(400), OneAtATime(400))
+    [found] = held_out.scales(0.9)
     assert found is not None
     assert found.table == 1
     new, _ = residuals(200, 1, 1.0)
-    assert np.corrcoef(np.log(found.of(new)), new[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(np.log(found.of(new[:, :1])), new[:, 0])[0, 1] > 0.9
     assert np.corrcoef(np.log(found.left_out), X[:, 0])[0, 1] > 0.9
-    assert found.of(new).min() >= found.left_out.min()
+    assert found.of(new[:, :1]).min() >= found.left_out.min()
+
+
+def test_scales_are_learned_once_and_not_saved() -> None:
+    X, e = residuals(400, 0, 1.0)
+    held_out = HeldOutResiduals(X, X[:, :1], e[:, None], UnitWeights(400), OneAtATime(400))
+    first, second = (held_out.scales(coverage)[0] for coverage in (0.9, 0.5))
+    assert first is not None
+    assert first is second
+    loaded = pickle.loads(pickle.dumps(held_out))
+    assert vars(loaded).keys() == {"X", "predictions", "residuals", "weights", "resampling"}
+    assert_array_equal(loaded.scales(0.9)[0].left_out, first.left_out)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
@@ -41,26 +69,21 @@ def test_interval_scores_are_lowest_for_the_quantile(coverage: float) -> None:
 
 
 def test_noise_of_one_size_has_no_scale() -> None:
-    found = [
-        learn_scale([X], e, 0.9, UnitWeights(60), OneAtATime(60))
-        for X, e in (residuals(60, seed, 0.0) for seed in range(12))
-    ]
+    found = [learned_scale(X, e) for X, e in (residuals(60, seed, 0.0) for seed in range(12))]
     assert sum(scale is not None for scale in found) <= 1
 
 
 @pytest.mark.parametrize("e", [np.zeros(30), np.append(np.zeros(29), 1.0)])
 def test_residuals_that_are_zero_have_no_scale(e: np.ndarray) -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
-    assert learn_scale([X], e, 0.9, UnitWeights(30), OneAtATime(30)) is None
+    assert learned_scale(X, e) is None
 
 
 def test_a_label_does_not_move_its_own_scale() -> None:
     X, e = residuals(200, 0, 1.0)
     moved = e.copy()
     moved[7] *= 1.0 + 1e-6
-    first, second = (
-        learn_scale([X], values, 0.9, UnitWeights(200), OneAtATime(200)) for values in (e, moved)
-    )
+    first, second = (learned_scale(X, values) for values in (e, moved))
     assert first is not None
     assert second is not None
     own = abs(np.log(second.left_out[7] / first.left_out[7]))
@@ -73,8 +96,7 @@ def test_groups_are_left_out_together() -> None:
     groups = np.repeat(np.arange(30), 5)
     X = rng.normal(size=(30, 2))[groups] + 0.01 * rng.normal(size=(150, 2))
     e = np.exp(rng.normal(size=30))[groups] * rng.normal(size=150)
-    alone = learn_scale([X], e, 0.9, UnitWeights(150), OneAtATime(150))
-    together = learn_scale([X], e, 0.9, UnitWeights(150), left_out_together(150, groups))
+    alone, together = learned_scale(X, e), learned_scale(X, e, groups)
     assert alone is not None
     assert together is None
 
@@ -174,7 +196,9 @@ def test_rescaled_intervals_are_quantiles_of_scaled_residuals(groups: Any) -> No
     assert_allclose(held.predictions, np.tile(X[:, [1]], 2))
     table = [X, held.predictions[:, :1]]
     resampling = OneAtATime(60) if groups is None else left_out_together(60, groups)
-    scale = learn_scale(table, residuals[:, 0], 0.8, weights, resampling, n_errors=-np.inf)
+    e = residuals[:, 0]
+    scales = fitted_scales(table, e, weights, resampling)
+    scale = best_scale(scales, e, 0.8, weights, resampling.groups, n_errors=-np.inf)
     assert scale is not None
     new, centers = unequal(7, 1)
     plain = np.stack([centers - 1.0, centers + 1.0], axis=2)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.svm import SVC
 from stacking_cases import problem
 
-from mercer import KernelOptimization
+from mercer import KernelOptimization, KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
@@ -24,7 +25,7 @@ from mercer._stacking.candidates import (
     relevance_candidates,
 )
 from mercer._stacking.table_views import TableViews
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Linear
 
 
 def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> None:
@@ -164,3 +165,34 @@ def test_the_output_that_scikit_learn_is_set_to_does_not_matter() -> None:
         views = TableViews(X)
         for name in views.names():
             assert_array_equal(views.transform(X, name), expected.transform(X, name))
+
+
+@pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+def test_the_default_candidates_are_joined_by_others(kind: Any) -> None:
+    X, y = problem(60)
+    y = y if kind is KernelStackingRegressor else y > np.median(y)
+    usual = kind().fit(X, y)
+    both = kind(candidates=["default", Linear(), "gaussian"]).fit(X, y)
+    names = [one.description for one in both.candidates_]
+    assert {one.description for one in usual.candidates_} <= {*names}
+    assert "Linear" in names
+    assert "Gaussian, width the median distance" in names
+    assert both.predict(X).shape == (60,)
+    named = kind(candidates="default").fit(X, y)
+    np.testing.assert_array_equal(named.predict(X), usual.predict(X))
+    assert kind().set_params(candidates=["default", Linear()]).fit(X, y).candidates_
+
+
+def test_kernels_are_called_candidates() -> None:
+    with pytest.raises(TypeError, match=r'takes candidates=\["default", Linear\(\)\], not kernels'):
+        KernelStackingRegressor(kernels=[Linear()])
+    assert clone(KernelStackingRegressor([Linear()])).candidates[0] == Linear()
+
+
+def test_relevance_that_is_not_known_is_none() -> None:
+    X, _ = problem(40)
+    model = KernelStackingRegressor([lambda A, B: A @ B.T]).fit(X, X[:, 0])
+    assert np.isnan(model.relevance_).all()
+    assert not model.kernel_terms().relevance.any()
+    known = KernelStackingRegressor([Linear()]).fit(X, X[:, 0]).relevance_
+    assert known.sum() == pytest.approx(1.0)

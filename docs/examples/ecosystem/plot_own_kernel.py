@@ -16,7 +16,7 @@ from mercer.kernels import Gaussian, Kernel
 # %%
 # The kernel is ``exp(-sin²(π |x - x'| / p))`` of a single feature, where the period p is learned.
 # ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it is searched, and
-# ``_contract`` returns <P, K> and its derivative in ``theta``.
+# ``contract`` returns <P, K> and its derivative in ``theta``.
 class Periodic(Kernel):
     def __init__(self, period=1.0, bounds=(0.1, 10.0)):
         self.period, self.bounds = period, bounds
@@ -34,14 +34,14 @@ class Periodic(Kernel):
     def _phase(self, X, Z):
         return np.pi * (X[:, :1] - Z[:, :1].T) / self.period
 
-    def _shifted(self, X, Z):
-        return np.exp(-(np.sin(self._phase(X, X if Z is None else Z)) ** 2))
+    def values(self, X, Z):
+        return np.exp(-(np.sin(self._phase(X, Z)) ** 2))
 
-    def _shifted_diag(self, X):
+    def diagonal(self, X):
         return np.ones(X.shape[0])
 
-    def _contract(self, X, P, Z, start):
-        phase, PK = self._phase(X, Z), P * self._shifted(X, Z)
+    def contract(self, X, P, Z):
+        phase, PK = self._phase(X, Z), P * self.values(X, Z)
         return float(PK.sum()), np.array([np.sum(PK * phase * np.sin(2.0 * phase))])
 
 

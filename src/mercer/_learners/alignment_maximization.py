@@ -4,12 +4,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 
+from mercer._gram.dense import centered
 from mercer._gram.moments import Moments
 from mercer._kernel_estimator import TrainingData, kernel_rows
 from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._records import LearnedKernel
+from mercer._solvers.ridge import INDEFINITE
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn
@@ -18,6 +20,7 @@ from mercer._weights.alignment_weights import (
     nonnegative_weights,
 )
 from mercer.kernels import WeightedSum
+from mercer.kernels._kernel import PrecomputedGram, Structure
 
 
 @dataclass(eq=False, repr=False)
@@ -123,17 +126,29 @@ class AlignmentMaximization(DictionaryLearner):
     def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
         """Set the fitted attributes, those of the spectrum among them."""
         super()._store(data, found)
-        has_negative = bool((self.weights_ < 0.0).any())
-        self.is_psd_ = bool(self.clip_spectrum) or not has_negative
+        told = "Some weights are negative" if (self.weights_ < 0.0).any() else ""
+        if not told and self._is_indefinite(data):
+            told = "Some kernels have negative eigenvalues"
+        self.is_psd_ = bool(self.clip_spectrum) or not told
         self.projection_: tuple[Array, ...] | None = None
-        if has_negative and self.clip_spectrum:
+        if told and self.clip_spectrum:
             self._clip_spectrum(data)
-        elif has_negative:
+        elif told:
             warn(
-                "Some weights are negative, so the learned combination may not be positive "
-                "semi-definite: set clip_spectrum=True to use it in a support vector machine."
+                f"{told}, so the learned combination may not be positive semi-definite: set "
+                "clip_spectrum=True to use it in a support vector machine."
             )
         return self
+
+    def _is_indefinite(self, data: TrainingData, most: int = 500) -> bool:
+        """Whether the combination has negative eigenvalues on samples, if kernels are unknown."""
+        unknown = (Structure, PrecomputedGram)
+        if not any(type(kernel.structure) in unknown for kernel in self.kernels_):
+            return False
+        rows = np.arange(data.X.shape[0])[:most]
+        some = data.X[rows] if data.X.ndim == 2 else data.X[np.ix_(rows, rows)]
+        values = eigvalsh(centered(np.asarray(self.kernel_(some), dtype=float)))
+        return bool(values[0] < -INDEFINITE * max(values[-1], 0.0))
 
     def _clip_spectrum(self, data: TrainingData) -> None:
         """Project on the eigenvectors of positive eigenvalues, at unit scale.

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,32 +58,69 @@ class ResidualScale:
 
 
 @serial_algebra()
-def learn_scale(
+def fitted_scales(
     tables: Sequence[Features],
     residuals: Array,
-    coverage: float,
     weights: SampleWeights,
     resampling: Resampling,
     *,
     least: float = 0.1,
-    n_errors: float = 2.0,
-) -> ResidualScale | None:
-    """Learn the scale of residuals by ridge regression of the logarithms of their sizes.
+) -> list[ResidualScale]:
+    """Learn scales of residuals by ridge regression of the logarithms of their sizes.
 
     Parameters
     ----------
     tables : sequence of ndarray or sparse matrix of shape (n_samples, n_features)
-        What the scale may be a function of.
+        What a scale may be a function of.
     residuals : ndarray of shape (n_samples,)
         Of samples that had no part in their predictions.
-    coverage : float
-        Of the intervals whose width the scale is to bound.
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
     least : float, default=0.1
         Smaller residuals, as fractions of their median size, count as this one: how close to zero
         one lies by chance says nothing of its scale.
+
+    Returns
+    -------
+    list of ResidualScale
+        One for each table; none where half of the residuals are zero.
+
+    Notes
+    -----
+    Gaussian kernels of one width for each table. One eigendecomposition for each, and O(n^2)
+    memory.
+    """
+    rows, _ = interval_rows(resampling.groups, weights)
+    sizes = np.abs(residuals)
+    median = float(np.median(sizes[rows]))
+    if not median > 0.0:
+        return []
+    logs = np.log(np.maximum(sizes, least * median))
+    target = encode_target(logs, classification=False, weights=weights, resampling=resampling)
+    return [_fitted(index, X, target) for index, X in enumerate(tables)]
+
+
+def best_scale(
+    scales: Sequence[ResidualScale],
+    residuals: Array,
+    coverage: float,
+    weights: SampleWeights,
+    groups: Array | None,
+    *,
+    n_errors: float = 2.0,
+) -> ResidualScale | None:
+    """The scale by which intervals of a coverage are clearly better than intervals of one width.
+
+    Parameters
+    ----------
+    scales : sequence of ResidualScale
+    residuals : ndarray of shape (n_samples,)
+        Those that the scales were learned from.
+    coverage : float
+        Of the intervals whose width the scale is to bound.
+    weights : SampleWeights
+    groups : ndarray of int of shape (n_samples,), or None
     n_errors : float, default=2.0
         How clearly a scale has to be better than none.
 
@@ -94,8 +132,6 @@ def learn_scale(
 
     Notes
     -----
-    Gaussian kernels of one width for each table. One eigendecomposition, and O(n^2) memory.
-
     The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest, on
     average, for the half-width that has the coverage for samples like this one.
 
@@ -104,22 +140,15 @@ def learn_scale(
     .. [1] T. Gneiting, A. E. Raftery (2007). Strictly proper scoring rules, prediction, and
        estimation. JASA 102, section 6.2.
     """
-    rows, masses = interval_rows(resampling.groups, weights)
-    sizes = np.abs(residuals)
-    median = float(np.median(sizes[rows]))
-    if not median > 0.0:
-        return None
-    logs = np.log(np.maximum(sizes, least * median))
-    target = encode_target(logs, classification=False, weights=weights, resampling=resampling)
-    scales = [_fitted(index, X, target) for index, X in enumerate(tables)]
+    rows, masses = interval_rows(groups, weights)
+    sizes = np.abs(residuals)[rows]
 
     def scores(scale: Array) -> Array:
         width = scale * upper_quantiles((sizes / scale)[None], coverage, masses)[0]
         return interval_scores(width, sizes, coverage)
 
-    sizes = sizes[rows]
     losses = np.array(
-        [scores(scale) for scale in (np.ones(len(sizes)), *(s.left_out[rows] for s in scales))]
+        [scores(s) for s in (np.ones(len(rows)), *(s.left_out[rows] for s in scales))]
     )
     if masses is not None:
         losses *= masses / masses.mean()
@@ -173,13 +202,22 @@ class HeldOutResiduals:
         together = left_out_together(len(some), part.groups, codes)
         return cls(X, predictions, errors, part.weights, together)
 
-    def scales(self, coverage: float) -> list[ResidualScale | None]:
-        """The scale of each output's residuals; see :func:`learn_scale`."""
+    @cached_property
+    def _fitted(self) -> list[list[ResidualScale]]:
+        """What the scale of each output may be; learned when intervals are first predicted."""
         pairs = zip(self.predictions.T, self.residuals.T, strict=True)
         return [
-            learn_scale([self.X, p[:, None]], e, coverage, self.weights, self.resampling)
-            for p, e in pairs
+            fitted_scales([self.X, p[:, None]], e, self.weights, self.resampling) for p, e in pairs
         ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_fitted"}
+
+    def scales(self, coverage: float) -> list[ResidualScale | None]:
+        """The scale of each output's residuals; see :func:`best_scale`."""
+        weights, groups = self.weights, self.resampling.groups
+        pairs = zip(self._fitted, self.residuals.T, strict=True)
+        return [best_scale(found, e, coverage, weights, groups) for found, e in pairs]
 
     def rescaled(
         self,

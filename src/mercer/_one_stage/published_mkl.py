@@ -94,7 +94,7 @@ class L1SVM(MKLClassifier):
     >>> from mercer import L1SVM
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> L1SVM(["rbf", "linear"]).fit(scale(X), y).shares_.round(2)
-    array([0.57, 0.43])
+    array([0.93, 0.07])
     """
 
     norm: float = field(default=1.0, init=False)

@@ -121,7 +121,10 @@ def given_candidates(sources: Any, table: Any) -> list[Candidate]:
         If one is neither a kernel nor a learner.
     """
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
-        raise ValueError(f"candidates must be a list of kernels or learners; got {sources!r}.")
+        raise ValueError(
+            f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
+            "them stands for the usual ones."
+        )
     return [_given(source, table) for source in sources]
 
 

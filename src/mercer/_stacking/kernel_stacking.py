@@ -22,10 +22,10 @@ from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
+from mercer._stacking import asked_candidates as asked
+from mercer._stacking.asked_candidates import TakesCandidates
 from mercer._stacking.candidates import (
     Candidate,
-    given_candidates,
-    isotropic_candidates,
     learns_relevance,
     relevance_candidates,
     takes_missing,
@@ -73,7 +73,12 @@ class EvaluatedCandidate:
 
 
 class KernelStacking(
-    StackUpdatesMixin, StackExpansionMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator
+    StackUpdatesMixin,
+    TakesCandidates,
+    StackExpansionMixin,
+    KernelTermsMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
@@ -222,17 +227,15 @@ class KernelStacking(
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
         self._views = TableViews(data.weights.representative(data.X))
-        if self.candidates is not None:
-            return given_candidates(self.candidates, data.names)
-        return isotropic_candidates(self._views.names())
+        return asked.first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """The samples in the views that the candidates are evaluated on."""
-        names: Sequence[ViewName] = self._views.names() if self.candidates is None else ["given"]
+        names = asked.views_of(self.candidates, self._views)
         views = {name: self._views.transform(data.X, name) for name in names}
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
-        grows_trees = self.candidates is None and not self._views.is_sparse
+        grows_trees = asked.has_default(self.candidates) and not self._views.is_sparse
         return DrawnViews(
             views,
             data.y,
@@ -286,8 +289,9 @@ class KernelStacking(
         if (score := self._score_on(table)) is not None:
             settings["score"] = score.alone
         found = evaluate(candidates, table, **settings)
-        if self.candidates is None and found and learns_relevance(table.X["scaled"]):
-            best = min(found, key=lambda evaluation: evaluation.cost)
+        usual = [one for one in found if one.candidate.view != "given"]
+        if usual and learns_relevance(table.X["scaled"]):
+            best = min(usual, key=lambda evaluation: evaluation.cost)
             found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
         return self._choose(found, table)
 
@@ -341,13 +345,13 @@ class KernelStacking(
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
-        """Weighted mean of the members' relevances, each with a sum of one; equal without any."""
-        total = np.zeros(self.n_features_in_)
-        for member, weight in zip(members, weights, strict=True):
-            relevance = member.kernel.relevance(self.n_features_in_)
-            total += weight * relevance / (relevance.sum() or 1.0)
-        equal = np.full(total.shape, 1.0 / total.size)
-        return total / total.sum() if total.sum() > 0.0 else equal
+        """Weighted mean of the members' relevances, each with a sum of one; NaN if unknown."""
+        n_features = self.n_features_in_
+        if not weights.any():  # The prediction is a constant.
+            return np.full(n_features, 1.0 / n_features)
+        parts = np.array([member.kernel.relevance(n_features) for member in members])
+        total = weights @ (parts / np.where(sums := parts.sum(axis=1), sums, 1.0)[:, None])
+        return np.asarray(total / (total.sum() or np.nan))
 
     def kernel_terms(self) -> KernelTerms:
         """Return the candidates that the fitted stack kept, the largest weight first.
@@ -359,9 +363,8 @@ class KernelStacking(
         check_is_fitted(self, "candidates_")
         kept = sorted((c for c in self.candidates_ if c.weight), key=lambda c: -c.weight)
         kernels, weights = [c.kernel for c in kept], np.array([c.weight for c in kept])
-        known = any(kernel.relevance(self.n_features_in_).any() for kernel in kernels)
-        relevance = self.relevance_ if known else np.zeros(self.n_features_in_)
         labels, shares = [c.description for c in kept], weights / np.abs(weights).sum()
+        relevance = np.nan_to_num(self.relevance_)
         return KernelTerms(kernels, labels, weights, shares, relevance, "predictions")
 
     def learned_gram(self, X: Features) -> Array:

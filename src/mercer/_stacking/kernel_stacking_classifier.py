@@ -42,9 +42,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     Parameters
     ----------
     candidates : list of kernels or learners, default=None
-        What is combined in place of the default: kernels, names of kernels, or kernel learners such
-        as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
-        fails on the table is left out with a warning.
+        What is combined in place of the default, or beside it if "default" is among them: kernels,
+        names of kernels, or kernel learners such as `GradientOuterProduct()`. They are evaluated on
+        the features as they are given. One that fails on the table is left out with a warning.
     loss : {"squared_error", "log_loss", "all"}, default="squared_error"
         Whether ridge regressions of class indicators are combined, logistic regressions on the same
         kernels, or both. See Notes; the last two are for exact fits to one label a sample.
@@ -102,7 +102,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Accuracy of these predictions, or their value by `scoring`: an estimate of that
         on new samples, which are drawn as the training samples were.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one.
+        How strongly the kernels depend on each feature, with a sum of one; NaN if unknown.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)

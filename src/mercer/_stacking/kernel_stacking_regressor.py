@@ -1,6 +1,6 @@
 """Stacked kernel ridge regression."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -9,16 +9,18 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.folds import sample_rows
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.intervals import interval_rows, jackknife_plus
-from mercer._model_selection.residual_scale import ResidualScale, learn_scale
+from mercer._model_selection.intervals import interval_rows
+from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.scores import left_out_r2
+from mercer._stacking.stack_intervals import JACKKNIFE_SAMPLES, LeftOutSamples
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
@@ -36,9 +38,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Parameters
     ----------
     candidates : list of kernels or learners, default=None
-        What is combined in place of the default: kernels, names of kernels, or kernel learners such
-        as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
-        fails on the table is left out with a warning.
+        What is combined in place of the default, or beside it if "default" is among them: kernels,
+        names of kernels, or kernel learners such as `GradientOuterProduct()`. They are evaluated on
+        the features as they are given. One that fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
@@ -91,7 +93,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         samples were; of new groups, where groups were given, with the variance between samples of
         different groups.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one.
+        How strongly the kernels depend on each feature, with a sum of one; NaN if unknown.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where `X` has column names.
@@ -217,6 +219,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         self.loo_predictions_ = self._decoded(self._loo_values)
         if self.scoring is None:
             self.loo_score_ = left_out_r2(target, self._loo_values)
+        self._keep_residuals()
         return self
 
     def predict(self, X: Features) -> Array:
@@ -273,14 +276,15 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -----
         Residuals are those of `loo_predictions_`. For new samples, the kernels and their weights
         are those of the whole fit, and ridge regressions are fitted without each training sample,
-        in closed form, so that the theorem on the jackknife+ does not apply as it stands. One
-        Cholesky factorization for each kernel.
-        Fits on Nyström features hardly depend on one sample: theirs is the fit to all rows, and
-        residuals are those of the fits without the sample's fold.
+        in closed form, so that the theorem on the jackknife+ does not apply as it stands. That
+        takes one Cholesky factorization for each kernel, and O(n^2) for each new sample. Fits to
+        more than 500 samples hardly depend on one of them: intervals are around the prediction by
+        all, and take little longer than it.
 
         The scale is a function of the features, or of the prediction, by ridge regression of the
         logarithms of the residuals' sizes on a Gaussian kernel. Each residual is divided by the
-        scale that was learned without its sample, and multiplied by that of the new sample.
+        scale that was learned without its sample, and multiplied by that of the new sample. It is
+        learned from at most 1,000 samples, in the first call.
 
         Where groups were given to `fit`, samples of a group are left out together, and quantiles
         are over groups, for samples of new groups. Fits to samples before others, as by
@@ -292,32 +296,29 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
         check_is_fitted(self)
-        scales = [
-            None if scale is None else self._learned_scale(output, coverage)
-            for output in range(self._target.n_outputs)
-        ]
+        none: list[ResidualScale | None] = [None] * self._target.n_outputs
+        scales = none if scale is None else self._scaled_residuals.scales(coverage)
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
-    def _learned_scale(self, output: int, coverage: float) -> ResidualScale | None:
-        """The scale of one output's residuals, in the encoding."""
-        rows = self._scaled_rows
-        target, left_out = self._target.take(rows), self._loo_values[rows, output]
-        groups = target.resampling.groups
-        first = next(iter(self._training.values()))
-        inside = np.searchsorted(self._stored_rows, rows)
-        return learn_scale(
-            [first[inside], left_out[:, None]],
-            target.values[:, output] - left_out,
-            coverage,
-            target.weights,
-            left_out_together(len(rows), groups),
+    def _keep_residuals(self, max_samples: int = 1000) -> None:
+        """Set the samples that scales are learned from: stored and left out, at most so many."""
+        target = self._target
+        rows = np.intersect1d(self._stored_rows, target.resampling.covered)
+        rows = rows[sample_rows(len(rows), max_samples, None, 0)]
+        inside, first = (
+            np.searchsorted(self._stored_rows, rows),
+            next(iter(self._training.values())),
         )
-
-    @property
-    def _scaled_rows(self) -> Array:
-        """Samples whose views are stored, and which were left out: scales are learned from them."""
-        return np.intersect1d(self._stored_rows, self._target.resampling.covered)
+        groups = target.resampling.groups
+        self._scaled_rows, left_out = rows, self._loo_values[rows]
+        self._scaled_residuals = HeldOutResiduals(
+            first[inside] if len(rows) < first.shape[0] else first,
+            left_out,
+            target.values[rows] - left_out,
+            target.weights.take(rows),
+            left_out_together(len(rows), None if groups is None else groups[rows]),
+        )
 
     def _intervals(
         self,
@@ -326,48 +327,55 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scales: Sequence[ResidualScale | None],
     ) -> Array:
         """Intervals of all outputs."""
-        ends = [self._interval(views, coverage, k, scale) for k, scale in enumerate(scales)]
-        offset, size = self._target.offset[:, None], self._target.scale[:, None]
-        found = offset + size * np.stack(ends, axis=1)
+        near = self._fall_back(self._target.mean).closeness(views)
+        values, ends = self._values(views), list[Array]()
+        for output, scale in enumerate(scales):
+            drawn, samples = self._left_out_samples(output, scale)
+            sizes = np.ones(len(near))
+            if scale is not None:
+                sizes = scale.of((next(iter(views.values())), values[:, [output]])[scale.table])
+            blocks = self._blocks(views, len(self._target))
+            if len(self._target) > JACKKNIFE_SAMPLES:
+                width = sizes * samples.widths(near, coverage, blocks)
+                ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
+            else:
+                without = self._without_each(output)
+                parts = (without(views, near, rows)[:, drawn] for rows in blocks)
+                ends.append(samples.jackknife(parts, near, sizes, coverage, blocks))
+        found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
         return np.asarray(found[:, 0] if self._one_output else found)
 
-    def _interval(
-        self,
-        views: dict[ViewName, Features],
-        coverage: float,
-        output: int,
-        scale: ResidualScale | None,
-    ) -> Array:
-        """Intervals of one output, in the encoding."""
+    def _left_out_samples(
+        self, output: int, scale: ResidualScale | None
+    ) -> tuple[Array, LeftOutSamples]:
+        """The samples whose left-out errors bound intervals of one output, in the encoding."""
         target = self._target
-        closeness = self._fall_back(target.mean).closeness(views)
         known = target.resampling.covered if scale is None else self._scaled_rows
-        groups = None if target.resampling.groups is None else target.resampling.groups[known]
-        rows, masses = interval_rows(groups, target.weights.take(known))
+        together, weights = target.resampling.take(known), target.weights.take(known)
+        rows, masses = interval_rows(together.groups, weights)
         drawn = known[rows]
-        targets, left_out = target.values[:, output], self._loo_values[:, output]
+        return drawn, LeftOutSamples(
+            target.values[drawn, output],
+            self._loo_values[drawn, output],
+            target.left_out_means[drawn, output],
+            np.ones(len(rows)) if scale is None else scale.left_out[rows],
+            masses,
+        )
+
+    def _without_each(self, output: int) -> Callable[..., Array]:
+        """From some new rows to predictions without each training sample, (n_rows, n_samples)."""
+        target, stored = self._target, self._training
         means = target.left_out_means[:, output]
         changes = float(target.mean[output]) - means
-        sizes, new_sizes = np.ones(len(targets)), np.ones(len(closeness))
-        if scale is not None:
-            sizes[drawn] = scale.left_out[rows]
-            tables = next(iter(views.values())), self._values(views)[:, [output]]
-            new_sizes = scale.of(tables[scale.table])
-        without = [
-            m.left_out(self._training[m.view], target.resampling, output) for m in self._members
-        ]
-        ends = []
-        for block in self._blocks(views, len(targets)):
-            near = closeness[block]
-            deviations = np.zeros((len(near), len(targets)))
-            for weight, member, predict in zip(self.weights_, self._members, without, strict=True):
-                deviations += weight * (predict(views[member.view][block]) + changes)
-            residuals = np.abs(targets - means - near * (left_out - means))
-            residuals *= new_sizes[block, None] / sizes
-            predictions = means + near * deviations
-            found = jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage, masses)
-            ends.append(found)
-        return np.concatenate(ends)
+        found = [m.left_out(stored[m.view], target.resampling, output) for m in self._members]
+
+        def predict(views: dict[ViewName, Features], near: Array, rows: slice) -> Array:
+            deviations = np.zeros((len(near[rows]), len(target)))
+            for weight, member, without in zip(self.weights_, self._members, found, strict=True):
+                deviations += weight * (without(views[member.view][rows]) + changes)
+            return np.asarray(means + near[rows] * deviations)
+
+        return predict
 
     def _expansion(self) -> KernelExpansion:
         means = self._target.mean
@@ -380,6 +388,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
         values = np.concatenate([self._loo_values, self._values(self._views_of(rows.X))])
         self._loo_values = target.encode(self._target.decode(values))
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        super()._add_kept_rows(rows)
+        self._keep_residuals()
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

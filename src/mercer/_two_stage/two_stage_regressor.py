@@ -293,7 +293,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The scale is a function of the features, or of the prediction, as by
         `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
         samples, and their quantile multiplied by that of the new sample. It is learned from at most
-        1,000 held-out samples, anew in each call.
+        1,000 held-out samples, in the first call.
 
         References
         ----------

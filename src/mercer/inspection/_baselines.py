@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -27,6 +28,9 @@ from mercer.inspection._held_out import (
     scores,
 )
 from mercer.preprocessing import table_encoder
+
+_FOLDS = 3
+"""Number of folds that probabilities of the support vector machine are learned from."""
 
 
 def prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
@@ -93,7 +97,10 @@ def baselines(
         rows, note = np.arange(len(y)), ""
         if name.startswith("RBF") and len(y) > max_rows:
             rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
-        predictions = predict(estimator.fit(Z[rows], y[rows]), X, truth.classes)
+        chosen = estimator
+        if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < _FOLDS:
+            chosen = SVC()  # The classes are too small for held-out rows of each.
+        predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
         found.append(PredictorScores(name, scores(truth, predictions), note))
     return found, predictions
 
@@ -102,7 +109,8 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
     if task == "classification":
         return {
             "histogram boosting": HistGradientBoostingClassifier(random_state=0),
-            "RBF SVM": SVC(),
+            # Probabilities are learned from held-out rows.
+            "RBF SVM": CalibratedClassifierCV(SVC(), cv=_FOLDS, ensemble=False),
             "logistic regression": LogisticRegression(max_iter=1000),
             "most frequent class": DummyClassifier(),
         }

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import SplineTransformer
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer._data.copies import copies
 from mercer._typing import Array
@@ -23,6 +18,12 @@ from mercer.inspection._held_out import Task
 LEVEL = 0.01
 """Each check of clean data warns with this probability at most."""
 
+LEAST_COPIES = 0.02
+"""A smaller share of copies hardly moves a score."""
+
+LEAST_CORRELATION = 0.1
+"""Smaller correlations of rows do not matter much, though they may be seen in many rows."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -30,85 +31,25 @@ class Check:
 
     Attributes
     ----------
-    name : {"leakage", "copies", "shift", "groups", "identifiers", "time order"}
+    name : str
+        One of "leakage", "copies", "shift", "groups", "identifiers", "time order", "coverage" and
+        "left-out score".
     warnings : tuple of str
         One sentence for each thing found; none if the data are clean in this respect.
     advice : str
         What to do about each, with the estimators of this library; empty where a warning says it.
+    columns : tuple of str
+        The column that each warning is about; empty where it is about none.
     """
 
     name: str
     warnings: tuple[str, ...]
     advice: str = ""
-
-
-def leakage(
-    columns: list[Column], y: Array, task: Task, *, seed: int = 0, max_rows: int = 2000
-) -> Check:
-    """Name the columns that predict the target almost perfectly alone.
-
-    Parameters
-    ----------
-    columns : list of Column
-        Of the training rows.
-    y : ndarray of shape (n_train,)
-    task : {"classification", "regression"}
-    seed : int, default=0
-    max_rows : int, default=2000
-        Of more rows, this number is drawn.
-
-    Notes
-    -----
-    A decision tree of each column by itself predicts rows that it was not fitted to, in three
-    folds. A column is named if its tree leaves at most 1% of the variance
-    unexplained, or misclassifies at most 1% of the rows, and at most 5% of those that the most
-    frequent class misclassifies. Classes of fewer than three rows do not count. Of text, the tree
-    sees which words occur.
-    """
-    rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
-    warnings = []
-    for column in columns if len(rows) >= 3 else []:
-        if accuracy := _accuracy(_as_features(column.take(rows)), y[rows], task, seed):
-            warnings.append(
-                f"column '{column.name}' alone predicts the target almost perfectly ({accuracy}): "
-                "if it is not known before the target is, leave it out"
-            )
-    return Check("leakage", tuple(warnings))
-
-
-def _as_features(column: Column) -> Any:
-    """Return numbers that keep what tells rows apart: codes of categories, words of text."""
-    if column.kind == "text":
-        words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
-        return words.fit_transform(column.labels[column.values.astype(int)])
-    return column.values[:, None]
-
-
-def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
-    """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
-    # At most five words decide on a row.
-    tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
-    folds = {"n_splits": 3, "shuffle": True, "random_state": seed}
-    if task == "regression":
-        if not np.ptp(y):
-            return None
-        predicted = cross_val_predict(DecisionTreeRegressor(**tree), X, y, cv=KFold(**folds))
-        left = float(np.mean((predicted - y) ** 2) / np.var(y))
-        return f"R² {1.0 - left:.3f}" if left <= 0.01 else None
-    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    frequent = counts >= 3
-    if np.sum(frequent) < 2:
-        return None
-    X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
-    constant = 1.0 - counts.max() / counts.sum()
-    predicted = cross_val_predict(DecisionTreeClassifier(**tree), X, y, cv=StratifiedKFold(**folds))
-    error = float(np.mean(predicted != y))
-    found = error <= min(0.01, 0.05 * constant)
-    return f"it misclassifies {error:.1%} of the rows" if found else None
+    columns: tuple[str, ...] = ()
 
 
 def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Check:
-    """Say how many held-out rows are copies of training rows, and how that changes their error.
+    """Say which share of held-out rows are copies of training rows, and how they change the error.
 
     Parameters
     ----------
@@ -117,7 +58,7 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
     y : ndarray of shape (n_train + n_rows,)
     losses : ndarray of shape (n_rows,)
         Of the held-out rows.
-    unit : {"share misclassified", "mean absolute error"}
+    unit : {"error", "mean absolute error"}
         What the mean of the losses is.
     """
     if not columns:
@@ -128,13 +69,15 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
     copied = np.zeros(len(losses), bool)
     if numbers is not None:
         copied = np.isin(numbers[n_train:], numbers[:n_train])
-    if not copied.any():
+    if copied.mean() < LEAST_COPIES:
         return Check("copies", ())
-    shares = [f"{losses[copied].mean():.3g} on these rows"]
+    digits = ".1%" if unit == "error" else ".4g"
+    shares = [f"{losses[copied].mean():{digits}} on these"]
     if not copied.all():
-        shares.append(f"{losses[~copied].mean():.3g} on the others")
-    told = f"{copied.sum()} of {len(losses)} held-out rows are copies of training rows"
-    return Check("copies", (f"{told}: {unit} {', '.join(shares)}",))
+        shares.append(f"{losses[~copied].mean():{digits}} on the others, as on new rows")
+    counts = f"{copied.mean():.1%} of the held-out rows ({copied.sum():,} of {len(losses):,})"
+    told = f"{counts} are copies of training rows: {unit} {', '.join(shares)}"
+    return Check("copies", (told,))
 
 
 def shared_groups(groups: Array, known: Array) -> Check:
@@ -171,7 +114,8 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
     with the variance within them by Fisher's F test of lack of fit: to a constant or, for numbers,
     to a cubic spline, as a target that depends smoothly on a number makes it no identifier. A
     column is named if that is refuted and the intraclass correlation, the part of the variance
-    between values, is above .1, which is called a medium effect in [1]_.
+    between values, is above .1, which is called a medium effect in [1]_. Of codes that differ in
+    each row, the values are the parts before a separator, where these are repeated.
 
     References
     ----------
@@ -191,14 +135,14 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
         if whole and len(values) > 20 and 2 * np.sum(counts > 1) > len(values):
             smooth = values[:, None] if column.is_ordered else None
             found.append((column.name, *_between_values(ranks[known], codes, smooth)))
-    warnings = [
-        f"rows of equal '{name}' have similar targets (intraclass correlation {correlation:.2f}): "
+    told = {
+        name: f"rows of equal '{name}' have similar targets (intraclass correlation {r:.2f}): "
         "if new rows will have other values of it, the scores are too good"
-        for name, correlation, p_value in found
-        if p_value * len(found) <= LEVEL and correlation > 0.1
-    ]
+        for name, r, p_value in found
+        if p_value * len(found) <= LEVEL and r > LEAST_CORRELATION
+    }
     advice = "pass it as groups, and leave it out of the features"
-    return Check("identifiers", tuple(warnings), advice)
+    return Check("identifiers", tuple(told.values()), advice, tuple(told))
 
 
 def _between_values(
@@ -296,6 +240,20 @@ def shift(
     told = f"held-out rows are not like the training rows (ROC AUC of telling them apart {auc:.2f}"
     told += f"; '{columns[best].name}' differs most)" if differs else ")"
     return Check("shift", (f"{told}: scores hold for rows like the held-out ones only",))
+
+
+def is_later(column: Column, n_train: int) -> bool:
+    """Whether all known values of held-out rows are above those of the training rows.
+
+    Parameters
+    ----------
+    column : Column
+        Of the training rows, followed by the held-out rows.
+    n_train : int
+    """
+    old, new = column.values[:n_train], column.values[n_train:]
+    old, new = old[~np.isnan(old)], new[~np.isnan(new)]
+    return column.is_ordered and bool(len(old) and len(new) and new.min() >= old.max())
 
 
 def _column_shift(column: Column, is_new: Array) -> float:

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.sparse import issparse
 
 from mercer._typing import Array, Features
-from mercer.preprocessing import convert, kind_of
+from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer.preprocessing._column_kinds import is_duration, named_columns
 
 FEWEST = 5
@@ -65,7 +65,9 @@ class Column:
         return Column(self.name, self.kind, modes, self.labels)
 
 
-def columns_of(X: Features, others: Features | None = None) -> list[Column]:
+def columns_of(
+    X: Features, others: Features | None = None, *, prefixes: bool = False
+) -> list[Column]:
     """Return the columns of a table, or of two tables one below the other.
 
     Parameters
@@ -73,6 +75,9 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
     X : data frame or ndarray of shape (n_rows, n_features)
     others : data frame or ndarray of shape (n_others, n_features), default=None
         Rows above those of X.
+    prefixes : bool, default=False
+        Whether codes that differ in each row stand for the parts before a separator, if these are
+        repeated.
 
     Returns
     -------
@@ -84,12 +89,16 @@ def columns_of(X: Features, others: Features | None = None) -> list[Column]:
         return []
     parts = [named_columns(table) for table in ([X] if others is None else [others, X])]
     found = []
-    for pieces in zip(*parts, strict=True):
-        name, column = pieces[0]
-        kind = kind_of(column)
+    for named in zip(*parts, strict=True):
+        (name, column), *_ = named
+        kind, pieces = kind_of(column), [piece for _, piece in named]
+        is_code = prefixes and kind == "identifier"
+        if is_code and (split := repeated_prefix(column)) is not None:
+            kind, name = "category", f"{name} before '{split[0]}'"
+            pieces = [_before(split[0], piece) for piece in pieces]
         if kind not in ("number", "date", "category", "text"):
             continue
-        values = np.concatenate([convert(_table(piece), kind)[:, 0] for _, piece in pieces])
+        values = np.concatenate([convert(_table(piece), kind)[:, 0] for piece in pieces])
         name = str(name) if hasattr(X, "columns") else f"x{name}"
         name = name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 2 :]}"
         if kind in ("category", "text"):
@@ -114,6 +123,13 @@ def category_column(name: str, values: Array, kind: str = "category") -> Column:
     texts = np.where(known, values, "missing").astype(str)
     labels, codes = np.unique(texts, return_inverse=True)
     return Column(name, kind, codes.astype(float), labels)
+
+
+def _before(separator: str, column: Any) -> Array:
+    """Return the parts of codes before a separator."""
+    codes = convert(_table(column), "category")[:, 0]
+    parts = [code if code != code else str(code).rpartition(separator)[0] for code in codes]  # noqa: PLR0124
+    return np.array(parts, dtype=object)
 
 
 def _table(column: Any) -> Any:

@@ -89,7 +89,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     >>> learner = UniformCombination(["rbf", "linear"]).fit(*load_iris(return_X_y=True))
     >>> terms = kernel_terms(learner)
     >>> terms.labels, terms.shares.round(2)
-    (['Gaussian, width 1', 'Linear'], array([0.15, 0.85]))
+    (['Gaussian, width 2.36', 'Linear'], array([0.11, 0.89]))
     """
     terms: KernelTerms = learned(estimator).kernel_terms()
     return terms

@@ -41,7 +41,8 @@ class PredictorScores:
     name : str
     scores : dict of str to Estimate
         Of classes ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` where there
-        are probabilities, and ``roc_auc`` of two classes. Of responses ``rmse``, ``mae``, ``r2``.
+        are probabilities, and ``roc_auc`` of two classes. Of responses ``rmse``, ``mae``, ``r2``
+        and, where they are positive with a heavy tail, ``log_rmse``.
     note : str
         What distinguishes the predictor's training from the others'.
     """
@@ -86,12 +87,16 @@ class Truth:
         Empty for responses.
     groups : ndarray of shape (n_rows,) or None
         Names of groups.
+    log_floor : float or None
+        Responses below this one count as this one where their logarithms are compared; None where
+        these are not.
     """
 
     task: Task
     y: Array
     classes: Array
     groups: Array | None = None
+    log_floor: float | None = None
 
     @property
     def units(self) -> Array:
@@ -103,7 +108,7 @@ class Truth:
     def take(self, rows: Array) -> Truth:
         """Return some rows."""
         groups = None if self.groups is None else self.groups[rows]
-        return Truth(self.task, self.y[rows], self.classes, groups)
+        return Truth(self.task, self.y[rows], self.classes, groups, self.log_floor)
 
     def losses(self, predictions: Predictions) -> Array:
         """Return for each row whether it is misclassified, or its absolute error."""
@@ -234,6 +239,9 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
     if (variance := float(deviations.mean())) > 0.0:
         influence = (mean * deviations / variance - squares) / variance
         found["r2"] = _within(estimate(1.0 - mean / variance, influence, units), -np.inf, 1.0)
+    if truth.log_floor is not None:
+        y, predicted = (np.maximum(a, truth.log_floor) for a in (truth.y, predictions.values))
+        found["log_rmse"] = _root(np.square(np.log(y / predicted)), units)
     return found
 
 
@@ -290,46 +298,3 @@ def _auc(positive: Array, decisions: Array, units: Array) -> Estimate:
 
 def _within(found: Estimate, low: float, high: float) -> Estimate:
     return Estimate(found.value, max(found.low, low), min(found.high, high))
-
-
-def is_better(losses: Array, others: Array, units: Array) -> bool:
-    """Whether losses are smaller than others of the same rows, beyond what chance explains.
-
-    Parameters
-    ----------
-    losses, others : ndarray of shape (n_rows,)
-    units : ndarray of int of shape (n_rows,)
-
-    Notes
-    -----
-    The lower end of Student's 95% confidence interval of the logarithm of the ratio of the means is
-    positive, by the delta method, or that of the mean difference where a mean is not positive. Few
-    large losses of both, as of some groups, matter less to the ratio than to the difference.
-    """
-    mean, other = float(losses.mean()), float(others.mean())
-    if min(mean, other) <= 0.0:
-        return estimate(other - mean, others - losses - (other - mean), units).low > 0.0
-    return estimate(float(np.log(other / mean)), others / other - losses / mean, units).low > 0.0
-
-
-def beats(truth: Truth, model: Predictions, constant: Predictions) -> bool:
-    """Whether a model is better than a constant, beyond what chance explains.
-
-    Parameters
-    ----------
-    truth : Truth
-    model, constant : Predictions
-
-    Notes
-    -----
-    By squared errors of responses or, where both have them, of probabilities, else by
-    misclassified rows. A classifier that ranks rows better than chance is better than a constant
-    too, which matters where one class is rare and all rows are classified as the other.
-    """
-    if model.probabilities is None:
-        constant = Predictions(constant.values)
-    squares, others = (truth.squared_errors(one) for one in (model, constant))
-    if is_better(squares, others, truth.units):
-        return True
-    auc = scores(truth, model).get("roc_auc")
-    return auc is not None and auc.low > 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from mercer._data.group_names import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
-from mercer.inspection import _checks
+from mercer.inspection._agreement import coverage_check, left_out_check
+from mercer.inspection._all_checks import all_checks
 from mercer.inspection._baselines import baselines, prepared
-from mercer.inspection._columns import Column, LossByColumn, columns_of, losses_by_column
+from mercer.inspection._checks import Check
+from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column
 from mercer.inspection._coverage import (
     Bin,
     Coverage,
@@ -27,17 +29,23 @@ from mercer.inspection._coverage import (
     regions,
 )
 from mercer.inspection._held_out import (
+    Estimate,
     Predictions,
     PredictorScores,
     Task,
     Truth,
-    beats,
     predict,
     scores,
 )
 from mercer.inspection._left_out import left_out_scores
-from mercer.inspection._report_text import ReportSection, html, markdown, report_sections
-from mercer.inspection._time_order import orders, time_order
+from mercer.inspection._report_text import (
+    ReportSection,
+    constant_warning,
+    html,
+    markdown,
+    report_sections,
+)
+from mercer.inspection._verdict import against_constant, default_metric, has_heavy_tail
 
 _NO_TRAIN = (
     "Simple predictors, leakage, copies and shift need the rows of the fit: pass train=(X, y)"
@@ -66,8 +74,10 @@ class ModelReport:
     held_out : tuple of PredictorScores
         Of the model and, where training rows are known, of simple predictors; the constant is last.
         Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and `high`:
-        ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``, ``mae`` and
-        ``r2``.
+        ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``, ``mae``, ``r2``
+        and, of positive responses with a heavy tail, ``log_rmse``.
+    metric : str
+        Name of the score that comes first.
     left_out : PredictorScores or None
         Scores of the model on training rows, by predictions in which their own targets had no part.
         Of two-stage and one-stage classifiers, a penalty or the kernel was chosen on these rows,
@@ -76,6 +86,9 @@ class ModelReport:
         Scores that the model states of itself, by the name of the attribute.
     beats_constant : bool or None
         Whether the model is better than the constant beyond what chance explains.
+    constant_ratio : Estimate or None
+        Ratio of the mean squared errors of the model and of the constant, of responses or
+        probabilities.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted one of several,
         by decile of its probability: `value`, the mean probability, `share`, an estimate, and
@@ -87,7 +100,8 @@ class ModelReport:
         `counts`, `losses` and `p_value`.
     checks : tuple of Check
         `name`, `warnings` and `advice` of each:
-        Leakage, copies, identifiers, groups, time order and shift, as far as they can be checked.
+        Leakage, copies, shift, groups, identifiers, time order, coverage and left-out score, as far
+        as they can be checked. Its `columns` name the column that each warning is about.
     remarks : tuple of str
         What is absent, and why.
 
@@ -112,28 +126,27 @@ class ModelReport:
     n_groups: int | None
     n_train: int | None
     held_out: tuple[PredictorScores, ...]
+    metric: str
     left_out: PredictorScores | None
     stated: dict[str, float]
     beats_constant: bool | None
+    constant_ratio: Estimate | None
     calibration: tuple[Bin, ...]
     coverage: Coverage | None
     losses: tuple[LossByColumn, ...]
-    checks: tuple[_checks.Check, ...]
+    checks: tuple[Check, ...]
     remarks: tuple[str, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the scores deceptive, one sentence each."""
-        constant = (
-            "on the held-out rows, the model is not better than a constant prediction, beyond what "
-            "chance explains",
-        )
+        constant = [] if self.beats_constant is not False else [constant_warning(self)]
         found = [
             f"{text}; {check.advice}" if check.advice else text
             for check in self.checks
             for text in check.warnings
         ]
-        return (*(constant if self.beats_constant is False else ()), *found)
+        return (*constant, *found)
 
     def sections(self) -> tuple[ReportSection, ...]:
         """Return the report as titles, tables and sentences.
@@ -174,6 +187,8 @@ def report(
     *,
     train: Sequence[Any] | None = None,
     coverage: float = 0.9,
+    metric: str | None = None,
+    later: bool = False,
     random_state: int = 0,
 ) -> ModelReport:
     """Test a fitted model on rows that it was not fitted to, and check what could deceive.
@@ -194,6 +209,13 @@ def report(
         and for columns that tell the target. Without them, the report has no such parts.
     coverage : float, default=0.9
         That of intervals or sets whose coverage is measured.
+    metric : str, default=None
+        The score that comes first; see `held_out` of `ModelReport`. By default the share of
+        misclassified rows; where a class has three times the rows of another, the area under the
+        ROC curve, or the balanced accuracy of more than two classes; the root mean squared error;
+        or that of the logarithms of positive responses with a heavy tail.
+    later : bool, default=False
+        Whether the rows are later than all rows of the fit, so that their order does not deceive.
     random_state : int, default=0
         Draws rows for what would take long on all of them.
 
@@ -208,7 +230,8 @@ def report(
         If the model is not fitted.
     ValueError
         If lengths differ, X has other columns than in the fit, y holds missing values or classes
-        that the model was not fitted to, or groups hold missing names or a single group.
+        that the model was not fitted to, groups hold missing names or a single group, or the model
+        has no such metric.
 
     See Also
     --------
@@ -222,14 +245,17 @@ def report(
     number [1]_.
 
     A model is better than a constant if Student's interval of the ratio of mean squared errors is
-    above one, of probabilities where there are any, or if it ranks two classes better than chance.
+    below one, of probabilities where there are any, or if it ranks two classes better than chance.
+    Predictions of labels alone are compared by their balanced accuracy.
 
     Errors are compared by the Kruskal-Wallis test between deciles or categories of each column, and
     columns are listed at a false discovery rate of 5% [2]_. Each check warns of clean data with a
     probability of 1% at most; leakage and copies are no tests. A column leaks if it predicts the
-    target alone with 1% of error; an identifier has an intraclass correlation of the target above
-    .1; order shows in the rank correlation of neighboring residuals; shift in a classifier that
-    tells held-out rows from training rows.
+    target alone with 1% of error, and so do two or three that determine it together; an identifier
+    has an intraclass correlation of the target above .1, as have the parts of codes before a
+    separator; order shows in the rank correlation of neighboring residuals, and of targets where
+    dates or a counter order the rows; shift in a classifier that tells held-out rows from training
+    rows.
 
     The time is that of a prediction, of its intervals, and of the fits of simple predictors.
 
@@ -258,12 +284,15 @@ def report(
         raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
     truth = _truth(model, X, y, groups)
     past = None if train is None else _truth(model, *train)
+    truth, past = _with_floor(truth, past, metric)
     transform, step = last_step(model)
     encoded = transform(X)
-    own = predict(step, encoded, truth.classes)
-    compared, better = _compared(model, (X, truth, own), train, past, random_state)
+    own = predict(model, X, truth.classes)
+    compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
+    own_scores = PredictorScores("model", scores(truth, own))
+    metric = _metric(metric, own_scores, truth if past is None else past)
     left_out, inner = left_out_scores(step, past)
-    columns = columns_of(X, None if train is None else train[0])
+    columns = columns_of(X, None if train is None else train[0], prefixes=True)
     covered, remarks = _coverage(step, encoded, truth, coverage)
     if train is None:
         remarks.append(_NO_TRAIN)
@@ -271,6 +300,8 @@ def report(
         remarks.append("Columns of this table are not examined one by one")
     n_train = 0 if past is None else len(past.y)
     new = [column.take(slice(n_train, None)) for column in columns]
+    checks = all_checks(columns, (truth, own), (past, inner), later, random_state)
+    stated = coverage_check(covered, truth.task), left_out_check(own_scores, left_out)
     return ModelReport(
         model=type(step).__name__,
         task=truth.task,
@@ -278,14 +309,16 @@ def report(
         n_rows=len(truth.y),
         n_groups=None if truth.groups is None else int(truth.units.max()) + 1,
         n_train=None if past is None else n_train,
-        held_out=(PredictorScores("model", scores(truth, own)), *compared),
+        held_out=(own_scores, *compared),
+        metric=metric,
         left_out=left_out,
         stated=_stated(model, step),
         beats_constant=better,
+        constant_ratio=ratio,
         calibration=calibration_of(truth, own),
         coverage=covered,
         losses=losses_by_column(new, truth.losses(own), truth.units),
-        checks=_checked(columns, (truth, own), (past, inner), random_state),
+        checks=(*checks, *stated),
         remarks=tuple(remarks),
     )
 
@@ -306,20 +339,42 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     return Truth(task, values, classes, names)
 
 
+def _with_floor(truth: Truth, past: Truth | None, metric: str | None) -> tuple[Truth, Truth | None]:
+    """Say which responses are compared by their logarithms: positive ones with a heavy tail."""
+    known = truth if past is None else past
+    if truth.task == "classification" or not (known.y > 0.0).all():
+        return truth, past
+    if metric != "log_rmse" and not has_heavy_tail(known.y):
+        return truth, past
+    floor = float(known.y.min())
+    return (
+        replace(truth, log_floor=floor),
+        None if past is None else replace(past, log_floor=floor),
+    )
+
+
+def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
+    """Return the score that comes first, which the model has to have."""
+    if given is not None and given not in own.scores:
+        raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
+    found = given or default_metric(known)
+    return found if found in own.scores else "balanced_accuracy"
+
+
 def _compared(
     model: Any,
     rows: tuple[Features, Truth, Predictions],
     train: Sequence[Any] | None,
     past: Truth | None,
     seed: int,
-) -> tuple[list[PredictorScores], bool | None]:
-    """Return scores of simple predictors, and whether the model is better than the constant."""
+) -> tuple[list[PredictorScores], bool | None, Estimate | None]:
+    """Return scores of simple predictors, and how the model compares with the constant."""
     if train is None or past is None:
-        return [], None
+        return [], None, None
     X, truth, own = rows
     encoded, encoded_X = prepared(model, train[0], past.y, X)
     found, constant = baselines((encoded, past.y), encoded_X, truth, seed=seed)
-    return found, beats(truth, own, constant)
+    return found, *against_constant(truth, own, constant)
 
 
 def _coverage(
@@ -341,34 +396,3 @@ def _coverage(
 def _stated(*models: Any) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
     return {n: float(getattr(m, n)) for m in models for n in names if hasattr(m, n)}
-
-
-def _checked(
-    columns: list[Column],
-    new: tuple[Truth, Predictions],
-    past: tuple[Truth | None, Predictions | None],
-    seed: int,
-) -> tuple[_checks.Check, ...]:
-    """Run the checks that the rows allow."""
-    (truth, own), (known, inner) = new, past
-    ordered = orders(columns, truth, own, "of the held-out rows")
-    found = []
-    if known is None:
-        y = truth.y
-    else:
-        n_train, y = len(known.y), np.concatenate([known.y, truth.y])
-        losses, units = truth.losses(own), known.units
-        unit = "mean absolute error" if truth.task == "regression" else "share misclassified"
-        rows = [column.take(slice(None, n_train)) for column in columns]
-        found = [
-            _checks.leakage(rows, known.y, truth.task, seed=seed),
-            _checks.copied_rows(columns, y, losses, unit),
-            _checks.shift(columns, n_train, np.r_[units, units.max() + 1 + truth.units], seed=seed),
-        ]
-        if known.groups is not None and truth.groups is not None:
-            found.append(_checks.shared_groups(truth.groups, known.groups))
-        if inner is not None:
-            ordered |= orders([], known, inner, "of the training rows")
-    if truth.groups is None:
-        found.append(_checks.identifiers(columns, y, truth.task))
-    return (*found, time_order(ordered))

@@ -19,12 +19,33 @@ NAMES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",
+    "log_rmse": "log-RMSE",
 }
 """Names of scores in the headers of tables."""
+
+_TITLES = {
+    "error": "Error (share misclassified)",
+    "balanced_accuracy": "Balanced accuracy",
+    "log_loss": "Log-loss",
+    "roc_auc": "ROC AUC",
+    "rmse": "Error (RMSE)",
+    "mae": "Error (mean absolute)",
+    "r2": "R²",
+    "log_rmse": "Error (RMSE of the logarithms)",
+}
+"""Names of scores in titles."""
 
 _MEANINGS = {
     "balanced_accuracy": "Balanced is the balanced accuracy, the mean recall of the classes.",
     "mae": "MAE is the mean absolute error.",
+    "roc_auc": (
+        "ROC AUC is the probability that a row of the second class is ranked above one of the "
+        "first."
+    ),
+    "log_rmse": (
+        "log-RMSE is the root mean squared error of the natural logarithms; at 0.1, predictions "
+        "are off by a tenth."
+    ),
 }
 
 
@@ -94,6 +115,32 @@ def formatted(name: str, value: float) -> str:
     return f"{value:.3f}"
 
 
+_STATED = {
+    "loo_score_": "score on left-out rows",
+    "best_score_": "cross-validated score",
+}
+"""What the attributes by which models state their scores are called."""
+
+
+def constant_warning(report: Any) -> str:
+    """Say that a model is not better than a constant.
+
+    Parameters
+    ----------
+    report : ModelReport
+    """
+    told = (
+        "on the held-out rows, the model is not better than a constant prediction, beyond what "
+        "chance explains"
+    )
+    ratio = report.constant_ratio
+    if ratio is None:
+        return told
+    of = "squared error of the probabilities" if report.n_classes else "squared error"
+    ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
+    return f"{told}: its {of} is {ratio.value:.2f} of the constant's (95% interval {ends})"
+
+
 def report_sections(report: Any) -> tuple[ReportSection, ...]:
     """Return the sections of a report.
 
@@ -108,15 +155,15 @@ def report_sections(report: Any) -> tuple[ReportSection, ...]:
 
 
 def _errors(report: Any) -> ReportSection:
-    first, *others = names = list(report.held_out[0].scores)
-    kind = "share misclassified" if report.task == "classification" else "RMSE"
+    names = sorted(report.held_out[0].scores, key=lambda name: name != report.metric)
+    first, *others = names
     over = f" of {report.n_groups:,} groups" if report.n_groups else ""
     rows = tuple((one.name, *_cells(one, first), *_values(one, others)) for one in report.held_out)
     header = ("Predictor", NAMES[first], "95% interval", *(NAMES[name] for name in others))
     sentences = [_MEANINGS[name] for name in names if name in _MEANINGS]
     sentences += [f"The {one.name} is {one.note}." for one in report.held_out if one.note]
     learned = () if report.n_train is None else (f"{report.n_train:,} training rows",)
-    title = f"Error ({kind}) of {report.n_rows:,} held-out rows{over}"
+    title = f"{_TITLES[first]} of {report.n_rows:,} held-out rows{over}"
     return ReportSection(title, header, rows, learned, tuple(sentences))
 
 
@@ -147,7 +194,9 @@ def _own_scores(report: Any) -> ReportSection:
     )
     if left_out is not None and left_out.note:
         told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
-    stated = tuple(f"the model states a {name} of {v:.3f}" for name, v in report.stated.items())
+    stated = tuple(
+        f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in report.stated.items()
+    )
     return ReportSection(
         f"Scores of the model, {report.model}",
         tuple(header[: 1 + 2 * len(both)]),

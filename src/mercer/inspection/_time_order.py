@@ -7,39 +7,54 @@ from scipy import stats
 
 from mercer._typing import Array
 from mercer._validation import ROUNDING
-from mercer.inspection._checks import LEVEL, Check
+from mercer.inspection._checks import LEAST_CORRELATION, LEVEL, Check
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Predictions, Truth
 
 
-def time_order(orders: dict[str, Array]) -> Check:
-    """Say in which orders residuals of neighbors are alike.
+def time_order(orders: dict[str, Array], targets: dict[str, Array] | None = None) -> Check:
+    """Say in which orders residuals of neighbors are alike, or targets by what tells their time.
 
     Parameters
     ----------
     orders : dict of str to ndarray of shape (n_units,)
         Residuals in an order, by what the order is called.
+    targets : dict of str to ndarray of shape (n_units,), default=None
+        Targets in the order of a column, by its name. Where they are alike, a model that predicts
+        rows between others by their neighbors says little of later rows.
 
     Notes
     -----
     The correlation of ranks at lag one is compared with its mean and its variance over all orders
-    of the same residuals, by the normal approximation.
+    of the same values, by the normal approximation. Those of targets have to exceed .1, too.
 
     References
     ----------
     Wald, Wolfowitz (1943). An exact test for randomness in the non-parametric case based on serial
     correlation. Annals of Mathematical Statistics 14.
     """
-    warnings = []
+    warnings, columns = [], []
+    targets = targets or {}
+    n_tests = len(orders) + len(targets)
+    for name, values in targets.items():
+        correlation, z = lag_one(values)
+        if float(stats.norm.sf(z)) * n_tests <= LEVEL and correlation > LEAST_CORRELATION:
+            warnings.append(
+                f"rows follow each other by '{name}', and targets of neighbors are alike (rank "
+                f"correlation {correlation:.2f}): the scores hold for rows between others, and not "
+                "for later ones"
+            )
+            columns.append(name)
     for name, residuals in orders.items():
         correlation, z = lag_one(residuals)
-        if float(stats.norm.sf(z)) * len(orders) <= LEVEL:
+        if float(stats.norm.sf(z)) * n_tests <= LEVEL:
             warnings.append(
                 f"residuals of neighbors {name} are alike (rank correlation {correlation:.2f}): "
                 "rows may depend on time or on what they were sorted by, and later rows may be "
                 "predicted worse than the scores say"
             )
-    return Check("time order", tuple(warnings), "try cv=TimeSeriesSplit()")
+            columns.append("")
+    return Check("time order", tuple(warnings), "try cv=TimeSeriesSplit()", tuple(columns))
 
 
 def lag_one(residuals: Array) -> tuple[float, float]:
@@ -77,24 +92,66 @@ def orders(
     rows : str
         What the rows are called.
     """
-    residuals = _residuals(truth, predictions)
+    residuals, found = _residuals(truth, predictions), {}
     known, units = ~np.isnan(residuals), truth.units
-    first = np.unique(units[known], return_index=True)[1]
-    sums = np.bincount(units[known], residuals[known], minlength=units.max() + 1)
-    counts = np.bincount(units[known], minlength=units.max() + 1)
-    present = counts > 0
-    means = sums[present] / counts[present]
-    found = {}
     if not _is_sorted(truth):
-        found[f"in the order {rows}"] = means[np.argsort(first)]
+        means = _means_of_units(residuals, units)
+        first = np.unique(units[known], return_index=True)[1]
+        found[f"in the order {rows}"] = means[~np.isnan(means)][np.argsort(first)]
     for column in columns:
         if column.kind == "date":
-            dates = column.take(slice(len(column.values) - len(units), None)).over_units(units)
-            dated = ~np.isnan(dates.values) & present
-            order = np.argsort(dates.values[dated], kind="stable")
-            means_of = np.divide(sums, counts, out=np.zeros(len(sums)), where=present)
-            found[f"by '{column.name}'"] = means_of[dated][order]
+            found[f"by '{column.name}'"] = _in_order(column, residuals, units)
     return found
+
+
+def target_orders(columns: list[Column], truth: Truth) -> dict[str, Array]:
+    """Return targets in the order of columns that tell the time: dates, and counters of the rows.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Their last rows are those of the targets. A counter is a column of whole numbers that
+        increase from each row to the next.
+    truth : Truth
+        Of classes, the target is the indicator of the most frequent one.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_units,)
+        By the names of the columns; none where the rows are sorted by their target.
+    """
+    if _is_sorted(truth):
+        return {}
+    y = truth.y
+    if truth.task == "classification":
+        classes, counts = np.unique(y, return_counts=True)
+        y = y == classes[counts.argmax()]
+    found = {}
+    for column in columns:
+        own = column.take(slice(len(column.values) - len(y), None))
+        steps = np.diff(own.values)
+        counts_rows = column.kind == "number" and bool(
+            len(y) > 9 and (steps > 0.0).all() and np.array_equal(own.values, np.round(own.values))
+        )
+        if column.kind == "date" or counts_rows:
+            found[column.name] = _in_order(column, y.astype(float), truth.units)
+    return found
+
+
+def _means_of_units(values: Array, units: Array) -> Array:
+    """Return the mean of each unit, NaN for units without any."""
+    known = ~np.isnan(values)
+    counts = np.bincount(units[known], minlength=units.max() + 1)
+    sums = np.bincount(units[known], values[known], minlength=units.max() + 1)
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+
+
+def _in_order(column: Column, values: Array, units: Array) -> Array:
+    """Return means of units in the order of a column, without units that lack either."""
+    times = column.take(slice(len(column.values) - len(units), None)).over_units(units)
+    means = _means_of_units(values, units)
+    known = ~np.isnan(times.values) & ~np.isnan(means)
+    return means[known][np.argsort(times.values[known], kind="stable")]
 
 
 def _is_sorted(truth: Truth) -> bool:

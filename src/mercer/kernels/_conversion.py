@@ -21,13 +21,13 @@ from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
 from mercer.kernels._tanimoto import Tanimoto
 
 NAMES: dict[str, Kernel] = {
-    "gaussian": Gaussian(),
-    "rbf": Gaussian(),
-    "laplacian": Laplacian(),
-    "product_laplacian": Laplacian(norm=1.0),
-    "exponential_power": ExponentialPower(),
-    "matern": Matern(),
-    "rational_quadratic": RationalQuadratic(),
+    "gaussian": Gaussian("median"),
+    "rbf": Gaussian("median"),
+    "laplacian": Laplacian("median"),
+    "product_laplacian": Laplacian("median", norm=1.0),
+    "exponential_power": ExponentialPower("median"),
+    "matern": Matern("median"),
+    "rational_quadratic": RationalQuadratic("median"),
     "dirichlet": Dirichlet(),
     "linear": Linear(),
     "polynomial": Polynomial(),
@@ -39,7 +39,7 @@ NAMES: dict[str, Kernel] = {
     "tanimoto": Tanimoto(),
     "spectrum": Spectrum(),
 }
-"""The kernel that each name stands for."""
+"""The kernel that each name stands for; widths are the median distance between samples."""
 
 _TENSOR_ROWS = 64
 """A scikit-learn kernel's gradient tensor is computed in blocks of this many rows and columns."""
@@ -70,7 +70,7 @@ def as_kernel(source: Any) -> Kernel:
     --------
     >>> from mercer.kernels import as_kernel
     >>> as_kernel("rbf")
-    Gaussian()
+    Gaussian(bandwidth='median')
     """
     if isinstance(source, Kernel):
         return source

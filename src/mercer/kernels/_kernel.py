@@ -14,6 +14,7 @@ from sklearn.utils import check_array, gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._content import parameters
 from mercer.kernels._distances import inner
+from mercer.kernels._own_formula import OwnFormula
 
 if TYPE_CHECKING:
     from mercer.kernels._composition import Product, WeightedSum
@@ -81,14 +82,13 @@ class PrecomputedGram(Structure):
     from_stack: Callable[[Array], Array]
 
 
-class Kernel(BaseEstimator):
+class Kernel(OwnFormula, BaseEstimator):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
     Kernels are value objects: they hold parameters, never data, and no method changes them. They
     add and multiply: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and
-    `Gaussian() * Linear()` a `Product`. A subclass implements `_shifted` (the Gram matrix less the
-    constant `offset`), `_shifted_diag` and, if it has parameters, `theta`, `with_theta`,
-    `log_bounds` and `_contract`.
+    `Gaussian() * Linear()` a `Product`. A kernel of one's own implements `values` and, if it has
+    parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
 
     Examples
     --------
@@ -209,11 +209,6 @@ class Kernel(BaseEstimator):
             value += part
             gradient += slope
         return value, gradient
-
-    @property
-    def theta(self) -> Array:
-        """Natural logarithms of the kernel's parameters, shape (n_theta,)."""
-        return np.empty(0)
 
     def with_theta(self, theta: Array) -> Self:
         """The same kernel with other parameters.
@@ -338,14 +333,15 @@ class Kernel(BaseEstimator):
         return X.astype(np.float64, copy=False), X.dtype
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} must implement _shifted.")
+        """The Gram matrix less the offset, by which formulas of wide kernels keep digits."""
+        return np.array(self.values(X, X if Z is None else Z), dtype=float) - self.offset
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
         """The kernel with rows Z, less its offset; what depends on Z alone is computed once."""
         return lambda X: self._shifted(X, Z)
 
     def _shifted_diag(self, X: Features) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} must implement _shifted_diag.")
+        return np.array(self.diagonal(X), dtype=float) - self.offset
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
@@ -356,7 +352,7 @@ class Kernel(BaseEstimator):
         rows of `Z`, and None otherwise.
         """
         if self.theta.size:
-            raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
+            return self.contract(X, P, Z)
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEnco
 
 from mercer.preprocessing._letter_codes import LetterCodes
 from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
+from mercer.preprocessing._text_scores import TextScores
 
 
 def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
@@ -140,3 +141,10 @@ def _(transformer: LetterCodes, n_columns: int) -> NDArray[np.intp]:
 @_encoded.register
 def _(transformer: TextFeatures, n_columns: int) -> NDArray[np.intp]:
     return np.repeat(np.arange(n_columns), [part.shape[1] for part in transformer.directions_])
+
+
+@_encoded.register
+def _(transformer: TextScores, n_columns: int) -> NDArray[np.intp]:
+    return np.repeat(
+        np.arange(n_columns), len(transformer.coef_) // n_columns * transformer.n_outputs_
+    )

@@ -306,7 +306,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        found = [_fit_column(texts, self.n_components) for texts in _texts(X)]
+        found = [_fit_column(texts, self.n_components) for texts in texts_of(X)]
         # Arrays and lists are all that a saved model needs.
         self.sequences_ = [sequences for sequences, _, _ in found]
         self.idf_ = [idf for _, idf, _ in found]
@@ -327,7 +327,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         parts = [np.empty((len(X), 0))]
-        columns = zip(self.sequences_, self.idf_, self.directions_, _texts(X), strict=True)
+        columns = zip(self.sequences_, self.idf_, self.directions_, texts_of(X), strict=True)
         for sequences, idf, directions, texts in columns:
             if sequences:
                 vectorizer = _vectorizer(vocabulary=sequences)
@@ -357,8 +357,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return np.asarray(names, dtype=object)
 
 
-def _texts(X: Features, longest: int = 1000) -> list[list[str]]:
-    """Return the text of each column, cut to bound time and memory, empty where it is missing."""
+def texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
+    """Return the text of each column, cut to bound time and memory, empty where it is missing.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    longest : int, default=1000
+    """
     cells = as_categories(X)
     return [[cell[:longest] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
 

@@ -1,0 +1,95 @@
+"""Widths of prediction intervals of a stack, from left-out predictions of its training samples."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._model_selection.intervals import jackknife_plus, upper_quantiles
+from mercer._typing import Array
+
+JACKKNIFE_SAMPLES = 500
+"""Intervals of fits to more samples are around the prediction of the fit to all of them: whether
+one is left out changes them by less than a percent of their width (benchmarks/intervals.py)."""
+
+
+@dataclass(frozen=True)
+class LeftOutSamples:
+    """Training samples whose left-out errors bound the intervals of one output, in the encoding.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_samples,)
+    predictions : ndarray of shape (n_samples,)
+        By fits in which the sample's own target had no part.
+    means : ndarray of shape (n_samples,)
+        What is predicted without any member.
+    sizes : ndarray of shape (n_samples,)
+        Scales of the residuals; ones without a scale.
+    masses : ndarray of shape (n_samples,), or None
+        How much each counts; see :func:`mercer._model_selection.intervals.upper_quantiles`.
+    """
+
+    targets: Array
+    predictions: Array
+    means: Array
+    sizes: Array
+    masses: Array | None
+
+    def residuals(self, closeness: Array) -> Array:
+        """Sizes of residuals relative to their scales, shape (n_rows, n_samples).
+
+        Parameters
+        ----------
+        closeness : ndarray of shape (n_rows, 1)
+            The degrees to which predictions deviate from the mean. One leaves them as they are.
+        """
+        deviations = closeness * (self.predictions - self.means)
+        return np.asarray(np.abs(self.targets - self.means - deviations) / self.sizes)
+
+    def widths(self, closeness: Array, coverage: float, blocks: Sequence[slice]) -> Array:
+        """Half-widths of intervals relative to the scales of new samples, shape (n_rows,).
+
+        Parameters
+        ----------
+        closeness : ndarray of shape (n_rows, 1)
+        coverage : float
+        blocks : sequence of slice
+            Rows whose residuals fit in memory.
+        """
+        # Most new samples are close to the training samples, and share one quantile.
+        found = np.repeat(self._quantiles(np.ones((1, 1)), coverage), len(closeness))
+        far = np.flatnonzero(closeness[:, 0] < 1.0)
+        for block in blocks:
+            rows = far[block]
+            found[rows] = self._quantiles(closeness[rows], coverage)
+        return found
+
+    def jackknife(
+        self,
+        left_out: Iterable[Array],
+        closeness: Array,
+        sizes: Array,
+        coverage: float,
+        blocks: Sequence[slice],
+    ) -> Array:
+        """Intervals by the jackknife+, shape (n_rows, 2).
+
+        Parameters
+        ----------
+        left_out : iterable of ndarray of shape (n_block, n_samples)
+            Predictions of each block of new samples by fits without each of these samples.
+        closeness : ndarray of shape (n_rows, 1)
+        sizes : ndarray of shape (n_rows,)
+            Scales of the new samples.
+        coverage : float
+        blocks : sequence of slice
+        """
+        ends = []
+        for rows, predictions in zip(blocks, left_out, strict=True):
+            residuals = self.residuals(closeness[rows]) * sizes[rows, None]
+            ends.append(jackknife_plus(predictions, residuals, coverage, self.masses))
+        return np.concatenate(ends)
+
+    def _quantiles(self, closeness: Array, coverage: float) -> Array:
+        return upper_quantiles(self.residuals(closeness), coverage, self.masses)

@@ -1,0 +1,117 @@
+"""Methods on the same splits: errors, alignments, times and ranks."""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from mercer.inspection import ModelReport, report
+from mercer_command.app import HIGH_IS_GOOD, Compare
+from mercer_command.messages import InputError, one_line
+from mercer_command.methods import fit_arguments, learned_alignment, make_model
+from mercer_command.notation import Array
+from mercer_command.output import Bar
+from mercer_command.problem import Problem, Rows
+
+
+def comparison_table(
+    methods: Sequence[str],
+    scores: Array,
+    alignments: Array,
+    seconds: Array,
+    metric: str = "error",
+) -> pd.DataFrame:
+    """Return one row per method: means, deviations, mean rank, and the score of each split.
+
+    The method of the best mean rank comes first; of equal ranks, that of the best score.
+    Deviations over splits are zero for one split.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Names, of length n_methods.
+    scores, alignments, seconds : ndarray of shape (n_methods, n_splits)
+        Score and alignment on the test rows, NaN where a method has none, and the time to fit.
+    metric : str, default="error"
+        Name of the score, which is in the names of its columns, and in the attribute `metric` of
+        the table.
+    """
+    ddof, high_is_good = min(1, scores.shape[1] - 1), metric in HIGH_IS_GOOD
+    losses = np.where(np.isnan(scores), np.inf, -scores if high_is_good else scores)
+    frame = pd.DataFrame(
+        {
+            "method": methods,
+            metric: scores.mean(axis=1),
+            f"{metric}_std": scores.std(axis=1, ddof=ddof),
+            "test_alignment": alignments.mean(axis=1),
+            "test_alignment_std": alignments.std(axis=1, ddof=ddof),
+            "fit_seconds": seconds.mean(axis=1),
+            "rank": rankdata(losses, axis=0).mean(axis=1),
+            **{f"{metric}_split_{r + 1}": split for r, split in enumerate(scores.T)},
+        }
+    )
+    order = ["rank", metric]
+    frame = frame.sort_values(order, ascending=[True, not high_is_good], kind="stable")
+    frame = frame.reset_index(drop=True)
+    frame.attrs["metric"] = metric
+    return frame
+
+
+def compare(
+    problem: Problem,
+    methods: Sequence[str],
+    splits: Sequence[tuple[Rows, Rows]],
+    given: Compare,
+    bar: Bar,
+) -> pd.DataFrame:
+    """Fit every method on every split; see `comparison_table`.
+
+    Parameters
+    ----------
+    problem : Problem
+    methods : sequence of str
+        Keys of `METHODS`.
+    splits : sequence of (ndarray of int, ndarray of int)
+        Rows to learn from and to test on, the same for all methods.
+    given : Compare
+        Its seed and its metric.
+    bar : Bar
+        It shows the fits.
+
+    Raises
+    ------
+    InputError
+        If a method fails; the message says which.
+    """
+    scores, alignments, seconds = np.empty((3, len(methods), len(splits)))
+    metric = given.metric
+    for r, rows in enumerate(splits):
+        for m, name in enumerate(methods):
+            bar.advance(1, f"{name}, split {r + 1} of {len(splits)}")
+            try:
+                tested, *others = _measure(problem, name, rows, given.seed, metric)
+            except ValueError as error:
+                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
+            metric, own = metric or tested.metric, tested.held_out[0].scores
+            scores[m, r] = own[metric].value if metric in own else np.nan
+            alignments[m, r], seconds[m, r] = others
+    return comparison_table(methods, scores, alignments, seconds, metric or "error")
+
+
+def _measure(
+    problem: Problem, method: str, rows: tuple[Rows, Rows], seed: int, metric: str | None
+) -> tuple[ModelReport, float, float]:
+    """Return scores and alignment on the test rows, and the time to fit in seconds."""
+    X, y, task, (train, test) = problem.features, problem.target, problem.task, rows
+    model = make_model(method, problem, train, seed)
+    start = perf_counter()
+    model.fit(X.iloc[train], y[train], **fit_arguments(model, problem, train))
+    seconds = perf_counter() - start
+    try:
+        tested = report(model, X.iloc[test], y[test], metric=metric)
+    except ValueError:
+        # Support vector machines have no log-loss.
+        tested = report(model, X.iloc[test], y[test])
+    return tested, learned_alignment(model, X.iloc[test], y[test], task), seconds

@@ -1,0 +1,152 @@
+"""The threshold of two classes by what errors cost, and decisions by it on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from mercer_command.messages import InputError, shown
+from mercer_command.notation import Array
+from mercer_command.output import Section, Table, Text
+from mercer_command.table_model import TableModel
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each error costs.
+
+    Attributes
+    ----------
+    false_positive : float
+        Of predicting the second class for a row of the first.
+    false_negative : float
+        Of predicting the first class for a row of the second.
+    """
+
+    false_positive: float
+    false_negative: float
+
+    @classmethod
+    def read(cls, given: str) -> Costs:
+        """Return the costs that the option --cost names, such as 1,10.
+
+        Parameters
+        ----------
+        given : str
+
+        Raises
+        ------
+        InputError
+            If they are not two positive numbers.
+        """
+        try:
+            first, second = map(float, given.split(","))
+        except ValueError:
+            first, second = 0.0, 0.0
+        if not (0.0 < first < np.inf and 0.0 < second < np.inf):
+            raise InputError(f"--cost takes two positive numbers, such as 1,10; got {given}")
+        return cls(first, second)
+
+    def of(self, is_second: Array, predicted: Array) -> Array:
+        """Return the cost of each decision.
+
+        Parameters
+        ----------
+        is_second, predicted : ndarray of bool of shape (n_rows,)
+            Whether rows are of the second class, and are predicted to be.
+        """
+        wrong = self.false_positive * (predicted & ~is_second)
+        return np.asarray(wrong + self.false_negative * (~predicted & is_second))
+
+    def threshold(self, model: TableModel) -> float:
+        """Return the probability from which on predicting the second class costs least.
+
+        Parameters
+        ----------
+        model : fitted TableModel
+            A classifier of two classes with probabilities.
+
+        Notes
+        -----
+        The one with the lowest mean cost on left-out training rows; of several, the nearest to
+        false_positive / (false_positive + false_negative), which costs least where probabilities
+        are exact. That one where there are no left-out rows.
+        """
+        exact = self.false_positive / (self.false_positive + self.false_negative)
+        step = model[-1]
+        try:
+            held_out = step.held_out_classifier()
+        except (AttributeError, ValueError):
+            return exact
+        p = held_out.predict_proba(held_out.samples_)[:, 1]
+        is_second = np.asarray(held_out.labels_) == step.classes_[1]
+        order = np.argsort(p)
+        p, is_second = p[order], is_second[order]
+        # What the first k rows cost as the first class, and the others as the second.
+        missed = np.r_[0.0, np.cumsum(self.false_negative * is_second)]
+        alarms = np.r_[np.cumsum(self.false_positive * ~is_second[::-1])[::-1], 0.0]
+        edges = np.r_[0.0, (p[1:] + p[:-1]) / 2.0, 1.0]
+        differ = np.r_[True, np.diff(p) > 0.0, True]
+        total = np.where(differ, missed + alarms, np.inf)
+        best = np.flatnonzero(total <= total.min() * (1.0 + 1e-12))
+        return float(edges[best[np.abs(edges[best] - exact).argmin()]])
+
+
+def read_costs(given: str | None, n_classes: int) -> Costs | None:
+    """Return the costs that were given, after checking that there are two classes.
+
+    Parameters
+    ----------
+    given : str or None
+    n_classes : int
+        Zero for responses.
+
+    Raises
+    ------
+    InputError
+        If there are not two classes, or the costs are not two positive numbers.
+    """
+    if given is None:
+        return None
+    if n_classes != 2:
+        what = f"{n_classes} classes" if n_classes else "a response"
+        raise InputError(f"--cost is for two classes; the target has {what}")
+    return Costs.read(given)
+
+
+def cost_section(model: TableModel, X: object, y: Array, costs: Costs) -> Section:
+    """Return what decisions cost on held-out rows, beside simple rules.
+
+    Parameters
+    ----------
+    model : fitted TableModel
+        With a threshold.
+    X : DataFrame of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    costs : Costs
+    """
+    assert model.threshold is not None
+    first, second = (shown(name, longest=24) for name in model.classes_)
+    is_second, p = np.asarray(y) == model.classes_[1], model.predict_proba(X)[:, 1]
+    rules = {
+        f"from {model.threshold:.3g} on (chosen)": p >= model.threshold,
+        "from 0.5 on": p >= 0.5,
+        f"always {first}": np.zeros(len(p), bool),
+        f"always {second}": np.ones(len(p), bool),
+    }
+    rows = []
+    for name, predicted in rules.items():
+        each = costs.of(is_second, predicted)
+        error = float(stats.sem(each)) * float(stats.norm.ppf(0.975))
+        false, missed = np.sum(predicted & ~is_second), np.sum(~predicted & is_second)
+        ends = f"{max(each.mean() - error, 0.0):.4g} to {each.mean() + error:.4g}"
+        rows.append([name, f"{each.mean():.4g}", ends, f"{false:,}", f"{missed:,}"])
+    header = [f"{second} is predicted", "Cost per row", "95% interval", "False", "Missed"]
+    told = (
+        f"A false {second} costs {costs.false_positive:g}, a missed one {costs.false_negative:g}. "
+        "The threshold has the lowest cost on left-out training rows, and is saved with the model."
+    )
+    table = Table(header, rows, range(1, 5), bold={0})
+    return Section(f"Decisions for {second} by what errors cost", [table, Text(told)])

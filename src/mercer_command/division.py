@@ -1,0 +1,272 @@
+"""Training rows and test rows: drawn, of other groups, of later times, or as a file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
+
+from mercer.preprocessing import convert, kind_of, repeated_prefix
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.notation import Array
+from mercer_command.table_files import read_cells
+
+if TYPE_CHECKING:
+    from mercer_command.problem import Problem
+
+Rows = Array
+Pair = tuple[Rows, Rows]
+"""Training rows and test rows."""
+
+_PARTS = ("train", "test", "")
+"""What the cells of a file of splits say; the rows of an empty cell are left out."""
+
+
+def group_codes(
+    frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
+) -> tuple[Array, list[str]]:
+    """Return numbers of the groups of rows, after checking that they can be held out, and notes.
+
+    Where codes differ in each row, the parts before a separator name the groups.
+
+    Parameters
+    ----------
+    frame, typed : DataFrame of shape (n_rows, n_columns)
+        The columns as they are in the table, and converted.
+    name, target : str
+        Names of the columns of groups and of the target.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, a group is missing, or there are fewer than four.
+    """
+    _check_column(frame, name, target, "groups")
+    if missing := int(typed[name].isna().sum()):
+        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
+    codes, found = pd.factorize(frame[name])
+    notes = []
+    if len(found) == len(frame) and (prefix := repeated_prefix(frame[name])) is not None:
+        codes, parts = pd.factorize(prefix[1])
+        found = pd.Index(parts)
+        notes.append(f"the groups are the parts of '{shown(name)}' before '{prefix[0]}'")
+    if len(found) == len(frame):
+        raise InputError(f"'{shown(name)}' differs in each row, so that it names no groups")
+    if len(found) < 4:
+        raise InputError(
+            f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
+            "needed, two to learn from and two to test on"
+        )
+    return np.asarray(codes), notes
+
+
+def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
+    """Return the times of rows as numbers.
+
+    Parameters
+    ----------
+    typed : DataFrame of shape (n_rows, n_columns)
+    name, target : str
+        Names of the columns of times and of the target.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it holds neither dates nor numbers, a time is missing, or all
+        are equal.
+    """
+    _check_column(typed, name, target, "times")
+    kind = kind_of(typed[name])
+    if kind not in ("date", "number"):
+        raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
+    times = convert(typed[[name]], kind)[:, 0]
+    if missing := int(np.isnan(times).sum()):
+        raise InputError(f"the time '{shown(name)}' is missing in {missing} rows")
+    if np.ptp(times) == 0.0:
+        raise InputError(f"the time '{shown(name)}' is the same in all rows")
+    return np.asarray(times)
+
+
+def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
+    if name not in frame.columns or name == target:
+        others = [column for column in frame.columns if column != target]
+        raise InputError(
+            f"there is no column '{shown(name)}' of {of}; choose from {listing(others)}"
+        )
+
+
+def read_split(path: Path, n_rows: int) -> Array:
+    """Read a file that says which rows are learned from and which are tested on.
+
+    Parameters
+    ----------
+    path : Path
+        A table with a line for each row, and a column for each split, whose cells are train, test
+        or empty.
+    n_rows : int
+        Of the table that is split.
+
+    Returns
+    -------
+    ndarray of str of shape (n_rows, n_splits)
+
+    Raises
+    ------
+    InputError
+        If it has another number of lines, or cells that say something else.
+    """
+    frame = read_cells(path).frame
+    if len(frame) != n_rows:
+        raise InputError(f"{path} has {len(frame):,} lines, and the table {n_rows:,} rows")
+    cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
+    if not np.isin(cells, _PARTS).all():
+        odd = np.unique(cells[~np.isin(cells, _PARTS)])
+        raise InputError(f"the cells of {path} say train, test or nothing; got {listing(odd)}")
+    return np.asarray(cells)
+
+
+def n_tested(n_rows: int, test_size: float) -> int:
+    """Return the number of rows that are held out for a share of them.
+
+    At most 10,000 rows are held out, which determine an error to a few percent of its value.
+    """
+    return min(max(1, round(test_size * n_rows)), 10_000)
+
+
+def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int) -> list[Pair]:
+    """Choose training rows and test rows; for classes, draws are stratified.
+
+    Parameters
+    ----------
+    problem : Problem
+    test_size : float or int
+        Share of the test rows in all rows, or their number; see `n_tested`.
+    repeats : int
+        Number of independent draws. Of times, each tests on later rows than the one before, and
+        trains on all that are earlier. A file of splits has a number of its own.
+    seed : int
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+        Test rows are in the order of the problem. Groups are on one side.
+
+    Raises
+    ------
+    InputError
+        If there are too few rows or groups, or test rows of classes that no training row has.
+    """
+    n_rows = len(problem.target)
+    n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
+    if problem.given_splits is not None:
+        found = _given(problem.given_splits)
+    elif problem.times is not None:
+        found = _later(problem.times, n_test, repeats)
+    elif problem.groups is not None:
+        return _of_groups(problem, n_test / n_rows, repeats, seed)
+    else:
+        return _drawn(problem, n_test, repeats, seed)
+    for train, test in found:
+        _check_classes(problem, train, test)
+    return found
+
+
+def _check_classes(problem: Problem, train: Rows, test: Rows) -> None:
+    if problem.task == "classification":
+        unseen = np.setdiff1d(problem.target[test], problem.target[train])
+        if unseen.size:
+            raise InputError(f"classes are in test rows only: {listing(unseen)}")
+        if np.unique(problem.target[train]).size < 2:
+            raise InputError("the training rows have one class only: there is nothing to learn")
+
+
+def _given(parts: Array) -> list[Pair]:
+    """Return the pairs that the columns of a file of splits say."""
+    found = [(np.flatnonzero(c == "train"), np.flatnonzero(c == "test")) for c in parts.T]
+    for train, test in found:
+        if len(train) < 5 or not len(test):
+            raise InputError(
+                f"a split has {len(train)} rows to learn from and {len(test)} to test on; at least "
+                "5 and 1 are needed"
+            )
+    return found
+
+
+def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
+    """Return pairs of earlier and later rows; rows of one time are on one side."""
+    rows = np.arange(len(times))
+    parts = [(len(times) - n_test, len(times))]
+    if repeats > 1:
+        parts = [(test[0], test[-1] + 1) for _, test in TimeSeriesSplit(repeats).split(rows)]
+    found = []
+    for start, end in parts:
+        first = int(np.searchsorted(times, times[start]))
+        if first < 5:  # The earliest rows have one time.
+            first = int(np.searchsorted(times, times[start], side="right"))
+        if 5 <= first < end:
+            found.append((rows[:first], rows[first:end]))
+    if not found:
+        raise InputError("there are too few different times to learn from the past")
+    return found
+
+
+def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]:
+    """Draw test rows."""
+    n_rows = len(problem.target)
+    sizes: dict[str, Any] = {
+        "train_size": n_rows - n_test,
+        "test_size": n_test,
+        "random_state": seed,
+    }
+    if problem.task == "regression":
+        return [(a, np.sort(b)) for a, b in ShuffleSplit(repeats, **sizes).split(problem.features)]
+    n_classes = np.unique(problem.target).size
+    if min(n_rows - n_test, n_test) < n_classes:
+        raise InputError(
+            f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
+            f"{n_classes} classes"
+        )
+    drawn = StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target)
+    return [(train, np.sort(test)) for train, test in drawn]
+
+
+def _of_groups(
+    problem: Problem, test_size: float, repeats: int, seed: int, n_draws: int = 100
+) -> list[Pair]:
+    """Draw test rows of whole groups, such that the training rows have all classes."""
+    y, groups = problem.target, np.asarray(problem.groups)
+    n_groups = len(np.unique(groups))
+    n_test = int(np.clip(round(test_size * n_groups), 2, n_groups - 2))
+    drawn = GroupShuffleSplit(n_draws, test_size=n_test, random_state=seed)
+    found = list(drawn.split(problem.features, y, groups))
+    if problem.task == "classification":
+        found = [pair for pair in found if np.isin(y, y[pair[0]]).all()]
+    if len(found) < repeats:
+        raise InputError("some classes are in too few groups to be learned from and tested on")
+    return found[:repeats]
+
+
+def described_division(problem: Problem, test: Rows) -> str:
+    """Say in a few words how test rows were chosen, for the first lines of a report.
+
+    Parameters
+    ----------
+    problem : Problem
+    test : ndarray of int
+    """
+    if problem.given_splits is not None:
+        return f"{len(test):,} rows that the file of splits holds out"
+    if problem.times is not None:
+        return f"the last {len(test):,} rows in time"
+    if problem.groups is not None:
+        n_groups = len(np.unique(problem.groups[test]))
+        return f"{len(test):,} rows of {n_groups:,} groups that the model has not seen"
+    return f"{len(test):,} rows that were drawn at random"

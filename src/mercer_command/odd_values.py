@@ -1,0 +1,162 @@
+"""Values that may stand for missing cells, and whole numbers that may name things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from mercer.preprocessing import convert
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.notation import Array
+from mercer_command.text_columns import is_text
+
+MissingCodes: TypeAlias = Mapping[str, list[str]]
+"""Texts and numbers that stand for missing cells, by the columns' names."""
+
+_FEWEST = 3
+"""A value that occurs less often may be a measurement."""
+
+_NAMING = re.compile(
+    r"(?i:(?:^|[\s_.-])(?:id|code|fips|zip|postcode|type|class|category|kind|cluster|group|zone"
+    r"|region|area|district|county|state|country|sector|store|shop|branch|station|site|ward|route"
+    r"|line|product|item|dept|department|nr|no|number)$|fips$|zip$)"
+    r"|[a-z](?:Id|ID|Code|Type|Class|SubClass|Category|Zone|Region|Area|Store|Nr|No)$"
+)
+"""This matches names whose last word says that whole numbers name things."""
+
+
+def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str]]:
+    """Read what stands for missing cells, as the option --missing says it.
+
+    Parameters
+    ----------
+    given : str or None
+        Values, separated by commas; COLUMN=VALUE for one column alone.
+    names : iterable of str
+        Of the columns.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> parse_missing("-999,b=?", ["a", "b"])
+    {'a': ['-999'], 'b': ['-999', '?']}
+    """
+    found: dict[str, list[str]] = {str(name): [] for name in names}
+    for part in (given or "").split(","):
+        name, mark, value = part.strip().rpartition("=")
+        if mark and name not in found:
+            named = f"--missing names a column '{shown(name)}'"
+            raise InputError(f"{named}, and the table has {listing(found)}")
+        if value:
+            for column in [name] if mark else found:
+                found[column].append(value)
+    return {name: values for name, values in found.items() if values}
+
+
+def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]:
+    """Replace what stands for missing cells by missing ones.
+
+    Parameters
+    ----------
+    cells : Series
+        Text, or numbers.
+    codes : iterable of str
+    """
+    codes = list(codes)
+    if not codes:
+        return cells
+    if is_text(cells):
+        return cells.mask(cells.str.strip().isin(codes), "")
+    if cells.dtype.kind not in "iuf":
+        return cells
+    numbers = [float(code) for code in codes if _is_number(code)]
+    return cells.astype(float).mask(cells.isin(numbers))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _finite(numbers: pd.Series[Any]) -> Array:
+    """Return known numbers; none where some are infinite, which are refused elsewhere."""
+    try:
+        values = convert(numbers.to_frame(), "number")[:, 0]
+    except ValueError:
+        return np.empty(0)
+    return np.asarray(values[~np.isnan(values)])
+
+
+def odd_value(numbers: pd.Series[Any]) -> str:
+    """Say which repeated value is far from all others, as codes of missing cells are.
+
+    Parameters
+    ----------
+    numbers : Series
+        Of a column of numbers.
+
+    Returns
+    -------
+    str
+        Empty if there is none.
+
+    Notes
+    -----
+    The smallest or the largest value is named that occurs three times at least and is farther from
+    its neighbor than the others are from each other; of values of two nines or more, a quarter of
+    that is enough.
+    """
+    values = _finite(numbers)
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < 5:
+        return ""
+    for end, neighbor in ((0, 1), (-1, -2)):
+        spread = float(np.ptp(distinct[1:-1]))
+        gap = abs(float(distinct[end] - distinct[neighbor]))
+        is_nines = set(f"{abs(distinct[end]):g}") == {"9"} and abs(distinct[end]) >= 99
+        if counts[end] >= _FEWEST and gap > (0.25 if is_nines else 1.0) * spread:
+            others = np.delete(distinct, end)
+            share, code = counts[end] / len(values), f"{distinct[end]:.10g}"
+            return (
+                f"{code} in {share:.1%} of the rows is far from all other values "
+                f"({others[0]:.6g} to {others[-1]:.6g}); if it stands for a missing value, say "
+                f"--missing {code}"
+            )
+    return ""
+
+
+def naming_codes(name: str, numbers: pd.Series[Any], most: int = 100) -> str:
+    """Say that whole numbers may name things, by the name of their column.
+
+    Parameters
+    ----------
+    name : str
+    numbers : Series
+    most : int, default=100
+        Columns of more different values are not looked at.
+
+    Returns
+    -------
+    str
+        Empty if they do not.
+    """
+    values = _finite(numbers)
+    distinct = np.unique(values)
+    is_code = 2 < len(distinct) <= min(most, len(values) / 3)
+    if not is_code or not np.array_equal(distinct, np.round(distinct)) or not _NAMING.search(name):
+        return ""
+    return (
+        f"{len(distinct)} different whole numbers may name things, and are read as a quantity; "
+        f"--columns '{shown(name)}=category' reads them as names"
+    )

@@ -1,0 +1,107 @@
+"""The first paragraph of a report, in plain words: what is predicted, how well, against what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.inspection import ModelReport
+from mercer_command.advice import with_advice
+from mercer_command.app import HIGH_IS_GOOD
+from mercer_command.division import Rows, described_division
+from mercer_command.messages import shown
+from mercer_command.models import Trial
+from mercer_command.output import Section, Text
+from mercer_command.problem import Problem
+
+_SCORES = {
+    "error": "share of wrong predictions",
+    "balanced_accuracy": "balanced accuracy, the mean share of each class that is found,",
+    "roc_auc": "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
+    "log_loss": "log-loss",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R², the share of the variance that is explained,",
+    "log_rmse": "root mean squared error of the logarithms",
+}
+"""What scores are called in a sentence."""
+
+
+def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:
+    """Return a paragraph on a fit and its test.
+
+    Parameters
+    ----------
+    trial : Trial
+        With a report.
+    problem : Problem
+    n_train : int
+        Number of training rows.
+    test : ndarray of int
+        Test rows of the problem.
+    """
+    assert trial.report is not None
+    report = with_advice(trial.report, list(trial.model.feature_names_in_))
+    columns, rows = problem.features.shape[1], _counted(n_train, "row")
+    sentences = [
+        f"The model predicts {_target(trial)} from {_counted(columns, 'column')}, learned from "
+        f"{rows}.",
+        f"It was tested on {described_division(problem, test)}.",
+        *_scores(report),
+        *_intervals(report),
+        _doubts(report),
+    ]
+    warnings = [Text(shown(text, longest=1000), "warning") for text in report.warnings]
+    return Section("In short", [Text(" ".join(sentences), "summary"), *warnings])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _target(trial: Trial) -> str:
+    name = f"'{shown(trial.name)}'"
+    if trial.task == "regression":
+        return f"{name}, a {'date' if trial.has_dates else 'number'},"
+    classes = [shown(label, longest=20) for label in trial.model.classes_]
+    told = " or ".join(classes) if len(classes) == 2 else f"one of {len(classes)} classes"
+    return f"{name}, {told},"
+
+
+def _scores(report: ModelReport) -> list[str]:
+    """Say what the first score is, and what simple predictors have."""
+    own, *others = rows = report.sections()[0].rows
+    name = report.metric
+    told = [f"Its {_SCORES[name]} is {own[1]} (95% interval {own[2]})."]
+    if not others:
+        return told
+    values = {one.name: one.scores[name].value for one in report.held_out[1:] if name in one.scores}
+    *simple, constant = [one.name for one in report.held_out[1:]]
+    cells = {row[0]: row[1] for row in rows}
+    known = [one for one in simple if one in values]
+    if known:
+        sign = 1.0 if name in HIGH_IS_GOOD else -1.0
+        best = max(known, key=lambda one: sign * values[one])
+        told.append(f"The best of {len(known)} simple predictors, {best}, has {cells[best]}")
+    if constant in values:
+        what = "the mean" if constant == "mean" else "the most frequent class"
+        told[-1] = told[-1].rstrip(".") + f", and always predicting {what} {cells[constant]}."
+    return told
+
+
+def _intervals(report: ModelReport) -> list[str]:
+    found = report.coverage
+    if found is None or report.task == "classification" or not np.isfinite(found.width):
+        return []
+    return [f"Its {found.asked:.0%} intervals hold {found.share.value:.1%} of the true values."]
+
+
+def _doubts(report: ModelReport) -> str:
+    """Say how many things could be wrong with these figures."""
+    n_warnings = len(report.warnings)
+    if not n_warnings:
+        return "The checks found nothing that makes these figures deceptive."
+    names = [check.name for check in report.checks if check.warnings]
+    if report.beats_constant is False:
+        names.insert(0, "no better than a constant")
+    what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
+    return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."

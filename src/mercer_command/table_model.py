@@ -1,0 +1,166 @@
+"""The model of the command: a pipeline that reads, encodes and predicts tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+
+from mercer_command.notation import Array
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _last_has(name: str) -> Callable[[_Method], _Method]:
+    """Return a decorator of methods that a model has if its last step has one of a name."""
+    decorator: Callable[[_Method], _Method] = available_if(
+        lambda model: hasattr(model.steps[-1][1], name)
+    )
+    return decorator
+
+
+class TableModel(Pipeline):
+    """A pipeline of the steps `reader`, `columns` and `model`, which predicts tables.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+    limits : (float, float, bool) or None, default=None
+        The least and the largest possible response, and whether responses are whole numbers.
+        Intervals stay within them.
+    threshold : float or None, default=None
+        Of two classes, the second is predicted where its probability is at least this one; None for
+        the more probable class.
+    transform_input, memory, verbose : object
+        See `sklearn.pipeline.Pipeline`.
+    """
+
+    def __init__(
+        self,
+        steps: list[tuple[str, Any]],
+        *,
+        limits: tuple[float, float, bool] | None = None,
+        threshold: float | None = None,
+        transform_input: list[str] | None = None,
+        memory: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+        self.limits = limits
+        self.threshold = threshold
+
+    def predict(self, X: pd.DataFrame, **params: Any) -> Array:
+        """Predict each row.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_columns)
+            With the columns of the training table, of text or of types, in any order.
+        **params : object
+            Passed to the last step.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes or responses; of dates, days since 1970.
+        """
+        if self.threshold is None or params:
+            return np.asarray(super().predict(X, **params))
+        return self.predict_encoded(self[:-1].transform(X))
+
+    def predict_encoded(self, encoded: Any) -> Array:
+        """Predict rows whose columns are encoded.
+
+        Parameters
+        ----------
+        encoded : array-like of shape (n_rows, n_features)
+        """
+        step = self[-1]
+        if self.threshold is None:
+            return np.asarray(step.predict(encoded))
+        is_second = step.predict_proba(encoded)[:, 1] >= self.threshold
+        return np.asarray(step.classes_[is_second.astype(int)])
+
+    @_last_has("predict_interval")
+    def predict_interval(self, X: pd.DataFrame, coverage: float = 0.9) -> Array:
+        """Predict intervals that hold the response with some probability.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_columns)
+        coverage : float, default=0.9
+            The probability, between zero and one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Within the limits of the responses, and whole numbers if these are.
+        """
+        return self.intervals_of(self[:-1].transform(X), coverage)
+
+    def intervals_of(self, encoded: Any, coverage: float = 0.9) -> Array:
+        """Predict intervals of rows whose columns are encoded.
+
+        Parameters
+        ----------
+        encoded : array-like of shape (n_rows, n_features)
+        coverage : float, default=0.9
+        """
+        found = np.asarray(self[-1].predict_interval(encoded, coverage), dtype=float)
+        if self.limits is None:
+            return found
+        low, high, whole = self.limits
+        found = np.clip(found, low, high)
+        if whole:
+            # No whole number is lost, and the end of an empty interval is the nearest one.
+            ends = np.column_stack([np.ceil(found[:, 0]), np.floor(found[:, 1])])
+            empty = ends[:, 0] > ends[:, 1]
+            ends[empty] = np.round(found[empty].mean(axis=1))[:, None]
+            return ends
+        return found
+
+    @_last_has("predict_set")
+    def predict_set(self, X: pd.DataFrame, coverage: float = 0.9, **params: Any) -> Array:
+        """Predict sets of classes that hold the true class with some probability.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_columns)
+        coverage : float, default=0.9
+            The probability, between zero and one.
+        **params : object
+            Passed to the last step.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows, n_classes)
+            Whether each class, in the order of `classes_`, is in the set.
+        """
+        return np.asarray(self[-1].predict_set(self[:-1].transform(X), coverage, **params))
+
+
+def limits_of(y: Array) -> tuple[float, float, bool]:
+    """Return the limits that responses keep by their nature: signs, shares, whole numbers.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Responses that are known.
+
+    Examples
+    --------
+    >>> limits_of(np.array([0.0, 3.0, 12.0]))
+    (0.0, inf, True)
+    >>> limits_of(np.array([0.2, 0.9]))
+    (0.0, 1.0, False)
+    """
+    low = 0.0 if y.min() >= 0.0 else -np.inf
+    high = 0.0 if y.max() <= 0.0 else np.inf
+    whole = bool(np.array_equal(y, np.round(y)))
+    if low == 0.0 and y.max() <= 1.0 and not whole:
+        high = 1.0
+    return low, high, whole

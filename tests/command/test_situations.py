@@ -1,0 +1,278 @@
+"""What deceives a user of a table is told in one line, with the option that does something."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, error_line, pd
+
+from mercer_command.files import load_model
+
+Frame = Any
+
+
+def told(run: Run, frame: Frame, *options: object, target: str = "y") -> str:
+    """What a fit to a table prints on both streams, in one line."""
+    frame.to_csv("t.csv", index=False)
+    learner = () if "--learner" in options else ("--learner", "uniform")
+    result = run("fit", "t.csv", "--target", target, *learner, *options)
+    assert result.exit_code == 0, result.output
+    return " ".join((result.stdout + result.stderr).split())
+
+
+def recordings(n_subjects: int = 24, n_each: int = 8) -> Frame:
+    """Recordings of patients, whose voices mark them; the target is a patient's own."""
+    rng = np.random.default_rng(0)
+    subjects = np.repeat(np.arange(1, n_subjects + 1), n_each)
+    voice, score = rng.normal(size=(n_subjects, 2)), rng.normal(20.0, 5.0, n_subjects)
+    frame = pd.DataFrame({"subject#": subjects})
+    frame["jitter"], frame["shimmer"] = (
+        voice[subjects - 1] + 0.05 * rng.normal(size=(len(subjects), 2))
+    ).T
+    return frame.assign(y=score[subjects - 1] + 0.3 * rng.normal(size=len(subjects)))
+
+
+def walk(n: int, seed: int = 0) -> Any:
+    return np.cumsum(np.random.default_rng(seed).normal(size=n))
+
+
+def test_a_column_of_subjects_that_repeats(run: Run) -> None:
+    line = (
+        "warning: rows of equal 'subject#' have similar targets (intraclass correlation 0.99): if "
+        "new rows will have other values of it, the scores are too good; --group 'subject#' holds "
+        "out whole groups, and does not learn from it"
+    )
+    said = told(run, recordings())
+    assert line in said
+    said = told(run, recordings(), "--group", "subject#")
+    assert "subject# have similar" not in said
+    assert "of 6 groups that the model has not seen" in said
+
+
+def test_the_part_of_a_code_before_a_separator(run: Run) -> None:
+    frame = recordings().rename(columns={"subject#": "MouseID"})
+    frame["MouseID"] = [f"{300 + k}_{i % 8 + 1}" for i, k in enumerate(frame["MouseID"])]
+    said = told(run, frame)
+    assert "column left out: a code of its own in every row: 'MouseID'" in said
+    assert "warning: rows of equal 'MouseID before '_'' have similar targets" in said
+    assert "--group 'MouseID' holds out whole groups" in said
+    said = told(run, frame, "--group", "MouseID")
+    assert "note: the groups are the parts of 'MouseID' before '_'" in said
+    assert "of 6 groups" in said
+
+
+def prices(n: int = 160) -> Frame:
+    days = pd.date_range("2023-01-02", periods=n, freq="B").strftime("%Y-%m-%d")
+    price = 1800.0 + 10.0 * walk(n)
+    return pd.DataFrame(
+        {"Date": days, "open": price + np.random.default_rng(1).normal(size=n), "y": price}
+    )
+
+
+def test_dates_that_order_the_rows(run: Run) -> None:
+    said = told(run, prices())
+    assert "warning: rows follow each other by 'Date', and targets of neighbors are alike" in said
+    assert "--time 'Date' learns from the past and tests on the last rows" in said
+    said = told(run, prices(), "--time", "Date", "--out", "m.skops")
+    assert "warning: rows follow each other" not in said
+    assert "It was tested on the last 40 rows in time" in said
+    folds = load_model(Path("m.skops"))[-1].cv
+    assert type(folds).__name__ == "TimeSeriesSplit"
+
+
+def test_a_counter_that_orders_the_rows(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"instant": np.arange(1, 161), "temp": rng.normal(size=160)})
+    frame["y"] = (100.0 + 10.0 * walk(160) + 5.0 * frame["temp"]).round(2)
+    said = told(run, frame)
+    assert "warning: rows follow each other by 'instant'" in said
+    assert "--time 'instant' learns from the past" in said
+
+
+def wine(n: int = 160) -> Frame:
+    """A quarter of the rows are copies of others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)).round(4)
+    frame = pd.DataFrame(X, columns=["acid", "sugar", "alcohol"])
+    noisy = X[:, 2] + 1.5 * rng.normal(size=n)
+    frame["y"] = np.where(noisy > 0, "good", "bad")
+    return pd.concat([frame, frame[: n // 3]], ignore_index=True).sample(frac=1.0, random_state=1)
+
+
+def test_copies_of_training_rows(run: Run) -> None:
+    said = told(run, wine())
+    assert "of the held-out rows (" in said
+    assert "are copies of training rows: error " in said
+    assert "% on the others, as on new rows" in said
+    pattern = r"\((\d+) of (\d+)\) are copies of training rows: error ([\d.]+)% on these, ([\d.]+)%"
+    copies, rows, on_copies, on_others = map(float, re.findall(pattern, said)[0])
+    share = float(re.findall(r"Its share of wrong predictions is ([\d.]+)%", said)[0])
+    mean = (copies * on_copies + (rows - copies) * on_others) / rows
+    assert share == pytest.approx(mean, abs=0.1)
+
+
+def rare(n: int = 900) -> Frame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    fraud = rng.random(n) < 1.0 / (1.0 + np.exp(-3.0 * (x - 2.0)))
+    return pd.DataFrame({"x": x, "noise": rng.normal(size=n), "y": np.where(fraud, "yes", "no")})
+
+
+def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
+    said = told(run, rare(), "--cost", "1,20", "--out", "m.skops")
+    assert "Its area under the ROC curve, which is 1 for a perfect ranking" in said
+    assert "not better than a constant" not in said
+    assert "Decisions for yes by what errors cost" in said
+    model = load_model(Path("m.skops"))
+    assert model.threshold is not None
+    assert model.threshold < 0.5
+    X = rare()[["x", "noise"]]
+    expected = np.where(model.predict_proba(X)[:, 1] >= model.threshold, "yes", "no")
+    assert (model.predict(X) == expected).all()
+    assert run("predict", "m.skops", "t.csv", "--out", "p.csv").exit_code == 0
+    assert (pd.read_csv("p.csv")["prediction"] == expected).all()
+    line = error_line(run("fit", "t.csv", "--target", "x", "--cost", "1,2"))
+    assert "--cost is for two classes; the target has a response" in line
+    line = error_line(run("fit", "t.csv", "--target", "y", "--cost", "1"))
+    assert "--cost takes two positive numbers" in line
+
+
+def test_noise_is_no_better_than_a_constant(run: Run) -> None:
+    frame = rare().assign(x=np.random.default_rng(7).normal(size=900))
+    said = told(run, frame)
+    assert (
+        "the model is not better than a constant prediction, beyond what chance explains: its"
+        in said
+    )
+    assert "squared error of the probabilities is" in said
+    assert "could be wrong with these figures" in said
+
+
+def test_prices_with_a_heavy_tail_are_compared_by_logarithms(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    frame = pd.DataFrame({"x": x, "y": np.exp(8.0 + 1.2 * x + 0.3 * rng.normal(size=200)).round(2)})
+    assert "Error (RMSE of the logarithms) of 50 held-out rows" in told(run, frame)
+    assert "Error (mean absolute) of 50 held-out rows" in told(run, frame, "--metric", "mae")
+    line = error_line(run("fit", "t.csv", "--target", "y", "--metric", "roc_auc"))
+    assert "there is no metric of regression 'roc_auc'; choose from rmse, mae, r2" in line
+
+
+def sensors(n: int = 200) -> Frame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"CO": rng.gamma(2.0, 1.0, n).round(2), "temp": rng.normal(15, 5, n).round(1)}
+    )
+    frame["y"] = (frame["CO"] + 0.1 * rng.normal(size=n)).round(3)
+    frame.loc[rng.random(n) < 0.18, "y"] = -200
+    return frame
+
+
+def test_values_that_stand_for_missing_ones(run: Run) -> None:
+    said = told(run, sensors())
+    assert "note: 'y': -200 in 1" in said
+    assert "if it stands for a missing value, say --missing -200" in said
+    said = told(run, sensors(), "--missing", "-200", "--out", "m.skops")
+    assert "rows without 'y' are left out" in said
+    assert "say --missing" not in said
+    frame = sensors().assign(CO=lambda f: f["CO"].where(f.index % 3 > 0, -200))
+    frame.to_csv("new.csv", index=False)
+    assert run("predict", "m.skops", "new.csv", "--out", "p.csv").exit_code == 0
+    assert pd.read_csv("p.csv")["prediction"].between(-5, 15).all()
+
+
+def test_a_first_line_of_data(run: Run) -> None:
+    sensors().to_csv("t.csv", index=False, header=False)
+    result = run("columns", "t.csv")
+    assert "the first line is taken for names although it looks like data" in " ".join(
+        result.stderr.split()
+    )
+    options = ("--missing", "-200", "--target", "column 3", "--learner", "uniform")
+    result = run("fit", "t.csv", "--no-header", *options)
+    assert result.exit_code == 0, result.output
+    assert "'column 3', a number, from 2 columns" in " ".join(result.stdout.split())
+
+
+def test_whole_numbers_that_name_things(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    store, x = rng.integers(1, 8, 160), rng.normal(size=160)
+    frame = pd.DataFrame({"StoreID": store, "x": x, "y": x + rng.normal(size=9)[store]})
+    said = told(run, frame)
+    assert "7 different whole numbers may name things, and are read as a quantity" in said
+    assert "--columns 'StoreID=category' reads them as names" in said
+    said = told(run, frame, "--columns", "StoreID=category")
+    assert "may name things" not in said
+    assert "7 levels; as --columns says" in said
+
+
+def test_columns_that_determine_the_target_together(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    parts = {"Treatment": "sm", "Genotype": "ct", "Behavior": "AB"}
+    frame = pd.DataFrame({name: rng.choice(list(values), 200) for name, values in parts.items()})
+    frame["protein"] = rng.normal(size=200)
+    frame["y"] = frame["Genotype"] + "-" + frame["Behavior"] + "-" + frame["Treatment"]
+    said = told(run, frame)
+    assert "together determine the target (100.0% of the rows)" in said
+    start = said.index("warning: columns ")
+    assert all(name in said[start : start + 90] for name in parts)
+
+
+def test_grades_that_are_taken_for_classes(run: Run) -> None:
+    frame = wine().assign(y=np.random.default_rng(0).integers(3, 8, len(wine())))
+    said = told(run, frame)
+    assert "note: 'y' holds 5 different whole numbers, 3 to 7, which are taken for classes" in said
+    assert "--task regression predicts a number" in said
+
+
+def test_a_file_of_splits(run: Run) -> None:
+    frame = recordings()
+    part = np.where(frame["subject#"] > 20, "test", "train")
+    part[:8] = ""
+    pd.DataFrame({"first": part, "second": part[::-1]}).to_csv("s.csv", index=False)
+    said = told(run, frame, "--split", "s.csv")
+    assert "was tested on 32 rows that the file of splits holds out" in said
+    assert "learned from 152 rows" in said
+    result = run("compare", "t.csv", "--target", "y", "--split", "s.csv", "--methods", "cka,ka")
+    assert "Test rows of 2 splits" in result.stdout
+    pd.DataFrame({"first": part[1:]}).to_csv("s.csv", index=False)
+    line = error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
+    assert "s.csv has 191 lines, and the table 192 rows" in line
+    pd.DataFrame({"first": np.where(part == "", "later", part)}).to_csv("s.csv", index=False)
+    line = error_line(run("fit", "t.csv", "--target", "y", "--split", "s.csv"))
+    assert "the cells of s.csv say train, test or nothing; got 'later'" in line
+
+
+def test_comparisons_hold_out_groups_and_later_rows(run: Run) -> None:
+    recordings().to_csv("t.csv", index=False)
+    options = ("--target", "y", "--methods", "ca,uniform", "--repeats", "2", "--csv", "r.csv")
+    errors = {}
+    for group in ((), ("--group", "subject#")):
+        assert run("compare", "t.csv", *options, *group).exit_code == 0
+        errors[bool(group)] = pd.read_csv("r.csv")["rmse"].min()
+    assert errors[True] > 3.0 * errors[False]
+    prices().to_csv("t.csv", index=False)
+    errors = {}
+    for time in ((), ("--time", "Date")):
+        assert run("compare", "t.csv", *options, *time).exit_code == 0
+        errors[bool(time)] = pd.read_csv("r.csv")["rmse"].min()
+    assert errors[True] > errors[False]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--time", "none"), "there is no column 'none' of times; choose from 'Date', 'open'"),
+        (("--time", "kind"), "'kind' holds neither dates nor numbers, which times are"),
+        (("--time", "Date", "--group", "kind"), "--group and --time exclude each other"),
+        (("--time", "Date", "--learner", "mkl"), "mkl takes no times; choose from stacking"),
+        (("--group", "open"), "'open' differs in each row, so that it names no groups"),
+        (("--missing", "none=3"), "--missing names a column 'none', and the table has"),
+        (("--columns", "none=number"), "--columns names a column 'none'"),
+        (("--columns", "kind=size"), "there is no role 'size'"),
+    ],
+)
+def test_bad_options_are_refused(run: Run, options: tuple[str, ...], line: str) -> None:
+    prices().assign(kind=list("abcd") * 40).to_csv("t.csv", index=False)
+    assert line in error_line(run("fit", "t.csv", "--target", "y", *options))

@@ -1,0 +1,94 @@
+"""Models of the command in Python: intervals within limits, sets, and thresholds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_cases import Run, class_table, pd
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+import mercer
+from mercer_command.table_model import TableModel, limits_of
+
+
+class Fixed:
+    """Intervals that were chosen."""
+
+    def __init__(self, ends: np.ndarray) -> None:
+        self.ends = ends
+
+    def predict_interval(self, X: object, coverage: float) -> np.ndarray:
+        return self.ends
+
+
+def bounded(
+    limits: tuple[float, float, bool] | None, *ends: tuple[float, float]
+) -> list[list[float]]:
+    model = TableModel([("model", Fixed(np.array(ends)))], limits=limits)
+    found: list[list[float]] = model.intervals_of(None, 0.9).tolist()
+    return found
+
+
+def test_intervals_stay_within_their_limits() -> None:
+    ends = (-1.5, 2.4), (0.2, 7.9), (-3.0, -1.0)
+    assert bounded(None, *ends) == [[-1.5, 2.4], [0.2, 7.9], [-3.0, -1.0]]
+    assert bounded((0.0, np.inf, False), *ends) == [[0.0, 2.4], [0.2, 7.9], [0.0, 0.0]]
+    assert bounded((0.0, 1.0, False), *ends) == [[0.0, 1.0], [0.2, 1.0], [0.0, 0.0]]
+    assert bounded((0.0, np.inf, True), *ends) == [[0.0, 2.0], [1.0, 7.0], [0.0, 0.0]]
+    # No whole number is inside: the nearest one.
+    assert bounded((0.0, np.inf, True), (2.6, 2.9)) == [[3.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("y", "limits"),
+    [
+        ([-1.0, 2.5], (-np.inf, np.inf, False)),
+        ([0.0, 2.5], (0.0, np.inf, False)),
+        ([-3.0, -0.5], (-np.inf, 0.0, False)),
+        ([0.25, 1.0], (0.0, 1.0, False)),
+        ([0.0, 1.0], (0.0, np.inf, True)),
+        ([0.0, 30.0], (0.0, np.inf, True)),
+        ([-2.0, 30.0], (-np.inf, np.inf, True)),
+    ],
+)
+def test_limits_are_those_of_the_kind_of_response(
+    y: list[float], limits: tuple[float, float, bool]
+) -> None:
+    assert limits_of(np.array(y)) == limits
+
+
+def test_counts_have_no_negative_intervals(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=160)
+    frame = pd.DataFrame({"x": x, "visits": rng.poisson(np.exp(0.5 + x))})
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "visits", "--task", "regression", "--learner", "uniform")
+    assert run("fit", "t.csv", *options, "--out", "m.skops").exit_code == 0
+    assert run("predict", "m.skops", "t.csv", "--out", "p.csv", "--intervals").exit_code == 0
+    found = pd.read_csv("p.csv")[["lower", "upper"]].to_numpy()
+    assert found.min() == 0.0
+    assert_array_equal(found, np.round(found))
+    model = mercer.load("m.skops")
+    assert_array_equal(model.predict_interval(pd.read_csv("t.csv", dtype=str)), found)
+    assert not hasattr(model, "predict_set")
+
+
+def test_sets_and_thresholds_of_classes(run: Run) -> None:
+    frame = class_table()
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    model = mercer.load(Path("m.skops"))
+    table = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
+    sets = model.predict_set(table, 0.9)
+    assert sets.shape == (80, 2)
+    columns = np.searchsorted(model.classes_, frame["kind"])
+    assert sets[np.arange(80), columns].mean() > 0.8
+    assert not hasattr(model, "predict_interval")
+    low, usual = clone(model), model.predict(table)
+    assert low.get_params()["threshold"] is None
+    model.set_params(threshold=0.1)
+    assert (model.predict(table) == model.classes_[1]).sum() > (usual == model.classes_[1]).sum()
+    expected = model.predict_proba(table)[:, 1] >= 0.1
+    assert_array_equal(model.predict(table) == model.classes_[1], expected)

@@ -1,0 +1,71 @@
+"""What a model states of itself is compared with what held-out rows show."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer import KernelStackingRegressor
+from mercer.inspection import report
+from mercer.inspection._agreement import coverage_check, left_out_check
+from mercer.inspection._coverage import coverage_of
+from mercer.inspection._held_out import Predictions, PredictorScores, Truth, scores
+
+
+def coverage(n_rows: int, width: float, seed: int = 0) -> Any:
+    """Coverage of intervals for a normal response, of which 1.645 covers nine in ten."""
+    y = np.random.default_rng(seed).normal(size=n_rows)
+    ends = np.tile([-width, width], (n_rows, 1))
+    return coverage_of(Truth("regression", y, np.empty(0)), ends, 0.9)
+
+
+def test_coverage_far_from_its_target_is_told() -> None:
+    [text] = coverage_check(coverage(400, 1.2), "regression").warnings
+    assert text.startswith("90% intervals hold 7")
+    assert "surer than it should be" in text
+    [text] = coverage_check(coverage(400, 2.5), "regression").warnings
+    assert "wider than they need to be" in text
+    assert not coverage_check(coverage(400, 2.5), "classification").warnings
+    assert not coverage_check(coverage(100_000, 1.55), "regression").warnings
+    assert not coverage_check(None, "regression").warnings
+    assert (
+        sum(
+            bool(coverage_check(coverage(200, 1.645, k), "regression").warnings) for k in range(100)
+        )
+        <= 5
+    )
+
+
+def own_scores(n_rows: int, size: float, seed: int, note: str = "") -> PredictorScores:
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n_rows)
+    predicted = Predictions(y + size * rng.normal(size=n_rows))
+    return PredictorScores("model", scores(Truth("regression", y, np.empty(0)), predicted), note)
+
+
+def test_scores_far_apart_are_told() -> None:
+    new, old = own_scores(200, 2.0, 0), own_scores(600, 1.0, 1)
+    [text] = left_out_check(new, old).warnings
+    assert "held-out rows differ" in text
+    [text] = left_out_check(old, new).warnings
+    assert "too much like those of the fit" in text
+    assert not left_out_check(new, None).warnings
+    assert not left_out_check(new, own_scores(600, 1.0, 1, "chosen on these rows")).warnings
+    assert not left_out_check(own_scores(99_999, 1.1, 0), own_scores(99_999, 1.0, 1)).warnings
+    alike = [
+        left_out_check(own_scores(50, 1.0, k), own_scores(150, 1.0, 999 + k)) for k in range(100)
+    ]
+    assert sum(bool(one.warnings) for one in alike) <= 5
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    y[150:] += moved * X[150:, 1]
+    model = KernelStackingRegressor().fit(X[:150], y[:150])
+    found = report(model, X[150:], y[150:], train=(X[:150], y[:150]))
+    told = " ".join(found.warnings)
+    assert ("surer than it should be" in told) == moved
+    assert ("held-out rows differ from those of the fit" in told) == moved
