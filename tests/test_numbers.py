@@ -311,9 +311,9 @@ optimum."""
 
 BY_POSITION = {
     *("TwoStageClassifier", "KernelStackingClassifier", "HSICClustering"),
-    "MultipleKernelClustering",
+    *("MultipleKernelClustering", "CompressedClassifier", "CompressedRegressor"),
 }
-"""Folds and initial clusters are drawn by the rows' positions: other orders give other answers."""
+"""Folds, centers and first clusters are drawn by positions of rows: other orders, other answers."""
 
 SELECTORS = {"BAHSIC", "HSICLasso"}
 """Of equally good columns, these keep the first."""

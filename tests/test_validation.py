@@ -103,10 +103,12 @@ def found(name: str, factor: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("factor", "size"), [(1e300, "large"), (1e-300, "small")])
-@pytest.mark.parametrize("name", OF_RESPONSES)
+@pytest.mark.parametrize("name", sorted({*OF_RESPONSES} - {"KernelPoissonRegressor"}))
+@pytest.mark.filterwarnings("ignore:No number of centers")
 def test_responses_of_any_magnitude_are_learned_or_refused(
     name: str, factor: float, size: str
 ) -> None:
+    # The noise of a count is in proportion to the root of its size, so that the unit matters.
     if name in SQUARING:
         with pytest.raises(ValueError, match=f"Input y contains .*values too {size} to be squared"):
             found(name, factor)

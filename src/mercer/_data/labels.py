@@ -54,7 +54,7 @@ def refuse_class_weight(class_weight: Any) -> None:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """Labels of which some vary, and are problems, and others do not.
+    """Several labels of each sample; those that vary are problems.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def cluster_means(
             _most_frequent(x, labels, n_centers) if z in coded else _mean(x, labels, counts)
             for z, x in enumerate(view.T)
         )
-        found[name] = np.stack(list(of_column), axis=1)[kept].astype(np.float32)
+        found[name] = _in_single_precision(np.stack(list(of_column), axis=1)[kept])
     return Centers(found, counts[kept])
 
 
@@ -200,7 +200,11 @@ class KernelPart:
         the rows: O(n p^2 + p^3) time and O(p^2) memory for p features in total.
         """
         features = [nystroem_features(kernel, centers.views[view]) for view, kernel in self.kernels]
-        solved, constant = _fitted(self.kernels, features, views, values)
+        # Squares of large values overflow, and those of small ones are lost.
+        unit = np.abs(values).max(axis=0)
+        unit = np.where(unit > 0.0, unit, 1.0)
+        solved, constant = _fitted(self.kernels, features, views, values / unit)
+        solved, constant = [unit * coefficients for coefficients in solved], unit * constant
         terms: list[Term] = []
         for (view, kernel), own, coefficients in zip(self.kernels, features, solved, strict=True):
             terms.append(KernelTerm(kernel, centers.views[view], coefficients, view))
@@ -285,6 +289,12 @@ class KernelPart:
     def most_centers(self) -> int:
         """The largest number of centers for which coefficients are fitted in acceptable time."""
         return max(_MOST_FEATURES // max(len(self.kernels), 1), 1)
+
+
+def _in_single_precision(values: Array) -> Array:
+    """The same values in half the memory, unless they leave the range of single precision."""
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    return values.astype(np.float32) if 1e-30 < largest < 1e30 else values
 
 
 def _fitted(

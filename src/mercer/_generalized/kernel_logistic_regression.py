@@ -30,8 +30,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels, of which the one of the
-        lowest left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The one of the lowest
+        left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
         each of the width that suits ridge regression of class indicators. With `"precomputed"`, X
         is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
         n_kernels).

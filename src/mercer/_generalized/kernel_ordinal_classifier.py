@@ -35,8 +35,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels, of which the one of the
-        lowest left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The one of the lowest
+        left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
         each of the width that suits ridge regression of ranks. With `"precomputed"`, X is a Gram
         matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
         n_kernels).

@@ -10,6 +10,7 @@ from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
 from mercer.kernels import Kernel
 from mercer.kernels._distances import distances_to, squared_distances
+from mercer.kernels._missing import check_takes
 
 
 def fitting_rows(n_values: int) -> int:
@@ -74,7 +75,14 @@ def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
     -------
     ndarray of shape (n_rows, n_samples)
         In single precision where both tables are.
+
+    Raises
+    ------
+    ValueError
+        If values of X are missing that the kernel does not take.
     """
+    if kernel.accepts_missing:
+        check_takes([kernel], X)
     rows, samples = (table.astype(np.float64, copy=False) for table in (X, Z))
     found = kernel._shifted(rows, samples)
     found += kernel.offset

@@ -61,7 +61,7 @@ class GeneralizedFit:
 
 
 class _Path:
-    """Machines along a path of penalties, each of which starts from one that was fitted before."""
+    """Machines along a path of penalties; each starts from one that was fitted before."""
 
     def __init__(
         self,

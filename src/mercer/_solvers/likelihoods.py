@@ -85,7 +85,7 @@ class Likelihood(ABC):
     @property
     @abstractmethod
     def kinds(self) -> NDArray[np.intp]:
-        """Numbers of classes, of each of which there must be samples; -1 for other samples."""
+        """Numbers of classes, each with at least one sample; -1 for other samples."""
 
     @abstractmethod
     def losses(self, f: Array, levels: Array) -> Array:

@@ -53,7 +53,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         fitted on Nyström features, candidates are learned from twice as many others.
     max_tree_samples : int or "auto", default="auto"
         Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
-        samples, each of which takes some 8 (4 n_features + 100) bytes of memory. "auto" stands for
+        samples. Each takes some 8 (4 n_features + 100) bytes of memory. "auto" stands for
         500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression on their
         leaves is fitted to all samples if two matrices with a row and a column for each leaf fit
         it, too: some 150 MB, and for k responses k^2 times as much.

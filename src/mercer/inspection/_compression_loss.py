@@ -93,7 +93,7 @@ def compression_loss(
         Values of the model and of its compression.
     model : estimator
     """
-    difference = np.sqrt(np.mean(np.square(mine - theirs), axis=0))
+    difference = _root_mean_square(mine - theirs)
     found: tuple[Any, ...]
     if expansion.scale in ("response", "log rate"):
         known = model._left_out_residuals() if expansion.scale == "response" else None
@@ -108,16 +108,23 @@ def compression_loss(
     return CompressionLoss(len(mine), difference, *found)
 
 
+def _root_mean_square(values: Array) -> Array:
+    """Of each column, in its own unit, as squares of large values overflow."""
+    unit = np.abs(values).max(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    return np.asarray(unit * np.sqrt(np.mean(np.square(values / unit), axis=0)))
+
+
 def _of_responses(values: Array, difference: Array, residuals: Array | None) -> tuple[Any, ...]:
     """Error, expected and largest growth, and the criterion."""
-    spread = values.std(axis=0)
+    spread = _root_mean_square(values - values.mean(axis=0))
     spread = np.where(spread > 0.0, spread, 1.0)
     if residuals is None:
-        return None, None, None, float(np.sqrt(np.mean(np.square(difference / spread))))
+        return None, None, None, float(_root_mean_square(difference / spread))
     unit = spread if len(spread) > 1 else np.ones(1)
     columns = residuals.reshape(len(residuals), -1) / unit
-    error = float(np.sqrt(np.mean(np.square(columns))))
-    ratio = float(np.sqrt(np.mean(np.square(difference / unit)))) / max(error, _TINY)
+    error = float(_root_mean_square(columns.ravel()))
+    ratio = float(_root_mean_square(difference / unit)) / max(error, _TINY)
     expected = float(np.hypot(1.0, ratio)) - 1.0
     return error, expected, ratio, expected
 
