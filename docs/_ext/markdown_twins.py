@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any
 
 from docutils import nodes
@@ -9,6 +10,9 @@ from sphinx.application import Sphinx
 
 LINKED_CODE = "code_links_block"
 """Class of nodes of sphinx-gallery: code whose names are links."""
+
+PICTURE = "imgsgnode"
+"""Class of nodes of sphinx-gallery: a picture in several resolutions."""
 
 
 def simplify(
@@ -20,6 +24,9 @@ def simplify(
     for node in [node for node in tree.findall() if type(node).__name__ == LINKED_CODE]:
         code = node.astext()
         node.replace_self(nodes.literal_block(code, code, language=node["lang"].lower()))
+    for node in [node for node in tree.findall() if type(node).__name__ == PICTURE]:
+        uri = f"{'../' * page.count('/')}_images/{PurePosixPath(node['uri']).name}"
+        node.replace_self(nodes.paragraph("", "", nodes.image(uri=uri, alt=node["alt"])))
     for classifier in list(tree.findall(nodes.classifier)):
         item = classifier.parent
         term = item[item.first_child_matching_class(nodes.term)]
