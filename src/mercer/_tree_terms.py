@@ -113,7 +113,7 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
     for tree, cuts in enumerate(kernel.cuts):
         nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
         leaves = nodes[arrays.children[nodes, 0] < 0]
-        own = firsts[tree] + leaves_of(numbers[leaves], cuts)
+        own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
         # Indicators are divided by the root of the number of trees, by which a mean divides.
         value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
     return TreeTerm(replace(arrays, value=value), term.view)

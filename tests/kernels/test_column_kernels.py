@@ -28,7 +28,8 @@ from mercer.kernels import (
 )
 from mercer.kernels._categorical import _MANY
 
-WIDTHS = np.array([0.7, 1.5, 4.0])
+# No whole number, at which kernels of ranks have a kink.
+WIDTHS = np.array([0.7, 1.5, 4.3])
 
 TAKE_MISSING: dict[str, Kernel] = {
     "categorical": Categorical(1.3),
