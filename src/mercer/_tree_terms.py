@@ -20,7 +20,7 @@ from mercer.kernels._tree_arrays import TreeArrays, is_forest
 
 @dataclass(frozen=True)
 class TreeTerm:
-    """A mean over trees, each of which gives the value of the leaf that a row falls into.
+    """A mean over trees; the value of a tree is that of the leaf that a row falls into.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def as_tree_terms(term: Term) -> list[Term]:
     Returns
     -------
     list of Term
-        Several, if its kernel is a sum, of which a summand is a kernel of trees.
+        Several, if its kernel is a sum and a summand is a kernel of trees.
     """
     if isinstance(term, FeatureTerm):
         return [tree_term(term) or term]
@@ -81,7 +81,7 @@ def as_tree_terms(term: Term) -> list[Term]:
 
 
 def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kernel]]:
-    """Weights and kernels of a sum, the summands of which may be sums themselves."""
+    """Weights and kernels of a sum, and of sums in it."""
     if not isinstance(kernel, WeightedSum):
         yield weight, kernel
         return

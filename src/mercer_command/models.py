@@ -140,12 +140,18 @@ def fit(
     found = importances.columns_that_matter(model, X_test, y_test, task, seed=seed)
     unit = unit_of(problem.target_column.role)
     trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
-    if kernel_terms(model).combines == "predictions":
-        return trial
-    aligned = learned_alignment(model, X_test, y_test, task)
+    return replace(trial, alignment=_alignment_lines(trial, X_test, y_test))
+
+
+def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
+    """What a learned kernel has in common with the target; nothing of stacks."""
+    if kernel_terms(trial.model).combines == "predictions":
+        return ()
+    aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
     own = trial.learner.alignment_
-    line = f"alignment with the target: {aligned:.3f} on held-out rows, {own:.3f} on training rows"
-    return replace(trial, alignment=(line,))
+    return (
+        f"alignment with the target: {aligned:.3f} on held-out rows, {own:.3f} on training rows",
+    )
 
 
 def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:

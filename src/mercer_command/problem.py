@@ -118,15 +118,7 @@ def as_problem(
     """
     cells = table if isinstance(table, Cells) else Cells(table)
     frame, notes = cells.frame, list(cells.notes)
-    names = [str(name) for name in frame.columns]
-    # Spaces around the name of the target do not matter.
-    if target not in names and (target := target.strip()) not in names:
-        raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
-    if len(frame) < MIN_ROWS:
-        raise InputError(
-            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
-            "needed to learn from and to test on"
-        )
+    target = _target_name(frame, target)
     given = None if split is None else read_split(split, len(frame))
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
@@ -144,18 +136,11 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        of_groups = Column(group, "group", facts=("not learned from: what rows belong to",))
-        columns = [of_groups if column.name == group else column for column in columns]
+        facts = ("not learned from: what rows belong to",)
+        columns = [Column(group, "group", facts=facts) if c.name == group else c for c in columns]
     rest = tuple(column for column in columns if column.name != target)
-    notes += left_out_notes(rest)
-    notes += [f"column '{shown(c.name)}': {text}" for c in rest for text in c.warnings]
-    features = typed[[column.name for column in rest if column.is_used]]
-    if not features.shape[1]:
-        raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
-    numbers = [column.name for column in rest if column.role == "number"]
-    convert(features[numbers], "number")  # It refuses infinite numbers.
     return Problem(
-        features,
+        _used_columns(typed, rest, notes),
         values,
         target,
         decided,
@@ -168,6 +153,34 @@ def as_problem(
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
+
+
+def _target_name(frame: pd.DataFrame, target: str) -> str:
+    """Return the name of the target's column, of a table that can be learned from."""
+    names = [str(name) for name in frame.columns]
+    # Spaces around the name of the target do not matter.
+    if target not in names and (target := target.strip()) not in names:
+        raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
+    if len(frame) < MIN_ROWS:
+        raise InputError(
+            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
+            "needed to learn from and to test on"
+        )
+    return target
+
+
+def _used_columns(
+    typed: pd.DataFrame, columns: tuple[Column, ...], notes: list[str]
+) -> pd.DataFrame:
+    """Return the columns that are learned from, and note which are not, and why."""
+    notes += left_out_notes(columns)
+    notes += [f"column '{shown(c.name)}': {text}" for c in columns for text in c.warnings]
+    features = typed[[column.name for column in columns if column.is_used]]
+    if not features.shape[1]:
+        raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
+    numbers = [column.name for column in columns if column.role == "number"]
+    convert(features[numbers], "number")  # It refuses infinite numbers.
+    return features
 
 
 def _known_target(

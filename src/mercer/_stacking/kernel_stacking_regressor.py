@@ -1,6 +1,6 @@
 """Stacked kernel ridge regression."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -20,7 +20,11 @@ from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.scores import left_out_r2
-from mercer._stacking.stack_intervals import JACKKNIFE_SAMPLES, LeftOutSamples
+from mercer._stacking.stack_intervals import (
+    JACKKNIFE_SAMPLES,
+    LeftOutSamples,
+    predictions_without_each,
+)
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
@@ -302,14 +306,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return found
 
     def _keep_residuals(self, max_samples: int = 1000) -> None:
-        """Set the samples that scales are learned from: stored and left out, at most so many."""
+        """Set the residuals that scales are learned from, of stored samples that were left out."""
         target = self._target
         rows = np.intersect1d(self._stored_rows, target.resampling.covered)
         rows = rows[sample_rows(len(rows), max_samples, None, 0)]
-        inside, first = (
-            np.searchsorted(self._stored_rows, rows),
-            next(iter(self._training.values())),
-        )
+        inside = np.searchsorted(self._stored_rows, rows)
+        first = next(iter(self._training.values()))
         groups = target.resampling.groups
         self._scaled_rows, left_out = rows, self._loo_values[rows]
         self._scaled_residuals = HeldOutResiduals(
@@ -339,7 +341,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 width = sizes * samples.widths(near, coverage, blocks)
                 ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
             else:
-                without = self._without_each(output)
+                fitted = self._members, self.weights_, self._training, self._target
+                without = predictions_without_each(*fitted, output)
                 parts = (without(views, near, rows)[:, drawn] for rows in blocks)
                 ends.append(samples.jackknife(parts, near, sizes, coverage, blocks))
         found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
@@ -361,21 +364,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             np.ones(len(rows)) if scale is None else scale.left_out[rows],
             masses,
         )
-
-    def _without_each(self, output: int) -> Callable[..., Array]:
-        """From some new rows to predictions without each training sample, (n_rows, n_samples)."""
-        target, stored = self._target, self._training
-        means = target.left_out_means[:, output]
-        changes = float(target.mean[output]) - means
-        found = [m.left_out(stored[m.view], target.resampling, output) for m in self._members]
-
-        def predict(views: dict[ViewName, Features], near: Array, rows: slice) -> Array:
-            deviations = np.zeros((len(near[rows]), len(target)))
-            for weight, member, without in zip(self.weights_, self._members, found, strict=True):
-                deviations += weight * (without(views[member.view][rows]) + changes)
-            return np.asarray(means + near[rows] * deviations)
-
-        return predict
 
     def _expansion(self) -> KernelExpansion:
         means = self._target.mean

@@ -228,7 +228,7 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
     Raises
     ------
     MemoryError
-        If so many rows are asked for that memory does not suffice.
+        If the rows that are asked for do not fit into memory.
     """
     n_rows, n_features = data.source.count_rows(), data.X.shape[1]
     bytes_each = 8 * (_COPIES * n_features + _TREES)

@@ -40,8 +40,8 @@ class LeafEquations:
 
     Notes
     -----
-    A state holds a matrix with a row and a column for each leaf, of which only the entries on and
-    above the diagonal are not zero. O(T^2) additions for each row, and T trees.
+    A state holds a matrix with a row and a column for each leaf; its entries below the diagonal are
+    zero. O(T^2) additions for each row, and T trees.
     """
 
     kernel: Forest

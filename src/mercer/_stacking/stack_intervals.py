@@ -1,12 +1,15 @@
 """Widths of prediction intervals of a stack, from left-out predictions of its training samples."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from mercer._data.sample import EncodedTarget
 from mercer._model_selection.intervals import jackknife_plus, upper_quantiles
-from mercer._typing import Array
+from mercer._stacking.table_views import ViewName
+from mercer._typing import Array, Features
 
 JACKKNIFE_SAMPLES = 500
 """Intervals of fits to more samples are around the prediction of the fit to all of them: whether
@@ -93,3 +96,40 @@ class LeftOutSamples:
 
     def _quantiles(self, closeness: Array, coverage: float) -> Array:
         return upper_quantiles(self.residuals(closeness), coverage, self.masses)
+
+
+def predictions_without_each(
+    members: Sequence[Any],
+    weights: Array,
+    training: Mapping[ViewName, Features],
+    target: EncodedTarget,
+    output: int,
+) -> Callable[..., Array]:
+    """Prepare predictions of new samples by fits without each training sample.
+
+    Parameters
+    ----------
+    members : sequence of GramMember
+    weights : ndarray of shape (n_members,)
+    training : mapping of str to ndarray
+        The training samples in each view.
+    target : EncodedTarget
+    output : int
+
+    Returns
+    -------
+    callable
+        From views of new samples, their closeness and a slice of them to an array of shape
+        (n_rows, n_samples).
+    """
+    means = target.left_out_means[:, output]
+    changes = float(target.mean[output]) - means
+    found = [m.left_out(training[m.view], target.resampling, output) for m in members]
+
+    def predict(views: Mapping[ViewName, Features], near: Array, rows: slice) -> Array:
+        deviations = np.zeros((len(near[rows]), len(target)))
+        for weight, member, without in zip(weights, members, found, strict=True):
+            deviations += weight * (without(views[member.view][rows]) + changes)
+        return np.asarray(means + near[rows] * deviations)
+
+    return predict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,20 @@ def columns_of(
         kind = "number" if kind == "date" and is_duration(column) else kind
         found.append(Column(name, kind, values.astype(float), np.empty(0, dtype=str)))
     return found
+
+
+def not_examined(columns: list[Column], train: Sequence[Any] | None) -> list[str]:
+    """Remarks on what a report of some columns lacks.
+
+    Parameters
+    ----------
+    columns : list of Column
+    train : sequence or None
+        The rows of the fit.
+    """
+    lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
+    found = [] if train is not None else [f"{lacking}: pass train=(X, y)"]
+    return found if columns else [*found, "Columns of this table are not examined one by one"]
 
 
 def category_column(name: str, values: Array, kind: str = "category") -> Column:

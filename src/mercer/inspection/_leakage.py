@@ -110,7 +110,7 @@ def determining_sets(
     most_columns : int, default=30
         Of more columns, those of the most values are not looked at.
     most_sets : int, default=3
-        At most so many sets are returned.
+        Maximum number of sets that are returned.
 
     Returns
     -------

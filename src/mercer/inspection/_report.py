@@ -19,7 +19,7 @@ from mercer.inspection._agreement import coverage_check, left_out_check
 from mercer.inspection._all_checks import all_checks
 from mercer.inspection._baselines import baselines, prepared
 from mercer.inspection._checks import Check
-from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column
+from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
 from mercer.inspection._coverage import (
     Bin,
     Coverage,
@@ -46,10 +46,6 @@ from mercer.inspection._report_text import (
     report_sections,
 )
 from mercer.inspection._verdict import against_constant, default_metric, has_heavy_tail
-
-_NO_TRAIN = (
-    "Simple predictors, leakage, copies and shift need the rows of the fit: pass train=(X, y)"
-)
 
 
 @dataclass(frozen=True)
@@ -280,11 +276,7 @@ def report(
     """
     check_is_fitted(model)
     check_coverage(coverage)
-    if train is not None and len(train) not in (2, 3):
-        raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
-    truth = _truth(model, X, y, groups)
-    past = None if train is None else _truth(model, *train)
-    truth, past = _with_floor(truth, past, metric)
+    truth, past = _with_floor(_truth(model, X, y, groups), _past(model, train), metric)
     transform, step = last_step(model)
     encoded = transform(X)
     own = predict(model, X, truth.classes)
@@ -294,10 +286,7 @@ def report(
     left_out, inner = left_out_scores(step, past)
     columns = columns_of(X, None if train is None else train[0], prefixes=True)
     covered, remarks = _coverage(step, encoded, truth, coverage)
-    if train is None:
-        remarks.append(_NO_TRAIN)
-    if not columns:
-        remarks.append("Columns of this table are not examined one by one")
+    remarks += not_examined(columns, train)
     n_train = 0 if past is None else len(past.y)
     new = [column.take(slice(n_train, None)) for column in columns]
     checks = all_checks(columns, (truth, own), (past, inner), later, random_state)
@@ -321,6 +310,15 @@ def report(
         checks=(*checks, *stated),
         remarks=tuple(remarks),
     )
+
+
+def _past(model: Any, train: Sequence[Any] | None) -> Truth | None:
+    """Targets and groups of the rows of the fit, if these are given."""
+    if train is None:
+        return None
+    if len(train) not in (2, 3):
+        raise ValueError(f"train must hold X, y and optionally groups; got {len(train)} entries.")
+    return _truth(model, *train)
 
 
 def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Truth:

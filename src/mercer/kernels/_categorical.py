@@ -59,8 +59,9 @@ class Categorical(OfColumns):
 
     A column has the factor one where the categories are the same, and exp(-1 / s^2) where they
     differ: a value below one that is learned. A wide kernel ignores its column. Categories are
-    numbers, such as codes, of which only equality matters. Missing values (NaN) are a category of
-    their own; categories that the training table does not have differ from all of its own.
+    numbers, such as codes, whose order and distances do not matter. Missing values (NaN) are a
+    category of their own; categories that the training table does not have differ from all of its
+    own.
 
     Parameters
     ----------

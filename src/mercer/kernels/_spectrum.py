@@ -25,9 +25,9 @@ _LARGEST = 2**62
 class Spectrum(Kernel):
     """Spectrum and mismatch kernels: inner products of the counts of substrings of k letters.
 
-    The columns of the table are the letters of a string, in their order, as numbers of which only
-    equality matters: :class:`mercer.preprocessing.LetterCodes` makes them of strings. A negative
-    number is no letter, such as after the end of a string.
+    The columns of the table are the letters of a string, in their order, as codes:
+    :class:`mercer.preprocessing.LetterCodes` makes them of strings. A negative number is no
+    letter, such as after the end of a string.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class TextScores(TransformerMixin, BaseEstimator):
     classification : bool, default=False
         Whether the target holds classes.
     n_folds : int, default=5
-        Number of parts of the training rows, each of which is predicted by a fit to the others.
+        Number of parts of the training rows; each is predicted by a fit to the others.
     random_state : int, RandomState instance or None, default=0
         Divides the rows.
 
