@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from mercer._typing import Array, Features
 from mercer._validation import check_positive
 from mercer.kernels._distances import inner, log_interval
-from mercer.kernels._kernel import GramTiles, Structure
+from mercer.kernels._kernel import GramTiles, Kernel, Structure
 from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Gaussian
 
@@ -172,6 +172,8 @@ class Categorical(OfColumns):
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         X = _known(X)
         return self._from_scaled(self._scaled_distances(X, X if Z is None else _known(Z)))
+
+    _shifted_at = Kernel._shifted_at
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import distance_range, inner, log_interval
-from mercer.kernels._kernel import GramTiles, Structure
+from mercer.kernels._kernel import GramTiles, Kernel, Structure
 from mercer.kernels._radial import Stationary
 
 
@@ -101,6 +101,8 @@ class Ordinal(Stationary):
             gram *= np.subtract(1.0, apart, out=apart)
         gram -= 1.0
         return gram
+
+    _shifted_at = Kernel._shifted_at
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None

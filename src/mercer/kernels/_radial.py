@@ -119,8 +119,6 @@ class Radial(Kernel):
         return self._from_scaled(squared_distances(X, Z, norm=self.norm))
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        if type(self)._shifted is not Radial._shifted:
-            return super()._shifted_at(Z)
         squared = distances_to(self._scaled(Z), self.norm)
         return lambda X: self._from_scaled(squared(self._scaled(X)))
 
