@@ -10,25 +10,21 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-_MOST_KERNELS = 8
-"""Kernels that are listed, those of the largest shares."""
-
-_MOST_FEATURES = 8
-"""Features that are listed, the most relevant ones."""
-
 _STYLE = (
     "font:13px/1.5 system-ui,sans-serif;border:1px solid #8886;border-radius:6px;"
     "padding:.6em .9em;margin:.5em 0;max-width:46em;overflow-wrap:anywhere"
 )
 
 
-def model_card(estimator: Any) -> str:
+def model_card(estimator: Any, most: int = 8) -> str:
     """What a fitted estimator has learned: its score, kernels and relevance of the features.
 
     Parameters
     ----------
     estimator : estimator
         With a method `kernel_terms`.
+    most : int, default=8
+        Maximum numbers of kernels and of features that are listed, those of the largest shares.
 
     Returns
     -------
@@ -41,7 +37,7 @@ def model_card(estimator: Any) -> str:
     except NotFittedError:
         return ""
     parts = [f"<div>{escape(line)}</div>" for line in _scores(estimator)]
-    order = np.argsort(-np.abs(terms.shares), kind="stable")[:_MOST_KERNELS]
+    order = np.argsort(-np.abs(terms.shares), kind="stable")[:most]
     rest = len(terms.shares) - len(order)
     name = "Predictions on" if terms.combines == "predictions" else "Kernel"
     rows = [(terms.labels[k], float(terms.shares[k])) for k in order]
@@ -49,7 +45,7 @@ def model_card(estimator: Any) -> str:
     total = float(terms.relevance.sum())
     if total > 0.0 and len(terms.relevance) > 1:
         features = getattr(estimator, "feature_names_in_", None)
-        order = np.argsort(-terms.relevance, kind="stable")[:_MOST_FEATURES]
+        order = np.argsort(-terms.relevance, kind="stable")[:most]
         names = [f"x{z}" if features is None else str(features[z]) for z in order]
         rest = len(terms.relevance) - len(order)
         shares = (terms.relevance[order] / total).tolist()

@@ -176,16 +176,6 @@ _MAX_VALUES = 5_000_000
 _MAX_OBJECTS = 200_000
 """A schema with more objects is refused. Each takes a few thousand bytes in memory."""
 
-_INFLATION = 20
-"""Compressed members, which sparse arrays are, may inflate to this multiple of their size and
-`_SMALL` more. Sparse arrays of data inflate two- to tenfold."""
-
-_SMALL = 2**26
-"""Bytes that a compressed member may always inflate to."""
-
-_MIN_PROTOCOL = 2
-"""Older protocols of skops are refused: their loaders exist for old files only."""
-
 
 def check_archive(archive: ZipFile, size: int, is_trusted: Callable[[str], bool]) -> None:
     """Check the members of an archive, without inflating or loading any.
@@ -230,11 +220,15 @@ def _check_length(n_bytes: int) -> None:
         raise ValueError("the description of its objects is too long")
 
 
-def _check_compressed(file: IO[bytes], size: int) -> None:
-    """Check the sizes of a sparse array, which is an archive of compressed arrays."""
+def _check_compressed(file: IO[bytes], size: int, inflation: int = 20, small: int = 2**26) -> None:
+    """Check the sizes of a sparse array, which is an archive of compressed arrays.
+
+    They may inflate to a multiple of their size, and to a small number of bytes more. Sparse arrays
+    of data inflate two- to tenfold.
+    """
     with ZipFile(file) as inner:
         members = inner.infolist()
-        if sum(member.file_size for member in members) > _SMALL + _INFLATION * size:
+        if sum(member.file_size for member in members) > small + inflation * size:
             raise ValueError("its members inflate to many times their size")
         if sum(member.compress_size for member in members) > size:
             raise ValueError("its members overlap")
@@ -278,7 +272,8 @@ def check_schema(text: bytes, is_trusted: Callable[[str], bool]) -> None:
     if text.count(b",") > _MAX_VALUES or text.count(b"__loader__") > _MAX_OBJECTS:
         raise ValueError("it describes too many objects")
     schema = json.loads(text)
-    if not isinstance(schema, dict) or schema.get("protocol", -1) < _MIN_PROTOCOL:
+    # The loaders of older protocols of skops exist for old files only.
+    if not isinstance(schema, dict) or schema.get("protocol", -1) < 2:
         raise ValueError("it is written in no protocol of models")
     objects = _Objects()
     objects.visit(schema)
@@ -343,7 +338,7 @@ class _Objects:
 _LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
 """The comment begins with this."""
 
-_N_DIGITS = 2 * hashlib.sha256().digest_size
+_N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
 
 

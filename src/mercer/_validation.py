@@ -15,6 +15,9 @@ from sklearn.utils import check_scalar
 ROUNDING = 1e-12
 """What is smaller than this part of the largest value comes from rounding, and counts as zero."""
 
+ARITHMETIC = 1e-13
+"""Fractions below this are errors of a few hundred operations in double precision."""
+
 _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
     "make_pipeline(table_encoder(), estimator)."

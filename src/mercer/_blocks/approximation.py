@@ -13,10 +13,6 @@ EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
 
-_COMPONENTS = ((50_000, 1500), (np.inf, 1000))
-"""Numbers of rows, and default numbers of centers up to them where not all rows are; the time of a
-fit is quadratic in it (benchmarks/large.py, estimators)."""
-
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:
     """Refuse settings that are no choice, before any work.
@@ -81,11 +77,13 @@ def number_of_components(n_components: int | str, n_rows: int) -> int:
     ----------
     n_components : int or "auto"
         At most `n_rows` are used. By default all are centers, as long as the matrix of their kernel
-        values fits scikit-learn's `working_memory` in single precision: 16,384 rows in 1 GB.
+        values fits scikit-learn's `working_memory` in single precision: 16,384 rows in 1 GB. Of
+        more, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is quadratic in it
+        (benchmarks/large.py, estimators).
     n_rows : int
     """
     if isinstance(n_components, str):
         if 4 * n_rows**2 <= working_memory():
             return n_rows
-        n_components = next(number for most, number in _COMPONENTS if n_rows <= most)
+        n_components = 1500 if n_rows <= 50_000 else 1000
     return min(int(n_components), n_rows)

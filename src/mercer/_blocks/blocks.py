@@ -21,9 +21,6 @@ State = TypeVar("State")
 _BLOCK_ROWS = 4096
 """The largest default number of rows, with which products with 1,000 centers take full speed."""
 
-_BLOCK_BYTES = 2**25
-"""Dense blocks of many columns have fewer rows, so as not to be larger than this."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -346,9 +343,9 @@ class BlockSource(ABC):
             yield from results
 
 
-def _fitting_rows(n_columns: int, most: int) -> int:
-    """Number of rows of a dense block; with fewer than 256, matrix products are slow."""
-    return int(np.clip(_BLOCK_BYTES // (8 * max(n_columns, 1)), 256, most))
+def _fitting_rows(n_columns: int, most: int, n_bytes: int = 2**25) -> int:
+    """Number of rows of a dense block of some bytes; below 256, matrix products are slow."""
+    return int(np.clip(n_bytes // (8 * max(n_columns, 1)), 256, most))
 
 
 def merged(states: list[State], merge: Callable[[State, State], State]) -> State:

@@ -19,10 +19,6 @@ _SUFFIXES = (".parquet", ".pq")
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 """The value of a column that is missing in the rows below a folder, in the folder's name."""
 
-_BUFFER_BYTES = 2**16
-"""Each column is read through a buffer of this size, so that no row group is in memory as a whole,
-not even compressed."""
-
 
 def arrow() -> Any:
     """Import pyarrow with its module for Parquet.
@@ -110,9 +106,8 @@ class ParquetFiles:
             members = list(together)
             constants = members[0].constants
             stored = [name for name in columns if name not in constants]
-            with pa.parquet.ParquetFile(
-                file, buffer_size=_BUFFER_BYTES, pre_buffer=False
-            ) as reader:
+            # Through buffers, no row group is in memory as a whole, not even compressed.
+            with pa.parquet.ParquetFile(file, buffer_size=2**16, pre_buffer=False) as reader:
                 indices = [group.index for group in members]
                 read = reader.iter_batches(n_rows, row_groups=indices, columns=stored)
                 yield from (_completed(batch, schema, constants) for batch in read)

@@ -14,9 +14,6 @@ from mercer._data.weights import SampleWeights
 from mercer._typing import Array
 from mercer._validation import check_number
 
-_SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""The increment and the two factors of SplitMix64."""
-
 
 @dataclass(frozen=True)
 class ClassCounts:
@@ -203,7 +200,9 @@ def row_keys(seed: int, positions: Array) -> Array:
     G. L. Steele, D. Lea, C. H. Flood (2014). Fast Splittable Pseudorandom Number Generators.
     OOPSLA 2014, figure 16.
     """
-    increment, first, second = (np.uint64(number) for number in _SPLITMIX)
+    increment, first, second = map(
+        np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+    )
     keys = (positions.astype(np.uint64) + np.uint64(1)) * increment
     keys += np.uint64(seed % 2**64)
     keys = (keys ^ (keys >> np.uint64(30))) * first

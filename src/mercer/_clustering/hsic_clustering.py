@@ -30,9 +30,6 @@ from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Gaussian, Kernel
 
-_SHIFT_SAMPLES = 16
-"""The effect of centering on kernel values is averaged over this many training samples, to lower
-its rounding error."""
 _ROUNDING = 1e-10
 """Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry
 are rounding errors."""
@@ -115,9 +112,10 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         self.kernel_, self.X_fit_, self.labels_ = found.kernel, data.stored, partition.labels
         self.objective_, self.alignment_ = search.partition.objective, found.alignment
         self.history_, self.n_iter_ = search.history, len(search.history)
-        # `predict` needs the effect of centering on kernel values of some samples.
+        # `predict` needs the effect of centering on kernel values, of several samples because their
+        # mean has a smaller rounding error.
         n = len(data)
-        rows = np.unique(np.linspace(0, n - 1, min(n, _SHIFT_SAMPLES)).round().astype(int))
+        rows = np.unique(np.linspace(0, n - 1, min(n, 16)).round().astype(int))
         sums = self._cluster_sums(data.X[rows])
         self._assignment = Assignment.from_partition(partition, rows, sums, found.scale)
         return self

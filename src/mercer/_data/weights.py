@@ -11,9 +11,6 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._typing import Array
 
-_MOST_REPEATED = 20_000
-"""Whole weights repeat rows up to this many; of a table of more, this many rows are drawn."""
-
 
 class SampleWeights:
     """Positive weights of samples.
@@ -178,8 +175,8 @@ class SampleWeights:
         Returns
         -------
         ndarray of int
-            Where weights are whole and not too many, each index as often as its weight. Otherwise
-            indices in proportion to the weights, at least one for each sample in all.
+            Where weights are whole and sum to at most 20,000, each index as often as its weight.
+            Otherwise at most as many indices, or one for each sample, in proportion to the weights.
 
         Examples
         --------
@@ -188,10 +185,10 @@ class SampleWeights:
         >>> SampleWeights(np.array([0.5, 1.5])).repeated_rows()
         array([0, 1])
         """
-        n, total = len(self), self.total
-        if total <= _MOST_REPEATED and np.array_equal(self.values, np.round(self.values)):
+        n, total, most = len(self), self.total, 20_000
+        if total <= most and np.array_equal(self.values, np.round(self.values)):
             return np.repeat(np.arange(n), self.values.astype(int))
-        return self.proportional_rows(int(np.clip(round(total), n, max(n, _MOST_REPEATED))))
+        return self.proportional_rows(int(np.clip(round(total), n, max(n, most))))
 
     def representative_rows(self) -> Array:
         """Indices of rows that stand for a weighted table where labels are learned without weights.

@@ -23,17 +23,8 @@ from mercer._typing import Array, Features, RandomState
 from mercer._validation import check_number, check_positive, warn
 from mercer.inspection._compression_loss import CompressionLoss, compression_loss
 
-_MOST_ROWS = 20_000
-"""Coefficients are fitted to at most this many rows."""
-
 MOST_HELD_OUT = 2000
 """The loss is measured on at most this many rows, and held-out predictions of as many are kept."""
-
-_LARGEST_LOGARITHM = 700.0
-"""Logarithms of rates are at most this, below the overflow of double precision."""
-
-_FIRST = 50
-"""Number of centers that "auto" tries first, and doubles."""
 
 
 def refuse_grades(model: Any, what: str) -> None:
@@ -50,11 +41,6 @@ def refuse_grades(model: Any, what: str) -> None:
             f"{type(model).__name__} {what}: its grades lie between thresholds of one latent "
             "value, which are no part of the function of kernels."
         )
-
-
-def rates(values: Array) -> Array:
-    """Expected counts, from the logarithms of rates."""
-    return np.exp(np.minimum(values, _LARGEST_LOGARITHM))
 
 
 class Compressed(KernelTermsMixin, BaseEstimator):
@@ -142,8 +128,10 @@ class Compressed(KernelTermsMixin, BaseEstimator):
         self._keep_held_out(model)
         return self
 
-    def _find_function(self, model: Any, part: KernelPart, views: Views) -> None:
-        """Set the function of few centers, with its loss."""
+    def _find_function(
+        self, model: Any, part: KernelPart, views: Views, most_rows: int = 20_000
+    ) -> None:
+        """Set the function of few centers, fitted to most rows, with its loss."""
         n_rows = next(iter(views.values())).shape[0]
         if n_rows < 4:
             raise ValueError(f"Found {n_rows} row(s), while a minimum of 4 is required.")
@@ -151,7 +139,7 @@ class Compressed(KernelTermsMixin, BaseEstimator):
         order, n_held_out = rng.permutation(n_rows), min(n_rows // 4, MOST_HELD_OUT)
         held_out, fitted = (
             {name: view[rows] for name, view in views.items()}
-            for rows in (order[:n_held_out], order[n_held_out : n_held_out + _MOST_ROWS])
+            for rows in (order[:n_held_out], order[n_held_out : n_held_out + most_rows])
         )
         mine, values = part.expansion.of_views(held_out), part.values(fitted)
         self.rows_per_center_ = None
@@ -172,14 +160,14 @@ class Compressed(KernelTermsMixin, BaseEstimator):
                 f"{n_centers:,} centers, {self.loss_}. n_components='all' keeps the model's own."
             )
 
-    def _numbers(self, part: KernelPart, n_rows: int) -> Iterator[int | None]:
-        """Numbers of centers to try; None for those of the model."""
+    def _numbers(self, part: KernelPart, n_rows: int, first: int = 50) -> Iterator[int | None]:
+        """Numbers of centers to try, "auto" from the first on; None for those of the model."""
         if self.n_components == "all":
             yield None
         elif not isinstance(self.n_components, str):
             yield min(self.n_components, n_rows // 2)
         else:
-            most, n_centers = min(part.most_centers, n_rows // 2), _FIRST
+            most, n_centers = min(part.most_centers, n_rows // 2), first
             while n_centers < most:
                 yield n_centers
                 n_centers *= 2

@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.folds import sample_rows
-from mercer._deployment.compressed import MOST_HELD_OUT, Compressed, rates
+from mercer._deployment.compressed import MOST_HELD_OUT, Compressed
 from mercer._model_selection.intervals import residual_intervals
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
+from mercer._solvers.likelihoods import rates
 from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage

@@ -28,16 +28,6 @@ difference: as small as rounding allows, because the values that are fitted have
 ones lose functions of wide kernels, and change nothing on four tables of 10,000 rows
 (benchmarks/compression.py)."""
 
-_MOST_FEATURES = 4096
-"""Coefficients are fitted jointly, in a time that grows with the cube of their number: half a
-minute for these."""
-
-_BLOCK_ROWS = 1024
-"""Features of this many rows are in memory at once."""
-
-_ROUNDING = 1e-5
-"""Centers are rounded where that changes values by at most this fraction of their spread."""
-
 KernelKey = tuple[str, Kernel]
 """The view and the kernel that terms share."""
 
@@ -211,13 +201,15 @@ class KernelPart:
             constant -= (own.columns.means + kernel.offset) @ coefficients
         return self._with(terms, self.expansion.intercept + constant, centers.views, views)
 
-    def on_all_centers(self, views: Views) -> KernelExpansion:
+    def on_all_centers(self, views: Views, tol: float = 1e-5) -> KernelExpansion:
         """The function as it is, with centers in single precision if that hardly changes it.
 
         Parameters
         ----------
         views : dict of str to ndarray of shape (n_rows, n_features)
             Rows on which values are compared.
+        tol : float, default=1e-5
+            Values may change by this fraction of their spread.
 
         Raises
         ------
@@ -230,7 +222,7 @@ class KernelPart:
         """
         found, expected = self._rounded(np.dtype(np.float32)), self.expansion.of_views(views)
         changes = np.abs(found.of_views(views) - expected).max(axis=0)
-        if (changes <= _ROUNDING * expected.std(axis=0)).all():
+        if (changes <= tol * expected.std(axis=0)).all():
             return found
         return self._rounded(np.dtype(np.float64))
 
@@ -287,8 +279,11 @@ class KernelPart:
 
     @property
     def most_centers(self) -> int:
-        """The largest number of centers for which coefficients are fitted in acceptable time."""
-        return max(_MOST_FEATURES // max(len(self.kernels), 1), 1)
+        """The largest number of centers for which coefficients are fitted in half a minute.
+
+        They are fitted jointly, in a time that grows with the cube of their number.
+        """
+        return max(4096 // max(len(self.kernels), 1), 1)
 
 
 def _in_single_precision(values: Array) -> Array:
@@ -352,8 +347,8 @@ def _codes(kernel: Kernel, columns: Sequence[int]) -> set[int]:
     return set(columns) if isinstance(kernel, Categorical | Lookup | Spectrum) else set()
 
 
-def _blocks(views: Views) -> Iterable[Views]:
-    """Blocks of rows, in each view."""
+def _blocks(views: Views, size: int = 1024) -> Iterable[Views]:
+    """Blocks of rows, in each view: their features are in memory at once."""
     n_rows = next(iter(views.values())).shape[0]
-    for rows in gen_batches(n_rows, _BLOCK_ROWS):
+    for rows in gen_batches(n_rows, size):
         yield {name: view[rows] for name, view in views.items()}

@@ -20,18 +20,9 @@ from mercer._validation import check_choice
 from mercer.inspection._display import best_of
 from mercer.preprocessing._column_kinds import as_categories, as_numbers
 
-_OPSET = 18
-"""Version of the operators, which runtimes since 2023 have."""
-
-_PRECISION = 1e-5
-"""Graphs in single precision are at most this far from the model: relative to the spread of
-responses, and in probabilities."""
-
-_COMPARED_ROWS = 1000
-"""Precision is judged on at most this many rows."""
-
-_MARGIN = 0.5
-"""Differences on these rows are at most this part of those allowed, as others may be larger."""
+_PRECISION = 0.5e-5
+"""Graphs in single precision are at most this far from the model, relative to the spread of
+responses, and in probabilities: half of what is allowed, as other rows may differ by more."""
 
 
 def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
@@ -186,7 +177,8 @@ def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
         op.graph.nodes.append(helper.make_node("Identity", [output.tensor], [output.name]))
     constants = list(op.graph.constants.values())
     graph = helper.make_graph(op.graph.nodes, type(step).__name__, inputs, found, constants)
-    operators = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
+    # Runtimes since 2023 have this version of the operators.
+    operators = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
     proto = helper.make_model(graph, opset_imports=operators, producer_name="mercer", ir_version=8)
     onnx().checker.check_model(proto)
     return proto
@@ -274,11 +266,11 @@ def _of_labels(op: Operators, values: Tensor, n_labels: int) -> list[_Output]:
     return [_Output("label", indicators, element, [None, n_labels]), probabilities]
 
 
-def _is_close(single: Any, double: Any, X: Any) -> bool:
-    """Whether a graph in single precision predicts as that in double precision does."""
+def _is_close(single: Any, double: Any, X: Any, most: int = 1000) -> bool:
+    """Whether a graph in single precision predicts most rows as that in double precision does."""
     from onnx.reference import ReferenceEvaluator
 
-    rows = X[:_COMPARED_ROWS] if not hasattr(X, "iloc") else X.iloc[:_COMPARED_ROWS]
+    rows = X[:most] if not hasattr(X, "iloc") else X.iloc[:most]
     if np.shape(rows)[0] < 2:
         return False
     found, expected = (
@@ -289,6 +281,6 @@ def _is_close(single: Any, double: Any, X: Any) -> bool:
             continue
         size = np.ones(1) if output.name == "probabilities" else np.std(other, axis=0)
         with np.errstate(invalid="ignore"):
-            if not (np.abs(one - other) <= _MARGIN * _PRECISION * size).all():
+            if not (np.abs(one - other) <= _PRECISION * size).all():
                 return False
     return True

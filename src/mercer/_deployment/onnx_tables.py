@@ -28,12 +28,6 @@ from mercer.preprocessing._column_kinds import convert
 _MISSING = ""
 """Text that stands for a missing category."""
 
-_LEAST_PROBABILITY = 1e-4
-"""Normal quantiles of smaller probabilities are below -3, where views of quantiles end."""
-
-_LARGEST_THRESHOLD = 1e30
-"""Soft clipping beyond this many deviations has no effect; it is finite in any precision."""
-
 
 class Columns(Protocol):
     """Columns of a table, which are tensors as soon as a step asks for them."""
@@ -197,7 +191,8 @@ def _scaler(op: Operators, step: Any, columns: Columns) -> Columns:
 
 def _soft_clipping(op: Operators, step: SoftClippingScaler, columns: Columns) -> Columns:
     z = op("Div", op("Sub", columns.numbers(), step.center_), step.scale_)
-    threshold = np.minimum(step.thresholds_, _LARGEST_THRESHOLD)
+    # Clipping beyond so large a threshold has no effect; it is finite in any precision.
+    threshold = np.minimum(step.thresholds_, np.finfo(np.float32).max)
     size = op("Abs", z)
     excess = op("Log", op("Max", op("Div", size, threshold), 1.0))
     clipped = op("Add", op("Min", size, threshold), op("Mul", threshold, excess))
@@ -308,7 +303,7 @@ def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
     above = op("Greater", op("Add", x, BOUNDS_THRESHOLD), high)
     below = op("Less", op("Sub", x, BOUNDS_THRESHOLD), low)
     probability = op("Where", below, 0.0, op("Where", above, 1.0, probability))
-    least = _LEAST_PROBABILITY
+    least = 1e-4  # Normal quantiles of smaller probabilities are below -3, where the views end.
     normal = normal_quantile(op, op("Min", op("Max", probability, least), 1.0 - least))
     clipped = op("Min", op("Max", normal, -views.largest_quantile), views.largest_quantile)
     own = op("Div", op("Sub", clipped, views._quantile_means), views._quantile_deviations)

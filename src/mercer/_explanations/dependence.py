@@ -9,14 +9,12 @@ from sklearn.utils import gen_batches
 
 from mercer._expansion import KernelExpansion, Views
 from mercer._explanations.parts import Parts, ProductPart
+from mercer._explanations.sampled_values import ROWS_AT_ONCE
 from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 
 _TILE_VALUES = 2**21
 """Factors of all players that are in memory together, 16 MB."""
-
-_ROWS = 2048
-"""Rows that a function is evaluated on at a time; kernels divide them further."""
 
 
 def varied_values(
@@ -64,7 +62,7 @@ def varied_values(
                 found = found + expansion.shrinkage(mixed)
             return np.asarray(found.reshape(-1, *unchanged.shape) - unchanged)
 
-        size = max(_ROWS // len(unchanged), 1)
+        size = max(ROWS_AT_ONCE // len(unchanged), 1)
         batches = list(gen_batches(picked.shape[1], size))
         values += np.concatenate(list(map_tiles(of_combination, batches)))
     return values

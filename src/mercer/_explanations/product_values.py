@@ -24,13 +24,11 @@ from sklearn.utils import gen_batches
 from mercer._explanations.parts import ProductPart
 from mercer._gram.tiles import CACHED_VALUES, map_tiles
 from mercer._typing import Array
+from mercer.kernels._kernel import BLOCK_ROWS
 
 _TILE_VALUES = 4 * CACHED_VALUES
 """Factors of a tile: smaller tiles evaluate kernels more often, and larger ones leave the cache
 (benchmarks/explanations.py)."""
-
-_ROWS = 256
-"""Rows whose factors are in memory together, each times a tile's products."""
 
 Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
 """From factors as differences and as background values to integrals of products."""
@@ -164,7 +162,7 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 
         return np.stack([of_row(r) for r in range(values.shape[1])])
 
-    batches = gen_batches(len(X), _ROWS)
+    batches = gen_batches(len(X), BLOCK_ROWS)  # Their factors are in memory together.
     sums = [sum(map_tiles(partial(of_tile, rows=rows), plan)) for rows in batches]
     return np.concatenate(sums) / len(Z)
 

@@ -13,7 +13,7 @@ from mercer._expansion import Views
 from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 
-_ROWS = 2048
+ROWS_AT_ONCE = 2048
 """Rows that a function is evaluated on at a time; kernels divide them further."""
 
 
@@ -69,7 +69,7 @@ class Game:
                 }
             )
 
-        return np.concatenate(list(map_tiles(of_batch, list(gen_batches(len(rows), _ROWS)))))
+        return np.concatenate(list(map_tiles(of_batch, list(gen_batches(len(rows), ROWS_AT_ONCE)))))
 
     def of_all_subsets(self) -> Array:
         """Mean value over background rows of each subset, shape (2^n_active, n_outputs).

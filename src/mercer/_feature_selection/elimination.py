@@ -20,7 +20,6 @@ _SERIES_LIMIT = 2.0
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
 """The series ends before the first term below this: rounding errors of its smallest sum."""
 
-
 Scorer = Callable[[Array], tuple[float, Array]]
 """A function of the indices of the remaining features that returns their HSIC, and their HSIC
 without each one of them."""

@@ -11,15 +11,13 @@ import scipy.sparse as sp
 from mercer._data.weights import SampleWeights
 from mercer._gram.low_rank import pivoted_cholesky
 from mercer._gram.samples import centered_features
-from mercer._gram.tiles import map_tiles, working_memory
+from mercer._gram.tiles import TILE_BYTES, map_tiles, working_memory
 from mercer._typing import Array, Features
 
 _TRACE = 1e-9
 """A factor may leave out at most this fraction of a Gram matrix's trace."""
 _TYPICAL_RANK = 32
 """Memory is planned for factors of this rank, which few Gaussian kernels of one feature exceed."""
-_BLOCK_BYTES = 4 * 2**20
-"""Factors are computed in blocks of this many bytes, about as many as a core's cache holds."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class FeatureFactors:
         self._weights = weights
         self._X = X.tocsc() if sp.issparse(X) else X
         self.n_features: int = X.shape[1]
-        self._block_size = max(1, _BLOCK_BYTES // (8 * _TYPICAL_RANK * X.shape[0]))
+        self._block_size = max(1, TILE_BYTES // (8 * _TYPICAL_RANK * X.shape[0]))
         self._cache: dict[int, Array] = {}
         self._memory = working_memory() / 2
         all_fit = 8.0 * _TYPICAL_RANK * X.shape[0] * X.shape[1] <= self._memory

@@ -8,19 +8,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
+from mercer._gram.samples import CONSTANT
 from mercer._gram.tiles import working_memory
 from mercer._typing import Array
+from mercer._validation import ARITHMETIC
 from mercer._weights.alignment_weights import best_nonnegative
 
 _ROUNDING = 1e-10
 """A condition of optimality is violated if it fails by more than this fraction of the largest entry
 of a, and weights below this fraction of the largest one are rounding errors of zero."""
-_EQUAL_COSINE = 1e-14
-"""Features are treated as equal if the cosine of their kernels differs from one by less than this:
-the kernels then differ by 1e-7 of their norms."""
-_TIE_BREAK = 1e-13
-"""Fraction of the largest entry of a that is subtracted per feature to break ties: least angle
-regression fails if several features enter at the same penalty."""
 _MIN_GROWTH = 16
 """A working set begins with, and grows by, at least this many features, as small sets cost more
 iterations than they save products."""
@@ -159,7 +155,8 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
     A path with fewer weights ends at alpha = 0.
     """
     max_iter = 20 * a.size + 100
-    untied = a - _TIE_BREAK * float(a.max()) * np.arange(a.size)
+    # Least angle regression fails if several features enter at the same penalty.
+    untied = a - ARITHMETIC * float(a.max()) * np.arange(a.size)
     with warnings.catch_warnings():
         # scikit-learn warns if features depend on each other, or if alpha is nearly zero.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -205,6 +202,8 @@ class _WorkingSet:
     def extend(self, features: Array) -> None:
         """Add features to the working set; of several equal ones, only the first.
 
+        Features are equal if the cosine of their kernels is one up to rounding.
+
         Parameters
         ----------
         features : ndarray of int
@@ -214,7 +213,7 @@ class _WorkingSet:
         new = np.sort(features)
         self._outside[new] = False
         block = self._products(new, new)
-        first = ~np.triu(block >= 1.0 - _EQUAL_COSINE, 1).any(axis=0)
+        first = ~np.triu(block >= 1.0 - CONSTANT, 1).any(axis=0)
         new, block = new[first], block[np.ix_(first, first)]
         self.members = np.concatenate([old, new])
         self._M = np.hstack([self._M, np.zeros((self._a.size, new.size))])

@@ -17,11 +17,8 @@ from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import Poisson
+from mercer._solvers.likelihoods import Poisson, rates
 from mercer._typing import Array, Features
-
-_LARGEST = 700.0
-"""Logarithms of rates are at most this, below the overflow of double precision."""
 
 
 @dataclass(eq=False, repr=False)
@@ -199,8 +196,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        rates = np.exp(np.minimum(self._values(X)[:, 0] + self.intercept_, _LARGEST))
-        return np.asarray(rates if exposure is None else rates * _exposures(exposure, len(rates)))
+        found = rates(self._values(X)[:, 0] + self.intercept_)
+        return np.asarray(found if exposure is None else found * _exposures(exposure, len(found)))
 
     def score(self, X: Features, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
         """The fraction of the Poisson deviance that is explained, D^2.

@@ -10,14 +10,11 @@ from scipy.linalg.lapack import dpotri
 from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.low_rank import PSD_TOLERANCE
+from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel, gram_tile
-
-_SYMMETRY_TOLERANCE = 1e-8
-"""Opposite entries may differ by this fraction of the largest diagonal entry, which is rounding."""
 
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWeights) -> None:
@@ -333,7 +330,7 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
     for position, matrix in enumerate(part):
         trace = np.trace(matrix)
-        jitter = PSD_TOLERANCE * max(trace, 0.0) + np.finfo(float).tiny
+        jitter = TOLERANCE * max(trace, 0.0) + np.finfo(float).tiny
         try:
             cholesky(matrix + jitter * np.eye(len(matrix)), lower=True, check_finite=False)
         except LinAlgError:
@@ -352,7 +349,7 @@ def _check_symmetry(stack: Array) -> None:
         return max(float(difference.max()), -float(difference.min()))
 
     worst = np.max(list(map_tiles(asymmetry, tile_plan(stack.shape[0], stack.shape[2]))))
-    if worst <= _SYMMETRY_TOLERANCE * scale.min():
+    if worst <= TOLERANCE * scale.min():
         return
     assert_all_finite(stack, input_name="X")
     for position in range(stack.shape[2]):
@@ -362,7 +359,7 @@ def _check_symmetry(stack: Array) -> None:
 def check_symmetry(matrix: Array, name: str) -> None:
     """Raise an error, with the matrix's name, if a matrix of finite numbers is not symmetric."""
     difference = float(np.abs(matrix - matrix.T).max())
-    if difference > _SYMMETRY_TOLERANCE * float(np.abs(np.diag(matrix)).max()):
+    if difference > TOLERANCE * float(np.abs(np.diag(matrix)).max()):
         raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")
 
 
@@ -386,6 +383,6 @@ def checked_gram(K: Any, name: str) -> Array:
             f"{name} must be a square Gram matrix; got shape {K.shape}. A kernel returns that of a "
             'table X: Gaussian("median").bind(X)(X).'
         )
-    if not np.allclose(K, K.T, rtol=0.0, atol=_SYMMETRY_TOLERANCE * np.abs(K).max()):
+    if not np.allclose(K, K.T, rtol=0.0, atol=TOLERANCE * np.abs(K).max()):
         raise ValueError(f"{name} must be a symmetric Gram matrix.")
     return K

@@ -10,17 +10,13 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
+from mercer._validation import ARITHMETIC
 from mercer.kernels._distances import products
 from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile
 
 TOLERANCE = 1e-8
-"""A factor may leave out this fraction of the trace."""
-
-PSD_TOLERANCE = 1e-8
-"""A negative eigenvalue of at most this fraction of the trace is rounding."""
-
-_SMALLEST_TOLERANCE = 1e-13
-"""A tolerance is not tightened below this fraction of a trace, which is rounding."""
+"""A factor may leave out this fraction of the trace; negative eigenvalues, and differences of
+opposite entries, of at most this fraction are rounding."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ def pivoted_cholesky(
 
 def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
     # NaN fails every comparison, so that columns that are not finite are found here as well.
-    if (left.min(axis=1) >= -PSD_TOLERANCE * largest).all() and np.isfinite(largest).all():
+    if (left.min(axis=1) >= -TOLERANCE * largest).all() and np.isfinite(largest).all():
         return
     if not np.isfinite(column).all():
         raise ValueError("A kernel returned NaN or infinity.")
@@ -215,7 +211,7 @@ def _tightened(
     """The tolerance, reduced if centering leaves less than a fraction of the trace."""
     if not trace > 0.0 or centered_trace >= nearly_constant * trace:
         return tol
-    return max(tol * centered_trace / trace, _SMALLEST_TOLERANCE)
+    return max(tol * centered_trace / trace, ARITHMETIC)
 
 
 def columns_factor(V: Features) -> Array:
@@ -230,7 +226,7 @@ def columns_factor(V: Features) -> Array:
     ndarray of shape (n_samples, min(n_samples, n_columns)) or narrower
     """
     if V.shape[1] > V.shape[0]:
-        return gram_factor(products(V, V), tol=_SMALLEST_TOLERANCE)
+        return gram_factor(products(V, V), tol=ARITHMETIC)
     return np.asarray(V.toarray() if sp.issparse(V) else V)
 
 
@@ -303,7 +299,7 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
     """
     values, vectors = eigh((K + K.T) / 2.0)
     trace = float(np.abs(values).sum())
-    if values.min(initial=0.0) < -PSD_TOLERANCE * trace:
+    if values.min(initial=0.0) < -TOLERANCE * trace:
         raise ValueError(f"{name} is not positive semi-definite, so it is no kernel.")
     kept = values > tol * trace / max(len(K), 1)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

@@ -14,7 +14,7 @@ from mercer._typing import Array
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 
-_FEW = 8
+FEW_VECTORS = 8
 """Maximum number of products that are computed one vector at a time, which loses fewer digits;
 beyond it, a matrix product, or the tile of the target kernel, is faster."""
 
@@ -123,7 +123,7 @@ def _on_tile(
     """
     values, constant = samples.blocks(kernels, tile, keep=keep), samples.constant
     flat = values.reshape(len(kernels), math.prod(tile.shape))
-    if len(values) * Y.shape[1] <= _FEW:
+    if len(values) * Y.shape[1] <= FEW_VECTORS:
         products = values @ np.column_stack([Y[tile.columns], constant[tile.columns]])
         cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
     else:
@@ -135,7 +135,7 @@ def _on_tile(
 
 def _inner_products(flat: Array) -> Array:
     """Inner products of all rows, shape (n_rows, n_rows)."""
-    if len(flat) > _FEW:
+    if len(flat) > FEW_VECTORS:
         return np.asarray(flat @ flat.T)
     products = np.empty((len(flat), len(flat)))
     for k, row in enumerate(flat):

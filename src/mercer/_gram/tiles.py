@@ -21,7 +21,7 @@ from mercer._validation import warn
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-_TILE_BYTES = 4 * 2**20
+TILE_BYTES = 4 * 2**20
 """Maximum number of bytes of all kernels' values on a tile: about the cache of a core."""
 
 CACHED_VALUES = 2**16
@@ -30,14 +30,8 @@ CACHED_VALUES = 2**16
 _ROWS = 64
 """The number of rows of a tile is a multiple of this."""
 
-_LARGEST = 4 * _ROWS
-"""Maximum number of rows of a tile, so that there are enough tiles for all threads."""
-
 _MANY_SAMPLES = 4096
 """From this number of samples on, tiles may have twice as many rows."""
-
-_ONE_TILE_BELOW = 6 * _ROWS
-"""Fewer samples than this are one tile: starting threads would take longer than they save."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +69,17 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     n_kernels : int, default=1
         Number of matrices whose values on a tile are in memory together. Tiles are
         smaller for more matrices.
+
+    Notes
+    -----
+    Samples of up to six times the least size are one tile, as starting threads would take longer
+    than they save. No tile of fewer than `_MANY_SAMPLES` has more than four times the least size,
+    so that there are enough for all threads.
     """
     size = n_samples
-    if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:
-        fitting = int(np.sqrt(_TILE_BYTES / (8 * n_kernels)))
-        largest = _LARGEST if n_samples < _MANY_SAMPLES else 2 * _LARGEST
+    if n_samples >= 6 * _ROWS or n_kernels > 1:
+        fitting = int(np.sqrt(TILE_BYTES / (8 * n_kernels)))
+        largest = 4 * _ROWS if n_samples < _MANY_SAMPLES else 8 * _ROWS
         size = min(max(fitting // _ROWS * _ROWS, _ROWS), largest)
     edges = [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
     return [

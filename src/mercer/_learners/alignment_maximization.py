@@ -7,11 +7,11 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
 from mercer._gram.dense import centered
+from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.moments import Moments
 from mercer._kernel_estimator import TrainingData, kernel_rows
 from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._records import LearnedKernel
-from mercer._solvers.ridge import INDEFINITE
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn
@@ -148,7 +148,7 @@ class AlignmentMaximization(DictionaryLearner):
         rows = np.arange(data.X.shape[0])[:most]
         some = data.X[rows] if data.X.ndim == 2 else data.X[np.ix_(rows, rows)]
         values = eigvalsh(centered(np.asarray(self.kernel_(some), dtype=float)))
-        return bool(values[0] < -INDEFINITE * max(values[-1], 0.0))
+        return bool(values[0] < -TOLERANCE * max(values[-1], 0.0))
 
     def _clip_spectrum(self, data: TrainingData) -> None:
         """Project on the eigenvectors of positive eigenvalues, at unit scale.

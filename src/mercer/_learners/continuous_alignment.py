@@ -32,9 +32,6 @@ from mercer._validation import (
 )
 from mercer.kernels import Kernel
 
-_STAGEWISE_TOLERANCE = 1e-7
-"""Searches for several widths in the published steps stop at this relative change."""
-
 
 @dataclass(eq=False, repr=False)
 class ContinuousAlignment(CrossValidatedLearner):
@@ -219,7 +216,8 @@ class ContinuousAlignment(CrossValidatedLearner):
     def _growth(self) -> Growth:
         """Return the settings of the greedy loop."""
         corrective = self.step == "corrective"
-        tolerance = STEP_TOLERANCE if corrective else _STAGEWISE_TOLERANCE
+        # Published steps keep their weights, so that their kernels have to be exact.
+        tolerance = STEP_TOLERANCE if corrective else 1e-7
         normalize = corrective if self.normalize_families is None else self.normalize_families
         return Growth(
             corrective,

@@ -17,14 +17,6 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._typing import Array
 from mercer._validation import ROUNDING
 
-_RANGE = (-10.0, 10.0)
-"""Logarithms of the factors that are tried, for decision values of unit variance."""
-
-
-_TOLERANCE = 1e-9
-"""Logistic regression ends where the gradient is below this, so that probabilities do not depend on
-rounding."""
-
 
 @dataclass(frozen=True)
 class Calibration:
@@ -101,7 +93,7 @@ def fit_temperature(
         excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
         return weights.sum(np.sum(excess * scaled, axis=1))
 
-    low, high = _RANGE
+    low, high = -10.0, 10.0  # Of the logarithm of the factor, for values of unit variance.
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         logarithm = low if slope(low) >= 0.0 else high
     else:
@@ -196,8 +188,8 @@ def calibrate(
     weights = given.values * (counts / np.where(totals > 0.0, totals, 1.0))[codes]
     weights *= n_rows / weights.sum()
     scale = scale if scale > 0.0 else 1.0
-    with serial_algebra():
-        found = LogisticRegression(tol=_TOLERANCE, max_iter=1000).fit(
+    with serial_algebra():  # The gradient ends so small that rounding does not move probabilities.
+        found = LogisticRegression(tol=1e-9, max_iter=1000).fit(
             indicators / scale, codes, sample_weight=weights
         )
     slopes, levels = found.coef_ / scale, found.intercept_

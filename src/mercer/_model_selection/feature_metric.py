@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.samples import spread_rows
@@ -29,16 +30,11 @@ MAX_SAMPLES = 1000
 """Metrics are learned from at most this many samples: gradients average over them."""
 
 _GRADIENT_SAMPLES = 400
-"""Gradients are averaged over at most this many of the samples."""
-
-_WIDTH_SAMPLES = 200
-"""The width is chosen by leave-one-out errors of at most this many of the samples."""
+"""Gradients are averaged over at most this many of the samples, and the width is chosen by the
+leave-one-out errors of at most half as many."""
 
 _LEAST_SCALE = 1e-4
 """Scales of features relative to the largest one; on smaller ones, a kernel does not depend."""
-
-_FEW_SAMPLES = 10
-"""With fewer samples than this, no metric is compared on held-out ones."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ def choose_metric(
     settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
     resampling = target.resampling
     metrics = [fit.metric for fit in _iterates(kernel, X, Y, resampling, **settings)]
-    if n_iter == 0 or len(X) < _FEW_SAMPLES:
+    if n_iter == 0 or len(X) < 2 * N_FOLDS:  # Folds of fewer than two samples compare nothing.
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
@@ -295,7 +291,7 @@ def _best_width(
     kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float], resampling: Resampling
 ) -> tuple[float, float]:
     """The multiple of the median distance, and the penalty, of the lowest left-out error."""
-    rows = spread_rows(Z, Y, _WIDTH_SAMPLES)
+    rows = spread_rows(Z, Y, _GRADIENT_SAMPLES // 2)
     if len(rows) < 2:
         return 1.0, 1.0
     kernels = _at_multiples(kernel, Z, multiples)

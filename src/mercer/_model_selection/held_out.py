@@ -11,7 +11,7 @@ from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import assembled
-from mercer._solvers.grids import ROUNDING
+from mercer._solvers.grids import TIE
 from mercer._solvers.left_out import (
     ALPHAS,
     PenaltyLosses,
@@ -23,13 +23,11 @@ from mercer._solvers.left_out import (
 from mercer._solvers.ridge import held_out_residuals
 from mercer._targets import Target
 from mercer._typing import Array, Features, RandomState
+from mercer._validation import ROUNDING
 from mercer.kernels._kernel import Kernel, gram_tile
 
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Widths that are compared, as multiples of the median distance."""
-
-LEAST_LOSS = 1e-12
-"""Lower losses count as this one: where rows are repeated, they are rounding errors."""
 
 _DRAWN = 1000
 """Random splits train on this many samples, and hold out at most as many others. They take the
@@ -120,7 +118,7 @@ def best_width(
     evaluated = cache(evaluate)
 
     def loss(at: float) -> float:
-        return max(evaluated(at).loss, LEAST_LOSS)
+        return max(evaluated(at).loss, ROUNDING)
 
     best: float = descended(loss, start, limits)
     if refine and limits[0] < best < limits[1]:
@@ -261,7 +259,7 @@ def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
     differences = losses - losses[0]
     best = int(differences.mean(axis=1).argmin())
     error = differences[best].std() / np.sqrt(losses.shape[1])
-    least = max(n_errors * error, ROUNDING * losses[0].mean())
+    least = max(n_errors * error, TIE * losses[0].mean())
     return best if differences[best].mean() < -least else 0
 
 

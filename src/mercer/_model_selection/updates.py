@@ -23,8 +23,9 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values
 
-_LEVEL = 0.01
-"""Errors of new rows are worse where the ranks of as large ones have this probability by chance."""
+LEVEL = 0.01
+"""Errors of new rows are worse where the ranks of as large ones have this probability by chance;
+each check of clean data warns with this probability at most."""
 
 SUMS_NEEDED = (
     "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
@@ -123,7 +124,7 @@ class UpdatesMixin:
         self.needs_refit_ = None
         if known is not None:
             found = mannwhitneyu(self._losses_of_updates, known, alternative="greater")
-            self.needs_refit_ = bool(found.pvalue < _LEVEL)
+            self.needs_refit_ = bool(found.pvalue < LEVEL)
         return self
 
     def prepare_updates(self, X: Features, y: Any, sample_weight: Any = None) -> Self:

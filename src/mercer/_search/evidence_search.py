@@ -23,18 +23,9 @@ PRIOR_DEVIATION = 1.0
 """Standard deviation of the prior on log-widths about their mean: weak enough to drop a feature for
 a small gain of evidence, strong enough to keep the widths of equivalent features equal."""
 
-
-_NOISE_BOUNDS = np.log([1e-6, 1e4])
-"""Interval of the logarithm of the noise variance relative to the kernel's."""
-
-_WEIGHT_BOUNDS = np.log([1e-4, 1e4])
-"""Interval of the logarithms of the weights of a sum, relative to that of its first kernel."""
-
 TOLERANCE = 1e-4
-"""Mean decrease of the objective per observation, over three iterations, at which a search ends."""
-
-_ROUGH = 1e-3
-"""The same for searches on subsamples."""
+"""Mean decrease of the objective per observation, over three iterations, at which a search ends;
+ten times as much on subsamples."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +147,9 @@ def marginal_likelihood_widths(
         start = fewest.with_relative_widths(start, like)
     start[-1] = max(start[-1], np.log(0.1))
     if like is None and few is not whole:
-        start = _searched(few, start, few.bounds, tol=_ROUGH, max_iter=max_iter, path=[]).x
+        start = _searched(
+            few, start, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter, path=[]
+        ).x
     path: list[float] = []
     options: Any = {"tol": tol, "max_iter": max_iter, "path": path, "on_step": on_step}
     found = _searched(whole, start, whole.bounds, **options)
@@ -195,8 +188,9 @@ class _Evidence(KernelParameters):
         self.starts = np.array([np.concatenate([*start, further]) for start in starts])
         self.bounds = np.vstack(
             [part.log_bounds(X) for part in parts]
-            + [_WEIGHT_BOUNDS] * (len(parts) - 1)
-            + [_NOISE_BOUNDS]
+            # Weights relative to that of the first kernel, and the variance of the noise.
+            + [np.log([1e-4, 1e4])] * (len(parts) - 1)
+            + [np.log([1e-6, 1e4])]
         )
 
     @property
@@ -257,7 +251,7 @@ class _Evidence(KernelParameters):
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        found = _searched(along, zero, bounds, tol=_ROUGH, max_iter=10, path=[])
+        found = _searched(along, zero, bounds, tol=10.0 * TOLERANCE, max_iter=10, path=[])
         return np.clip(start + found.x @ directions, *self.bounds.T)
 
     def best(self, x: Array) -> tuple[float, float]:

@@ -8,18 +8,9 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import gen_batches
 
-from mercer._gram.tiles import map_tiles
+from mercer._gram.moments import FEW_VECTORS
+from mercer._gram.tiles import CACHED_VALUES, map_tiles
 from mercer._typing import Array
-
-_RANK_TOLERANCE = 1e-6
-"""Eigenvalues of these columns' block below this fraction of the largest one are rounding errors of
-single precision."""
-
-_FEW_VECTORS = 8
-"""Up to this many vectors, a product with each in turn takes less time than with all at once."""
-
-_BATCH_VALUES = 2**18
-"""About this many values stay in the cache of a core."""
 
 
 def large_product(matrix: Array, vectors: Array) -> Array:
@@ -42,7 +33,7 @@ def large_product(matrix: Array, vectors: Array) -> Array:
     array([[1.],
            [2.]])
     """
-    if vectors.shape[1] > _FEW_VECTORS:
+    if vectors.shape[1] > FEW_VECTORS:
         return np.asarray(matrix @ vectors)
     found = np.empty((len(matrix), vectors.shape[1]), dtype=np.result_type(matrix, vectors))
     columns = np.ascontiguousarray(vectors.T)
@@ -63,7 +54,7 @@ def row_batches(matrix: Array) -> Iterator[slice]:
     ----------
     matrix : ndarray of shape (n_rows, n_columns)
     """
-    found: Iterator[slice] = gen_batches(len(matrix), max(_BATCH_VALUES // matrix.shape[1], 1))
+    found: Iterator[slice] = gen_batches(len(matrix), max(4 * CACHED_VALUES // matrix.shape[1], 1))
     return found
 
 
@@ -104,7 +95,8 @@ class PreconditionedRidge:
     def __init__(self, gram: Array, columns: Array) -> None:
         self.gram = gram
         values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)].astype(np.float64))
-        kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
+        # Smaller eigenvalues are rounding errors of single precision.
+        kept = values > 1e-6 * max(float(values[-1]), 0.0)
         whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
         # Of a matrix of zeros, one column stands for none: some routines refuse empty matrices.
         rank = max(whitening.shape[1], 1)

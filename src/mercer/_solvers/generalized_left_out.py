@@ -15,22 +15,10 @@ from mercer._gram.dense import inverted
 from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine, newton_step
 from mercer._solvers.likelihoods import Likelihood, LocalModel
 from mercer._typing import Array
-
-_LEAST_CURVATURE = 1e-8
-"""Curvatures below this fraction of the largest are raised to it: values are divided by them."""
+from mercer._validation import ROUNDING
 
 _CORRECTIONS = 5
 """Number of corrections at the penalty that is chosen (benchmarks/losses.py)."""
-
-_LONGEST = 5.0
-"""Maximum multiple of the last change by which a correction goes beyond it."""
-
-
-_SINGULAR = 1e-12
-"""Systems of what is left out are regular with this multiple of the identity."""
-
-_TILE = 128
-"""Corrections are computed for about this many left-out samples at a time."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +140,8 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood)
     f, levels = machine.values(gram), machine.levels
     local = likelihood.model(f, levels)
     largest = local.curvature.max()
-    h = np.maximum(local.curvature, _LEAST_CURVATURE * largest if largest > 0.0 else 1.0)
+    # Values are divided by curvatures.
+    h = np.maximum(local.curvature, 1e-8 * largest if largest > 0.0 else 1.0)
     local = replace(local, curvature=h)
     root = np.sqrt(h)
     step = newton_step(gram, f, local, machine.alpha)
@@ -200,10 +189,15 @@ def _first_order(
     return found
 
 
-def _corrected_sums(influence: _Influence, batch: Indices, likelihood: Likelihood) -> Array:
-    """Sums of value and level without the samples of each part, shape (n_parts, size, 1)."""
+def _corrected_sums(
+    influence: _Influence, batch: Indices, likelihood: Likelihood, at_once: int = 128
+) -> Array:
+    """Sums of value and level without the samples of each part, shape (n_parts, size, 1).
+
+    About `at_once` samples that are left out are corrected at a time.
+    """
     found = np.empty((*batch.shape, 1))
-    for tile in gen_batches(len(batch), max(_TILE // batch.shape[1], 1)):
+    for tile in gen_batches(len(batch), max(at_once // batch.shape[1], 1)):
         left_out = _LeftOutParts(influence, likelihood, batch[tile])
         found[tile, :, 0] = influence.f[batch[tile]] + left_out.changes().T
     return found
@@ -263,8 +257,10 @@ class _LeftOutParts:
         return np.asarray(self._spread(slopes) - moved)
 
 
-def _fixed_point(function: Callable[[Array], Array], start: Array) -> Array:
+def _fixed_point(function: Callable[[Array], Array], start: Array, longest: float = 5.0) -> Array:
     """Where a function returns its argument, column by column, after some steps of the secant.
+
+    A step goes beyond the last change by at most `longest` times it.
 
     References
     ----------
@@ -278,7 +274,7 @@ def _fixed_point(function: Callable[[Array], Array], start: Array) -> Array:
         difference = (image - at) - residual
         size = np.sum(np.square(difference), axis=0)
         part = np.sum((image - at) * difference, axis=0) / np.where(size > 0.0, size, 1.0)
-        found = image - np.clip(part, -_LONGEST, _LONGEST) * (image - before)
+        found = image - np.clip(part, -longest, longest) * (image - before)
     return found
 
 
@@ -292,8 +288,8 @@ def _of_whole_kinds(batch: Indices, kinds: Indices) -> NDArray[np.bool_]:
 
 
 def _solved(systems: Array, sides: Array) -> Array:
-    """Solutions of a system for each part, shape (n_parts, size)."""
-    regular = systems + _SINGULAR * np.eye(systems.shape[1])
+    """Solutions of a system, regular up to rounding, for each part, shape (n_parts, size)."""
+    regular = systems + ROUNDING * np.eye(systems.shape[1])
     return np.asarray(np.linalg.solve(regular, sides[:, :, None])[:, :, 0])
 
 

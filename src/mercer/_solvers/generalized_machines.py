@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer._gram.dense import definite_factor, scaled_system
 from mercer._solvers.likelihoods import Likelihood, LocalModel
 from mercer._typing import Array
-from mercer._validation import warn
+from mercer._validation import ROUNDING, warn
 
 _TOLERANCE = 1e-8
 """The last step starts where it should lower the objective by at most this fraction of it. Newton's
@@ -23,9 +23,6 @@ method converges quadratically: after the step, coefficients are exact to about 
 
 _MAX_STEPS = 100
 """Maximum number of Newton steps; five are usual, and about twice as many for small penalties."""
-
-_SHORTEST_STEP = 1e-10
-"""Steps are halved down to this part of Newton's."""
 
 
 @dataclass(frozen=True)
@@ -175,10 +172,10 @@ def fit_machine(
         slope = float((local.slope + alpha * dual) @ f_change)
         slope += float(local.level_slopes.sum(axis=0) @ found.levels)
         size, before = 1.0, reached
-        while size > _SHORTEST_STEP:
+        while size > ROUNDING:
             trial = dual + size * change, f + size * f_change, levels + size * found.levels
             reached = objective(*trial)
-            if reached <= before + 1e-12 * abs(before):
+            if reached <= before + ROUNDING * abs(before):
                 break
             size *= 0.5
         else:

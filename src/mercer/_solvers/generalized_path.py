@@ -19,12 +19,6 @@ from mercer._typing import Array
 _RATIO = 10.0**0.5
 """Penalties are tried in steps of this ratio."""
 
-_LEAST_ALPHA = 1e-8
-"""The least penalty that is tried, relative to the mean curvature of the constant model."""
-
-_GAIN = 1e-4
-"""The search ends where a step lowers the loss by less than this fraction."""
-
 _FIRST_ROWS = 1000
 """The search starts at the best penalty of at most this many samples."""
 
@@ -131,7 +125,8 @@ def best_machines(
     criterion : callable
     alphas : ndarray of shape (n_alphas,), default=None
         The penalties to try. By default those downhill from one times the mean curvature of the
-        constant model, in half decades.
+        constant model, in half decades from 1e-8 on, until a step lowers the loss by less than one
+        in ten thousand.
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
 
@@ -151,15 +146,15 @@ def best_machines(
         for alpha in np.sort(alphas)[::-1]:
             path.loss(float(alpha))
         return path.best()
-    unit, start = _mean_curvature(likelihoods), 0
-    steps = np.log([_LEAST_ALPHA, MOST_ALPHA * len(gram)]) / np.log(_RATIO)
+    unit, start, gain = _mean_curvature(likelihoods), 0, 1e-4
+    steps = np.log([1e-8, MOST_ALPHA * len(gram)]) / np.log(_RATIO)
     limits = int(np.ceil(steps[0])), int(steps[1])
     rows = sample_rows(len(gram), _FIRST_ROWS, None, 0)
     parts = [likelihood.take(rows) for likelihood in likelihoods]
     if len(rows) < len(gram) and all(part.is_estimable for part in parts):
         few = _Path(gram[np.ix_(rows, rows)], parts, criterion, resampling.take(rows), rows)
-        start = descended(lambda step: few.loss(unit * _RATIO**step), 0, limits, _GAIN)
-    descended(lambda step: path.loss(unit * _RATIO**step), start, limits, _GAIN)
+        start = descended(lambda step: few.loss(unit * _RATIO**step), 0, limits, gain)
+    descended(lambda step: path.loss(unit * _RATIO**step), start, limits, gain)
     return path.best()
 
 

@@ -9,11 +9,9 @@ import numpy as np
 from mercer._typing import Array
 from mercer._validation import warn
 
-ROUNDING = 1e-9
-"""Losses that differ by less than this fraction are equal up to rounding."""
-
-TIE = 1e-10
-"""Scores are equal up to rounding if they differ by less than this."""
+TIE = 1e-9
+"""Losses that differ by less than this fraction, and scores that differ by less than this, are
+equal up to rounding."""
 
 EDGE_GAIN = 1e-3
 """A grid is too narrow if its end scores better than its neighbor by more than this."""

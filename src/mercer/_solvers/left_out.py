@@ -10,7 +10,7 @@ from mercer._data.folds import Splits, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import to_unit_scale
-from mercer._solvers.grids import ROUNDING, continued
+from mercer._solvers.grids import TIE, continued
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals, ridge_path
 from mercer._typing import Array
@@ -365,4 +365,4 @@ def _mean_square(residuals: Array, weights: SampleWeights, resampling: Resamplin
 
 def _lowest(losses: Array) -> int:
     """Index of the lowest loss, the last among those that are equal up to rounding."""
-    return int(np.flatnonzero(losses <= losses.min() * (1.0 + ROUNDING))[-1])
+    return int(np.flatnonzero(losses <= losses.min() * (1.0 + TIE))[-1])

@@ -19,6 +19,14 @@ from mercer._data.weights import SampleWeights
 from mercer._solvers.class_probabilities import grade_probabilities
 from mercer._typing import Array
 
+LARGEST_LOGARITHM = 700.0
+"""Logarithms of what is exponentiated are at most this, below the overflow of double precision."""
+
+
+def rates(values: Array) -> Array:
+    """Expected counts, from the logarithms of rates."""
+    return np.exp(np.minimum(values, LARGEST_LOGARITHM))
+
 
 @dataclass(frozen=True)
 class LocalModel:
@@ -340,7 +348,7 @@ class OrderedLogit(Likelihood):
         up, down = expit(a), expit(-b)
         of_a, of_b = up * expit(-a), down * expit(b)
         inner = np.isfinite(gaps)
-        some = np.where(inner, np.minimum(gaps, 700.0), 1.0)
+        some = np.where(inner, np.minimum(gaps, LARGEST_LOGARITHM), 1.0)
         # Derivatives of -log(1 - exp(-gap)).
         push = np.where(inner, 1.0 / np.expm1(some), 0.0)
         bend = np.where(inner, 0.25 / np.sinh(0.5 * some) ** 2, 0.0)

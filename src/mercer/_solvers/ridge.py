@@ -14,11 +14,9 @@ from scipy.linalg import cho_solve, eigh, eigvalsh
 from mercer._data.resampling import Indices, Resampling, as_resampling
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import UnitScale, definite_factor
+from mercer._gram.low_rank import TOLERANCE
 from mercer._solvers.left_out_blocks import left_out_blocks
 from mercer._typing import Array
-
-INDEFINITE = 1e-8
-"""Negative eigenvalues down to this fraction of the largest one are rounding errors."""
 
 
 def check_definite(values: Array) -> None:
@@ -29,7 +27,7 @@ def check_definite(values: Array) -> None:
     ValueError
         If the smallest is negative beyond rounding.
     """
-    if values[0] < -INDEFINITE * max(values[-1], 0.0):
+    if values[0] < -TOLERANCE * max(values[-1], 0.0):
         raise ValueError(
             "The learned kernel is not positive semi-definite: the smallest eigenvalue of its "
             f"centered Gram matrix is {values[0]:.3g}, the largest {values[-1]:.3g}. Where weights "
@@ -383,5 +381,5 @@ def penalized_factor(
         # Rounding of kernels in single precision raises the penalty.
         if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)
-        alpha = max(-2.0 * float(values[0]), INDEFINITE * float(values[-1]))
+        alpha = max(-2.0 * float(values[0]), TOLERANCE * float(values[-1]))
         return factor(alpha), alpha

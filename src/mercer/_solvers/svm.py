@@ -27,18 +27,8 @@ WIDER = 2.0
 """The best Gaussian bandwidth for support vector machines is about this many times that for ridge
 regression on class indicators."""
 
-_EXPENSIVE = 100
-"""A fit is expensive if LIBSVM takes more iterations per training sample than this, to its rougher
-tolerance."""
 _EXACT, _ROUGH = 1e-9, 1e-3
 """Tolerances of LIBSVM: the first takes two to five times as many iterations as the second."""
-_EXACT_COST = 4
-"""Factor of iterations by which fits to the first tolerance are expensive."""
-_MOST_EXACT = 200
-"""Machines of at most this many samples are solved to the first of them."""
-_MOST_ITERATIONS = 1000
-"""Maximum number of iterations per sample to the first of them, which rounding errors may keep out
-of reach."""
 
 
 def fit_svm(
@@ -46,7 +36,10 @@ def fit_svm(
     gram: Array,
     labels: NDArray[Any],
     weights: SampleWeights | Array | None = None,
+    *,
     max_iter: int | None = None,
+    most_exact: int = 200,
+    exact_iterations: int = 1000,
 ) -> SVC:
     """Fit a support vector machine to a Gram matrix.
 
@@ -59,20 +52,23 @@ def fit_svm(
     max_iter : int, default=None
         Maximum number of iterations; the machine is then solved to scikit-learn's tolerance, or
         stopped without a warning.
+    most_exact : int, default=200
+        Without `max_iter`, at most this many samples are solved to rounding, so that weights of
+        samples are exactly as if these were repeated.
+    exact_iterations : int, default=1000
+        Maximum number of iterations for that, per sample.
 
     Notes
     -----
-    Without `max_iter`, up to 200 samples are solved to rounding, so that weights of samples are
-    exactly as if these were repeated; beyond, and where rounding errors keep LIBSVM from that, to
-    scikit-learn's tolerance.
+    More samples are solved to scikit-learn's tolerance, and so are fewer where rounding errors keep
+    LIBSVM from more.
     """
     sample_weight = as_weights(weights, len(gram)).given
     svc = SVC(kernel="precomputed", C=C, tol=_ROUGH, break_ties=True)
     if max_iter is not None:
         return _silent_fit(svc.set_params(max_iter=max_iter), gram, labels, sample_weight)
-    if len(gram) <= _MOST_EXACT:
-        limit = _MOST_ITERATIONS * len(gram)
-        exact = clone(svc).set_params(tol=_EXACT, max_iter=limit)
+    if len(gram) <= most_exact:
+        exact = clone(svc).set_params(tol=_EXACT, max_iter=exact_iterations * len(gram))
         if _silent_fit(exact, gram, labels, sample_weight).fit_status_ == 0:
             return exact
     return svc.fit(gram, labels, sample_weight=sample_weight)
@@ -237,7 +233,8 @@ def svm_path(
             right = decision.argmax(axis=1) == held_out
             bounds = grid[i] * weights[0].values[machine.support_]
             unbounded = bool((np.abs(machine.dual_coef_) < bounds).all())
-            most = _EXPENSIVE * (_EXACT_COST if machine.tol == _EXACT else 1)
+            # A fit is expensive beyond this many iterations per sample.
+            most = 400 if machine.tol == _EXACT else 100
             costly = machine.n_iter_.sum() > most * len(labels)
         correct[i], expensive[i], decisions[i] = right, costly, decision
     last = unbounded and bool(tried[-1])

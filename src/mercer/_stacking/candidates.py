@@ -25,15 +25,6 @@ from mercer.kernels._missing import check_takes
 Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
 """Maps samples, their responses or labels, and what is regressed in place of these to kernels."""
 
-_RELEVANCE_SAMPLES = 500
-"""Relevance is learned on this many samples, or on half of them if these are more."""
-
-_RELEVANCE_WORK = 3e7
-"""Maximum number of pairs of samples times features that relevance is learned from."""
-
-_FEWEST_SAMPLES = 40
-"""Relevance is not learned on fewer samples than this."""
-
 
 # --- ways to kernels -----------------------------------------------------------------------------
 
@@ -142,14 +133,16 @@ def takes_missing(sources: Any) -> bool:
     return bool(getattr(sources, "accepts_missing", False))
 
 
-def learns_relevance(X: Features) -> bool:
+def learns_relevance(X: Features, fewest: int = 40) -> bool:
     """Whether a table has enough rows, and more than one column, to learn relevance from.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    fewest : int, default=40
+        Relevance is not learned from fewer samples.
     """
-    return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
+    return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= fewest
 
 
 def learn_widths(
@@ -266,9 +259,10 @@ def _given(source: Any, table: Any) -> Candidate:
 
 
 def _relevance_rows(X: Features) -> int:
-    """Number of samples that relevance is learned from."""
-    return min(max(_RELEVANCE_SAMPLES, X.shape[0] // 2), _affordable_rows(X))
+    """Number of samples that relevance is learned from: 500, or half of them if these are more."""
+    return min(max(500, X.shape[0] // 2), _affordable_rows(X))
 
 
-def _affordable_rows(X: Features) -> int:
-    return int(np.sqrt(_RELEVANCE_WORK / X.shape[1]))
+def _affordable_rows(X: Features, work: float = 3e7) -> int:
+    """Number of samples whose pairs, times features, are at most a number."""
+    return int(np.sqrt(work / X.shape[1]))

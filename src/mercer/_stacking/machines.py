@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from mercer._data.folds import N_FOLDS, Splits
 from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
-from mercer._solvers.grids import ROUNDING
+from mercer._solvers.grids import TIE
 from mercer._solvers.svm import WIDER, class_decisions, fit_svm, machine_coefficients
 from mercer._stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._stacking.ridges import scored
@@ -20,9 +20,6 @@ from mercer._typing import Array, RandomState
 
 _C_GRID = (1.0, 10.0, 100.0, 1000.0)
 """Values of C that are compared, for kernels of unit scale."""
-
-_MAX_ITER = 20_000
-"""Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def evaluate_machines(
             # Of machines with equal errors the first one is taken, whatever rounding errors are.
             best = tried[0]
             for other in tried[1:]:
-                best = other if other.cost < best.cost - ROUNDING else best
+                best = other if other.cost < best.cost - TIE else best
             machines.append(best)
     return machines
 
@@ -185,9 +182,9 @@ def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Spl
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
-    """A machine; where it is stopped early, its errors out of fold say whether it is of use."""
+    """A machine, stopped where its C is too large; errors out of fold say whether it is of use."""
     assert target.codes is not None
     with warnings.catch_warnings():
         # Folds of many classes have few samples of each.
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-        return fit_svm(C, gram, target.codes, target.weights, max_iter=_MAX_ITER)
+        return fit_svm(C, gram, target.codes, target.weights, max_iter=20_000)

@@ -22,7 +22,6 @@ from mercer._learners import (
 )
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._model_selection.held_out import (
-    LEAST_LOSS,
     best_width,
     clearly_best,
     held_out_losses,
@@ -34,6 +33,7 @@ from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
 from mercer._solvers.svm import WIDER
 from mercer._targets import Target, Task
 from mercer._typing import Features
+from mercer._validation import ROUNDING
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 from mercer.kernels._distances import median_distance
 
@@ -43,9 +43,6 @@ of them take an eighth of the time, and are lowest at nearly the same width."""
 
 FAMILY_ROWS = 500
 """Families are compared by their left-out errors on at most this many rows."""
-
-_OCTAVES = (-4, 5)
-"""Widths are searched between these powers of two, in units of the median distance."""
 
 
 # --- isotropic kernels, by left-out errors -------------------------------------------------------
@@ -119,7 +116,7 @@ def isotropic_learners(
         octave, losses = _evaluated(family, searched, compared)
         kernel = family(octave + (svm_octave if classes and machines else 0.0))
         learner = UniformCombination([kernel], task=task)
-        error = max(losses.loss, LEAST_LOSS)
+        error = max(losses.loss, ROUNDING)
         found.append(EvaluatedLearner(kernel.describe(), learner, error, losses.alpha))
     return sorted(found, key=lambda candidate: candidate.loo_error)
 
@@ -141,7 +138,7 @@ _Part = Callable[[Kernel], PenaltyLosses]
 
 def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
     """The best octave on some samples, and its left-out errors on others."""
-    octave, _ = best_width(lambda at: searched(family(at)), 0, _OCTAVES, refine=True)
+    octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
     return octave, compared(family(octave))
 
 
@@ -171,21 +168,17 @@ def _of_octaves(make: Callable[[float], Kernel], unit: float) -> _Family:
 
 # --- forms of kernels, in folds ------------------------------------------------------------------
 
-_ISOTROPIC: list[KernelLearner] = [
+FORMS: list[KernelLearner] = [
     ContinuousAlignment(),
     GradientOuterProduct(Gaussian(), n_iter=0),
     GradientOuterProduct(ExponentialPower(), n_iter=0),
-]
-"""Learners of kernels that do not tell features apart."""
-
-FORMS: list[KernelLearner] = [
-    *_ISOTROPIC,
     EvidenceMaximization(Gaussian(ard=True)),
     EvidenceMaximization(Laplacian(ard=True)),
     GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
 ]
 """Learners that are compared: of a sum of isotropic Gaussians, which is chosen unless another is
-clearly better; of one kernel of one width; of one width per feature; and of projections."""
+clearly better; of one kernel of one width; of one width per feature; and of projections. The first
+three do not tell features apart."""
 
 
 @serial_algebra()
@@ -225,7 +218,7 @@ def choose_form(
     Kernels of all forms but the isotropic ones are learned from the labels of their samples, so
     that their leave-one-out errors would be too low.
     """
-    n_forms = len(FORMS if samples.X.shape[1] > 1 else _ISOTROPIC)
+    n_forms = len(FORMS) if samples.X.shape[1] > 1 else 3
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         return list(islice(_kernels(inside, known, growth), n_forms))

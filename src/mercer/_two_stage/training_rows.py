@@ -27,9 +27,6 @@ from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
 from mercer._two_stage.learner_choice import comparable
 from mercer.kernels import Kernel
 
-_RESIDUAL_ROWS = 5000
-"""Prediction intervals on Nyström features come from the residuals of at most this many rows."""
-
 
 @dataclass(frozen=True)
 class ExactRows:
@@ -157,10 +154,10 @@ class FeatureRows:
             changed.set_params(kernels=kernel.kernels)
         return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
-    def _held_out(self, predictor: NystroemModel) -> Fit:
-        """Probabilities, or residuals, of some rows by fits without their folds."""
+    def _held_out(self, predictor: NystroemModel, most: int = 5000) -> Fit:
+        """Probabilities, or residuals, of at most some rows by fits without their folds."""
         n = len(self.drawn)
-        rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
+        rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
         part = self.drawn.take(rows)
         predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:

@@ -10,15 +10,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._typing import Array
+from mercer._validation import ARITHMETIC
 from mercer.losses import Boxes
-from mercer.losses._loss import ROUNDING
 
 _NEGLIGIBLE = 10.0 ** -np.arange(1, 8)
 """Thresholds below which variables are set to zero, as fractions of their multipliers in comparable
 units; the largest threshold that leaves a small enough gap is used."""
-_ALLOWED_GAP = 10.0
-"""Setting small weights to zero may raise the gap to this multiple of the tolerance, and setting
-dual variables to their bounds to twice that."""
 _TINY = float(np.finfo(float).tiny)
 """An objective of zero is replaced by this where it divides."""
 
@@ -84,11 +81,12 @@ def interior_point_weights(
     best = iterate = _Iterate(_start(boxes, grams), boxes, grams)
     for _ in range(max_steps):
         best = iterate if iterate.gap < best.gap else best
-        weights = iterate.sparse_weights(_ALLOWED_GAP * tol) if iterate.gap <= tol else None
+        # Small weights that are set to zero may raise the gap, and so may dual variables at bounds.
+        weights = iterate.sparse_weights(10.0 * tol) if iterate.gap <= tol else None
         if weights is not None:
-            dual = iterate.dual_at_bounds(weights, 2.0 * _ALLOWED_GAP * tol)
+            dual = iterate.dual_at_bounds(weights, 20.0 * tol)
             return weights, dual, iterate.point.intercepts
-        if not iterate.relative_complementarity > ROUNDING:
+        if not iterate.relative_complementarity > ARITHMETIC:
             break
         try:
             iterate = iterate.step()
@@ -345,7 +343,7 @@ def _factor(system: Array, counts: float | Array = 1.0) -> tuple[Array, Array]:
     """
     scale = 1.0 / np.sqrt(np.diag(system))
     scaled = system * scale * scale[:, None]
-    scaled[np.diag_indices_from(scaled)] += ROUNDING / counts
+    scaled[np.diag_indices_from(scaled)] += ARITHMETIC / counts
     return cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)[0], scale
 
 

@@ -12,10 +12,11 @@ from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._gram.tiles import serial_algebra
 from mercer._records import WeightStep
 from mercer._typing import Array
+from mercer._validation import ARITHMETIC
 from mercer._weights.interior_point import interior_point_weights
 from mercer._weights.weight_sets import Curvature, Path, WeightSet
 from mercer.losses import Machine
-from mercer.losses._loss import ROUNDING, Problems
+from mercer.losses._loss import Problems
 
 Solver = Literal["auto", "newton", "interior_point", "alternating"]
 SOLVERS = get_args(Solver)
@@ -228,7 +229,7 @@ class _Objective:
             return None
         try:
             # A thousand times rounding is what the method reaches.
-            finest = max(_INNER_TOL * tol, 1e3 * ROUNDING)
+            finest = max(_INNER_TOL * tol, 1e3 * ARITHMETIC)
             weights, dual, intercepts = interior_point_weights(boxes, self.grams, finest)
         except LinAlgError:
             return None

@@ -14,12 +14,13 @@ from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
+from mercer._validation import ARITHMETIC
 from mercer._weights.mkl import LearnedWeights
 from mercer.kernels import Linear, OnColumns
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 from mercer.losses import Squared
-from mercer.losses._loss import ROUNDING, Problems
+from mercer.losses._loss import Problems
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class RotatedSamples:
         constant = self.weights.roots / np.linalg.norm(self.weights.roots)
         features -= np.outer(constant, constant @ features)
         size = float(np.linalg.norm(features.T @ features))
-        if size <= ROUNDING * float(np.linalg.norm(gram)):
+        if size <= ARITHMETIC * float(np.linalg.norm(gram)):
             return 0.0
         return float(np.square(features.T @ Y).sum() / (size * np.linalg.norm(Y.T @ Y)))
 
@@ -204,7 +205,7 @@ def _factor(columns: Array) -> Array | None:
     """The triangular factor R of a matrix Q R; None where rounding leaves none."""
     gram = columns.T @ columns
     squares = np.diag(gram).copy()
-    raised = ROUNDING * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
+    raised = ARITHMETIC * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
     gram[np.diag_indices_from(gram)] += raised
     try:
         return np.asarray(cholesky(gram, overwrite_a=True, check_finite=False))

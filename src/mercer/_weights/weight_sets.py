@@ -13,17 +13,12 @@ from sklearn.utils import check_scalar
 
 from mercer._gram.kernel_products import KernelProducts
 from mercer._typing import Array
-from mercer.losses._loss import ROUNDING, Problems
+from mercer._validation import ARITHMETIC, ROUNDING
+from mercer.losses._loss import Problems
 
 Path = Callable[[float], Array]
 """The weights after a step, as a function of the step size from 0 to 1."""
 
-_JITTER = 1e-12
-"""Systems are raised by this fraction of their largest diagonal entry, so that rounding leaves them
-positive definite."""
-_RIDGES = (1e-10, 1e-8, 1e-6)
-"""These fractions of the mean second derivative are added to the Hessian, so that duplicated
-kernels share their weight; the smallest with a positive definite result is taken."""
 LEAST_WEIGHT = float(np.cbrt(np.finfo(float).tiny))
 """Weights whose logarithms or negative powers are taken are at least this, so that products of
 three are normal numbers."""
@@ -139,7 +134,7 @@ class WeightSet(ABC):
             method="SLSQP",
             bounds=[(0.0, 1.0)] * conjugates.size,
             constraints=LinearConstraint(np.ones(conjugates.size), 1.0, 1.0),
-            options={"ftol": ROUNDING},
+            options={"ftol": ARITHMETIC},
         )
         return _onto_simplex(found.x)
 
@@ -367,10 +362,11 @@ def _minimized_on_simplex(H: Array, a: Array) -> Array:
 
     With H = R'R and R'b = a this is the point of the convex hull of the columns of R - b1' that is
     nearest to the origin. Non-negative least squares with one more row, 1'w = 1, finds a multiple
-    of it.
+    of it. A small fraction of the mean second derivative is added to the Hessian, so that
+    duplicated kernels share their weight.
     """
     mean = float(np.trace(H)) / len(H) + float(np.finfo(float).tiny)
-    for ridge in _RIDGES:
+    for ridge in (1e-10, 1e-8, 1e-6):
         try:
             L = cholesky(H + ridge * mean * np.eye(len(H)), lower=True, check_finite=False)
             break
@@ -386,10 +382,10 @@ def _minimized_on_simplex(H: Array, a: Array) -> Array:
 
 
 def _factor(system: Array) -> Array | None:
-    """A Cholesky factor; None if the matrix is empty or not positive definite."""
+    """A Cholesky factor, up to rounding; None if the matrix is empty or not positive definite."""
     if not system.size:
         return None
-    jitter = _JITTER * float(np.abs(np.diag(system)).max())
+    jitter = ROUNDING * float(np.abs(np.diag(system)).max())
     try:
         return np.asarray(
             cholesky(system + jitter * np.eye(len(system)), lower=True, check_finite=False)

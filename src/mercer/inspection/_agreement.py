@@ -5,24 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from mercer.inspection._checks import LEVEL, Check
+from mercer._model_selection.updates import LEVEL
+from mercer.inspection._checks import Check
 from mercer.inspection._coverage import Coverage
 from mercer.inspection._held_out import CONFIDENCE, Estimate, PredictorScores, Task
 
-_QUANTILE = float(stats.norm.ppf(0.5 + CONFIDENCE / 2.0))
-"""Ends of confidence intervals are about this number of standard errors away."""
 
-_CLEAR = float(stats.norm.isf(LEVEL / 2.0))
-"""Differences of this number of standard errors are seen with the probability of `LEVEL`."""
-
-LEAST_GAP = 0.03
-"""Smaller differences of coverage matter little, though they may be seen in many rows."""
-
-LEAST_RATIO = 1.15
-"""Errors of a smaller ratio are called equal, though they may be told apart on many rows."""
-
-
-def coverage_check(found: Coverage | None, task: Task) -> Check:
+def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) -> Check:
     """Say whether the coverage of intervals or sets is far from what was asked for.
 
     Parameters
@@ -30,14 +19,16 @@ def coverage_check(found: Coverage | None, task: Task) -> Check:
     found : Coverage or None
     task : {"classification", "regression"}
         Sets of classes may hold the true class more often, as they hold whole classes.
+    least_gap : float, default=0.03
+        Smaller differences of coverage matter little, though they may be seen in many rows.
     """
     if found is None:
         return Check("coverage", ())
     gap, what = found.share.value - found.asked, "intervals"
     if task == "classification":
         gap, what = min(gap, 0.0), "sets"
-    error = (found.share.high - found.share.low) / (2.0 * _QUANTILE)
-    if not np.isfinite(found.width) or abs(gap) <= max(LEAST_GAP, _CLEAR * error):
+    least_gap = max(least_gap, _by_chance(found.share.low, found.share.high))
+    if not np.isfinite(found.width) or abs(gap) <= least_gap:
         return Check("coverage", ())
     verdict = (
         "the model is surer than it should be, as where held-out rows differ from those of the fit"
@@ -73,9 +64,15 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
     return Check("left-out score", (f"{told[0]}: {verdict}",))
 
 
-def _differ(new: Estimate, own: Estimate) -> bool:
-    """Whether two errors differ by much, and beyond what chance explains."""
+def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
+    """Whether two errors have a large ratio, and differ beyond what chance explains."""
     logs = [np.log([max(one.low, 1e-300), one.value, one.high]) for one in (new, own)]
-    errors = [(high - low) / (2.0 * _QUANTILE) for low, _, high in logs]
+    by_chance = [_by_chance(low, high) for low, _, high in logs]
     gap = abs(logs[0][1] - logs[1][1])
-    return bool(gap > max(np.log(LEAST_RATIO), _CLEAR * np.hypot(*errors)))
+    return bool(gap > max(np.log(least_ratio), np.hypot(by_chance[0], by_chance[1])))
+
+
+def _by_chance(low: float, high: float) -> float:
+    """Difference that is seen with the probability of `LEVEL`, from a confidence interval."""
+    error = (high - low) / (2.0 * stats.norm.ppf(0.5 + CONFIDENCE / 2.0))
+    return float(stats.norm.isf(LEVEL / 2.0) * error)

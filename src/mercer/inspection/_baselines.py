@@ -29,9 +29,6 @@ from mercer.inspection._held_out import (
 )
 from mercer.preprocessing import table_encoder
 
-_FOLDS = 3
-"""Number of folds that probabilities of the support vector machine are learned from."""
-
 
 def prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
     """Encode training rows and new rows for simple predictors.
@@ -98,7 +95,7 @@ def baselines(
         if name.startswith("RBF") and len(y) > max_rows:
             rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
         chosen = estimator
-        if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < _FOLDS:
+        if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < estimator.cv:
             chosen = SVC()  # The classes are too small for held-out rows of each.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
         found.append(PredictorScores(name, scores(truth, predictions), note))
@@ -110,7 +107,7 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
         return {
             "histogram boosting": HistGradientBoostingClassifier(random_state=0),
             # Probabilities are learned from held-out rows.
-            "RBF SVM": CalibratedClassifierCV(SVC(), cv=_FOLDS, ensemble=False),
+            "RBF SVM": CalibratedClassifierCV(SVC(), cv=3, ensemble=False),
             "logistic regression": LogisticRegression(max_iter=1000),
             "most frequent class": DummyClassifier(),
         }

@@ -10,16 +10,11 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import SplineTransformer
 
 from mercer._data.copies import copies
+from mercer._model_selection.updates import LEVEL
 from mercer._typing import Array
 from mercer._validation import ROUNDING
 from mercer.inspection._columns import Column, column_bins
 from mercer.inspection._held_out import Task
-
-LEVEL = 0.01
-"""Each check of clean data warns with this probability at most."""
-
-LEAST_COPIES = 0.02
-"""A smaller share of copies hardly moves a score."""
 
 LEAST_CORRELATION = 0.1
 """Smaller correlations of rows do not matter much, though they may be seen in many rows."""
@@ -69,7 +64,7 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
     copied = np.zeros(len(losses), bool)
     if numbers is not None:
         copied = np.isin(numbers[n_train:], numbers[:n_train])
-    if copied.mean() < LEAST_COPIES:
+    if copied.mean() < 0.02:  # So small a share hardly moves a score.
         return Check("copies", ())
     digits = ".1%" if unit == "error" else ".4g"
     shares = [f"{losses[copied].mean():{digits}} on these"]

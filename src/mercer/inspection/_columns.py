@@ -19,10 +19,6 @@ FEWEST = 5
 test needs (Kruskal, Wallis 1952. Use of ranks in one-criterion variance analysis. JASA 47)."""
 
 
-LONGEST = 60
-"""Longer names of columns are cut in the middle, so that sentences can be read."""
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
@@ -101,7 +97,8 @@ def columns_of(
             continue
         values = np.concatenate([convert(_table(piece), kind)[:, 0] for piece in pieces])
         name = str(name) if hasattr(X, "columns") else f"x{name}"
-        name = name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 2 :]}"
+        if len(name) > 60:  # Sentences of longer names are hard to read.
+            name = f"{name[:30]}…{name[-30:]}"
         if kind in ("category", "text"):
             found.append(category_column(name, values, kind))
             continue

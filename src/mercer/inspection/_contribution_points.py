@@ -26,12 +26,6 @@ from mercer.inspection._shapley_result import ShapleyValues
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_CATEGORIES = 5
-"""Rarer categories than the five most frequent ones have one color."""
-
-_PAIR_ROWS = 50
-"""The strongest partner of a column is found on this number of rows."""
-
 
 class ContributionDisplay(Display):
     """Points of one column's contributions over its values, colored by the strongest partner.
@@ -197,8 +191,9 @@ class ContributionDisplay(Display):
             drawn = ax.scatter(x, y, **{**options, **style})
             ax.figure.colorbar(drawn, ax=ax, label=self.partner)
         else:
+            # Rarer categories than the five most frequent ones have one color.
             codes = partner.values.astype(int)
-            frequent = np.argsort(-np.bincount(codes), kind="stable")[:_MOST_CATEGORIES]
+            frequent = np.argsort(-np.bincount(codes), kind="stable")[:5]
             for k, code in enumerate(np.sort(frequent)):
                 rows = codes == code
                 options = {"color": LINE_COLORS[k], "marker": LINE_MARKERS[k % len(LINE_MARKERS)]}
@@ -211,11 +206,11 @@ class ContributionDisplay(Display):
     def _strongest_partner(
         self, estimator: Any, X: Any, background: Any, groups: Any
     ) -> str | None:
-        """The column that it interacts with most, exactly where this is known."""
+        """The column that it interacts with most on 50 rows, exactly where this is known."""
         names, values = self.values.feature_names, self.values
         if len(names) < 2:
             return None
-        player, step = names.index(self.feature), max(len(values.values) // _PAIR_ROWS, 1)
+        player, step = names.index(self.feature), max(len(values.values) // 50, 1)
         try:
             pairs = shapley_interactions(estimator, X[::step], background, groups, independent=True)
         except TypeError:

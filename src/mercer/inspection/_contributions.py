@@ -11,12 +11,6 @@ from typing import Any
 
 from mercer._expansion import Scale
 
-_LONGEST = 40
-"""Longer texts of cells are cut, so that sentences can be read."""
-
-_DIGITS = 3
-"""Significant digits of the largest amount; the others have as many decimals."""
-
 
 @dataclass(frozen=True)
 class Contribution:
@@ -77,12 +71,14 @@ class Contribution:
         return f"{self.cell}: {amount}{what} {side} the average row{of_class}"
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: Any, longest: int = 40) -> str:
     """A cell of a table as short text.
 
     Parameters
     ----------
     value : object
+    longest : int, default=40
+        Longer texts are cut, so that sentences can be read.
 
     Examples
     --------
@@ -97,7 +93,7 @@ def cell_text(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, Integral) or not isinstance(value, Real):
         text = str(value)
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        return text if len(text) <= longest else f"{text[: longest - 1]}…"
     number = float(value)
     if not isfinite(number):
         return "missing"
@@ -131,8 +127,8 @@ def decimals_of(amounts: Sequence[float]) -> int:
     """
     largest = max((abs(amount) for amount in amounts), default=0.0)
     if not (largest and isfinite(largest)):
-        return _DIGITS - 1
-    return min(max(_DIGITS - 1 - floor(log10(largest)), 0), 12)
+        return 2
+    return min(max(2 - floor(log10(largest)), 0), 12)
 
 
 def _significant(factor: float) -> str:

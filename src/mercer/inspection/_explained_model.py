@@ -27,9 +27,6 @@ Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
 N_BACKGROUND = 100
 """Number of training rows that a background has by default, as that of the package shap."""
 
-_MOST_SHOWN = 4
-"""Values of larger groups of columns are not shown."""
-
 
 @dataclass(frozen=True)
 class Players:
@@ -300,11 +297,11 @@ def _values(column: Array) -> Array:
     return column if column.dtype.kind in "iuf" else column.astype(object)
 
 
-def _joined(columns: list[Array]) -> Array:
-    """The only column, or several as text; of many, their number."""
+def _joined(columns: list[Array], most: int = 4) -> Array:
+    """The only column, or several as text; of more than most columns, their number."""
     if len(columns) == 1:
         return columns[0]
-    if len(columns) > _MOST_SHOWN:
+    if len(columns) > most:
         return np.full(len(columns[0]), f"({len(columns)} columns)", dtype=object)
     rows = zip(*columns, strict=True)
     return np.array([", ".join(map(cell_text, row)) for row in rows], dtype=object)

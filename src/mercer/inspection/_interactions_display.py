@@ -16,9 +16,6 @@ from mercer.inspection._outputs import quantity_label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_NUMBERS = 12
-"""Cells have numbers where there are at most this many columns."""
-
 
 class InteractionsDisplay(Display):
     """Heat map of the mean absolute interaction of each pair of columns.
@@ -100,7 +97,7 @@ class InteractionsDisplay(Display):
         return cls(found, output=output, unit=unit).plot(ax=ax, max_columns=max_columns)
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
-        """Draw the cells, the column of the largest interactions first.
+        """Draw the cells, the column of the largest interactions first, with numbers in up to 12.
 
         Parameters
         ----------
@@ -131,7 +128,7 @@ class InteractionsDisplay(Display):
         ax.tick_params(length=0)
         decimals = max(decimals_of([largest]) - 1, 0)  # Cells have space for two digits.
         for (row, column), value in np.ndenumerate(cells):
-            if len(shown) <= _MOST_NUMBERS and not np.isnan(value):
+            if len(shown) <= 12 and not np.isnan(value):
                 style: dict[str, Any] = {"color": "white"} if value > 0.55 * largest else {}
                 text = f"{value:,.{decimals}f}"
                 ax.text(column, row, text, ha="center", va="center", fontsize="small", **style)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from mercer._model_selection.updates import LEVEL
 from mercer._typing import Array
 from mercer._validation import ROUNDING
-from mercer.inspection._checks import LEAST_CORRELATION, LEVEL, Check
+from mercer.inspection._checks import LEAST_CORRELATION, Check
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Predictions, Truth
 

@@ -20,12 +20,6 @@ _MANY = 64
 """Columns of more levels are compared pair by pair, which takes as long as a matrix product of
 about this many indicators of levels."""
 
-_COLUMNS = 16
-"""Indicators of the levels of this many columns are in memory at a time."""
-
-_LOG_WIDTHS = np.log([0.1, 100.0])
-"""Interval of the log-widths of distances without unit, which are about one."""
-
 
 class OfColumns(Gaussian):
     """The Gaussian kernel of a distance that is a sum over columns of distances without unit."""
@@ -50,7 +44,8 @@ class OfColumns(Gaussian):
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
         given = log_interval(self.bounds)
-        return np.tile(_LOG_WIDTHS if given is None else given, (n_widths, 1))
+        # Distances without unit are about one.
+        return np.tile(np.log([0.1, 100.0]) if given is None else given, (n_widths, 1))
 
 
 @dataclass(eq=False, repr=False)
@@ -241,8 +236,10 @@ def equal_contractions(X: Array, W: Array, Z: Array, G: Array) -> Array:
     return totals
 
 
-def _blocks(X: Array, Z: Array) -> Iterator[tuple[list[int], tuple[Array, Array, Array] | None]]:
-    """Columns, with the indicators of levels that both tables have; None for a column of many.
+def _blocks(
+    X: Array, Z: Array, n_columns: int = 16
+) -> Iterator[tuple[list[int], tuple[Array, Array, Array] | None]]:
+    """Some columns at a time, with the indicators of levels of both tables; None for many levels.
 
     Yields
     ------
@@ -258,7 +255,7 @@ def _blocks(X: Array, Z: Array) -> Iterator[tuple[list[int], tuple[Array, Array,
         else:
             few.append(j)
             levels.append(both)
-    for some in slices(len(few), _COLUMNS):
+    for some in slices(len(few), n_columns):
         columns, values = few[some], np.concatenate(levels[some])
         owner = np.repeat(np.arange(len(columns)), [part.size for part in levels[some]])
         E, F = ((table[:, columns][:, owner] == values).astype(float) for table in (X, Z))

@@ -12,7 +12,7 @@ from mercer._typing import Array, Features
 from mercer.kernels._categorical import Categorical
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
-from mercer.kernels._kernel import Kernel, PrecomputedGram, Structure
+from mercer.kernels._kernel import BLOCK_ROWS, Kernel, PrecomputedGram, Structure
 from mercer.kernels._ordinal import Ordinal
 from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian
@@ -40,9 +40,6 @@ NAMES: dict[str, Kernel] = {
     "spectrum": Spectrum(),
 }
 """The kernel that each name stands for; widths are the median distance between samples."""
-
-_TENSOR_ROWS = 64
-"""A scikit-learn kernel's gradient tensor is computed in blocks of this many rows and columns."""
 
 
 def as_kernel(source: Any) -> Kernel:
@@ -210,8 +207,9 @@ class SklearnKernel(Kernel):
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
         value, gradient = 0.0, np.zeros(self.theta.size)
-        for rows in gen_batches(X.shape[0], _TENSOR_ROWS):
-            for columns in gen_batches(Z.shape[0], _TENSOR_ROWS):
+        size = BLOCK_ROWS // 4  # The gradient has three dimensions.
+        for rows in gen_batches(X.shape[0], size):
+            for columns in gen_batches(Z.shape[0], size):
                 part, slope = self._contract_block(
                     X[rows],
                     P[rows, columns],

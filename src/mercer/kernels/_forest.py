@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches, get_tags
 
 from mercer._typing import Array, Features
-from mercer.kernels._kernel import _BLOCK_ROWS, Kernel
+from mercer.kernels._kernel import BLOCK_ROWS, Kernel
 from mercer.kernels._leaves import (
     check_leaves_are_read,
     cuts_between,
@@ -22,10 +22,6 @@ from mercer.kernels._leaves import (
     openmp_threads,
 )
 from mercer.kernels._tree_arrays import TreeArrays, is_forest
-
-_EXCHANGED_ROWS = 256
-"""Relevance is a mean of squares over at most this many rows, whose relative standard error is
-sqrt(2 / 256), or nine percent, if what is squared is normally distributed."""
 
 
 @dataclass(eq=False, repr=False)
@@ -133,7 +129,9 @@ class Forest(Kernel):
                 found = cuts_between(values, rounding)
                 cuts.append(found)
                 leaves.append(leaves_of(values, found))
-        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _EXCHANGED_ROWS)).astype(int)
+        # Relevance is a mean of squares over these rows, whose relative standard error is
+        # sqrt(2 / 256), or nine percent, if what is squared is normally distributed.
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)
         return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
 
     def apply(self, X: Features) -> Array:
@@ -324,7 +322,7 @@ def _shares(left: Array, right: Array) -> Array:
     narrow = np.min_scalar_type(int(max(left.max(initial=0), right.max(initial=0))))
     ours, theirs = (np.ascontiguousarray(part.T.astype(narrow)) for part in (left, right))
     shares = np.empty((len(left), len(right)))
-    for rows in gen_batches(len(left), _BLOCK_ROWS):
+    for rows in gen_batches(len(left), BLOCK_ROWS):
         counts = np.zeros(shares[rows].shape, dtype=np.min_scalar_type(n_trees))
         for here, there in zip(ours[:, rows], theirs, strict=True):
             counts += here[:, None] == there

@@ -19,7 +19,7 @@ from mercer.kernels._own_formula import OwnFormula
 if TYPE_CHECKING:
     from mercer.kernels._composition import Product, WeightedSum
 
-_BLOCK_ROWS = 256
+BLOCK_ROWS = 256
 """`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
 
 N_STARTS = 9
@@ -203,7 +203,7 @@ class Kernel(OwnFormula, BaseEstimator):
                 f"kernel's values; got {P.shape}."
             )
         value, gradient = 0.0, np.zeros(self.theta.size)
-        for rows in gen_batches(X.shape[0], _BLOCK_ROWS):
+        for rows in gen_batches(X.shape[0], BLOCK_ROWS):
             start = rows.start if Z is None else None
             part, slope = self._contract(X[rows], P[rows], others, start)
             value += part

@@ -30,11 +30,6 @@ from mercer.kernels._minkowski import weighted_squares
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
 
-_SPREAD = 10.0
-"""Widths are searched from a small distance divided by this to the largest distance times this.
-Wider kernels are proportional to each other, up to a constant, and the Gram matrix of narrower ones
-is the identity."""
-
 
 @dataclass(frozen=True)
 class Distance:
@@ -348,7 +343,11 @@ class Stationary(Radial):
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _spread_exponent(self) -> float:
-        """Exponent of `_SPREAD`: larger for kernels that change slowly with the distance."""
+        """Decades that widths are searched beyond distances: more for slowly changing kernels.
+
+        Wider kernels are proportional to each other, up to a constant, and the Gram matrix of
+        narrower ones is the identity.
+        """
         return 1.0
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
@@ -356,14 +355,14 @@ class Stationary(Radial):
         if given is not None:
             return np.tile(given, (n_widths, 1))
         low, high = distance_range(X, self.norm)
-        spread = _SPREAD ** self._spread_exponent()
+        spread = 10.0 ** self._spread_exponent()
         interval = np.array([low / spread, high * spread])
         if n_widths == 1:
             return np.log(interval)[None, :]
         deviations = feature_deviations(X)
         narrowest = np.where(deviations > 0, deviations / spread, interval[0])
         lows = np.minimum(interval[0], narrowest)
-        highs = np.maximum(interval[1], _SPREAD * spread * deviations)
+        highs = np.maximum(interval[1], 10.0 * spread * deviations)
         return np.log(np.column_stack([lows, highs]))
 
 

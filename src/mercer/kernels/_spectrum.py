@@ -17,9 +17,6 @@ from mercer.kernels._distances import products, rows_squared
 from mercer.kernels._dot_product import Linear
 from mercer.kernels._kernel import Kernel
 
-_LARGEST = 2**62
-"""Numbers of substrings are below this, so that they fit into integers of 64 bits."""
-
 
 @dataclass(eq=False, repr=False)
 class Spectrum(Kernel):
@@ -174,7 +171,7 @@ class Spectrum(Kernel):
             raise ValueError(
                 f"mismatches must be less than length={self.length}; got {self.mismatches!r}."
             )
-        if max(n_letters, 2) ** int(self.length) * n_columns > _LARGEST:
+        if max(n_letters, 2) ** int(self.length) * n_columns > np.iinfo(np.int64).max // 2:
             raise ValueError(
                 f"There are too many substrings of {self.length} of {n_letters} letters: the "
                 "length must be smaller."

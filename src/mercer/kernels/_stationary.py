@@ -53,7 +53,8 @@ class Matern(Stationary):
             return shifted
         polynomial = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
         closed = shifted + polynomial * (1.0 + shifted)
-        return np.where(a < _SERIES_BELOW, _matern_series(a, self.nu), closed)
+        # The closed form cancels where the argument is small.
+        return np.where(a < 0.02, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         a = np.sqrt(2.0 * self._smoothness() * u)
@@ -66,11 +67,6 @@ class Matern(Stationary):
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"nu must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
         return self.nu
-
-
-_SERIES_BELOW = 0.02
-"""Below this argument the closed form of a smooth Matern kernel less one cancels, and its series
-is used."""
 
 
 def _matern_series(a: Array, nu: float) -> Array:

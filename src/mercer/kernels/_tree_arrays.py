@@ -12,9 +12,6 @@ from sklearn.utils import Tags, gen_batches
 
 from mercer._typing import Array, Features
 
-_BATCH_ROWS = 1024
-"""Sparse tables become dense in blocks of this many rows."""
-
 
 def is_forest(ensemble: Any) -> bool:
     """Whether predictions are means over trees of scikit-learn, of one or several.
@@ -89,9 +86,10 @@ class TreeArrays(BaseEstimator):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
+            It becomes dense in blocks of 1,024 rows.
         """
         parts = [np.empty((0, self._n_trees), dtype=np.intp)]
-        for rows in gen_batches(X.shape[0], _BATCH_ROWS):
+        for rows in gen_batches(X.shape[0], 1024):
             part = sp.csr_matrix(X[rows]).toarray() if sp.issparse(X) else X[rows]
             table = np.asarray(part, dtype=np.float32 if self.is_single else np.float64)
             parts.append(self._leaves(table))

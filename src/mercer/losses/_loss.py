@@ -18,9 +18,6 @@ from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import n_threads
 from mercer._typing import Array
 
-ROUNDING = 1e-13
-"""Fractions below this are errors of a few hundred operations in double precision."""
-
 
 @dataclass(frozen=True)
 class Machine:

@@ -11,7 +11,8 @@ from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._solvers.generalized_machines import newton_step
 from mercer._solvers.likelihoods import LocalModel
 from mercer._typing import Array
-from mercer.losses._loss import ROUNDING, Loss, Machine, QuadraticModel
+from mercer._validation import ARITHMETIC
+from mercer.losses._loss import Loss, Machine, QuadraticModel
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Logistic(Loss):
         for _ in range(100):
             target = self._newton(K, y, machine, intercept)
             step_size, reached = 1.0, np.inf
-            while not reached <= primal and step_size > ROUNDING:
+            while not reached <= primal and step_size > ARITHMETIC:
                 rest = 1.0 - step_size
                 c = rest * machine.c + step_size * target.c
                 trial = Machine(c, rest * machine.intercept + step_size * target.intercept)

@@ -12,14 +12,8 @@ from sklearn.svm import SVC, SVR
 
 from mercer._gram.dense import with_diagonal
 from mercer._typing import Array
-from mercer.losses._loss import ROUNDING, Boxes, Loss, Machine, QuadraticModel
-
-_TOLERANCES = (1e-3, 1e-5)
-"""libsvm is run with these tolerances in turn, until the active set that starts from its result
-or the result itself reaches the duality gap."""
-_JITTERS = (ROUNDING, 1e-10, 1e-7)
-"""Ridges, relative to the largest diagonal element, that are tried in turn to make the free
-variables' matrix positive definite."""
+from mercer._validation import ARITHMETIC
+from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
 
 class _SupportVector(Loss):
@@ -76,7 +70,7 @@ class _SupportVector(Loss):
         samples. An exchange costs a Cholesky factor of the free variables' matrix.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
-        for tol in _TOLERANCES:
+        for tol in (1e-3, 1e-5):  # Until one of the two machines reaches the duality gap.
             rough = self._solve(K, y, intercept=intercept, tol=tol)
             for machine in (self._active_set(K, y, rough, intercept=intercept), rough):
                 primal, dual = self.objective(K, y, machine)
@@ -99,7 +93,7 @@ class _SupportVector(Loss):
         size, near = np.abs(c), 1e-9
         least = near * np.minimum(size.max(), self._bounds)
         free = np.asarray((size > least) & (size < (1.0 - near) * self._bounds))
-        tolerance = ROUNDING * float(np.abs(y).max())
+        tolerance = ARITHMETIC * float(np.abs(y).max())
         highest = -np.inf
         for _ in range(300):
             residual = y - K @ c - b
@@ -316,9 +310,13 @@ def _middle(slope: Array, rising: Array, falling: Array) -> float:
 
 
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
-    """Solve K d + b = slope for d and b, with sum d = total for an intercept, else b = 0."""
+    """Solve K d + b = slope for d and b, with sum d = total for an intercept, else b = 0.
+
+    Of some ridges, relative to the largest diagonal element, the smallest that makes K positive
+    definite is added to it.
+    """
     size = float(np.abs(np.diag(K)).max())
-    for jitter in _JITTERS:
+    for jitter in (ARITHMETIC, 1e-10, 1e-7):
         try:
             system = cho_factor(with_diagonal(K, jitter * size), lower=True, check_finite=False)
             break

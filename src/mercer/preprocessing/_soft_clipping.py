@@ -10,25 +10,8 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 from mercer._typing import Array
 from mercer._validation import check_positive
 
-_NORMAL_MAD = float(ndtri(0.75))
-"""Median absolute deviation of a standard normal variable, the 0.75 quantile of its law."""
-
-_MAX_CLIPPED = 0.1
-"""At most this share of a column's values is clipped: where more lie far from the median, a column
-has several clusters or a center of nearly equal values, and no rare values."""
-
-_WINSORIZED_AT = 2.0
-"""Mean and standard deviation after clipping disregard what exceeds this many thresholds, so that
-a single value of any size hardly changes them."""
-
-_CONSTANT_TOL = 10.0
-"""A column whose range is at most this many spacings of floating-point numbers is constant."""
-
 _LARGEST = float(np.finfo(float).max)
-"""Differences and ratios that overflow are replaced by this number."""
-
-_LARGEST_THRESHOLD = 1e300
-"""The largest number of deviations beyond which values are clipped, so that none is infinite."""
+"""Differences and ratios that overflow, and infinite thresholds, are replaced by this number."""
 
 
 class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -182,7 +165,8 @@ def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float,
     """Return center, scale, threshold, mean and standard deviation of a column's known values."""
     if x.size == 0:
         return 0.0, np.inf, threshold, 0.0, 1.0
-    tolerance = _CONSTANT_TOL * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
+    # A column whose range is ten spacings of floating-point numbers is constant.
+    tolerance = 10.0 * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
     x = x.astype(float)
     low, high = x.min(), x.max()
     width = _difference(high, low)
@@ -192,18 +176,22 @@ def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float,
         return low, float(width), threshold, 0.0, 1.0
     center = float(np.median(x))
     deviations = np.abs(_difference(x, center))
-    scale = np.median(deviations) / _NORMAL_MAD
+    # The median absolute deviation of a normal variable is this quantile of its law.
+    scale = np.median(deviations) / ndtri(0.75)
     if scale == 0.0:
         deviations = deviations[deviations > 0.0]
         scale = np.median(deviations)
     scale = min(scale, _LARGEST)
-    largest_kept = np.quantile(deviations, 1.0 - _MAX_CLIPPED, method="lower")
+    # At most a tenth is clipped: where more values lie far from the median, a column has several
+    # clusters or a center of nearly equal values, and no rare values.
+    largest_kept = np.quantile(deviations, 0.9, method="lower")
     z = _scaled(x, center, scale)
     threshold = max(threshold, float(_scaled(largest_kept, 0.0, scale)))
-    threshold = min(threshold, _LARGEST_THRESHOLD)
+    threshold = min(threshold, _LARGEST)
     # In this unit, no square of a large column overflows, and none of a narrow one underflows.
     unit = min(threshold, np.abs(z).max())
-    z = np.clip(_soft_clipped(z, threshold) / unit, -_WINSORIZED_AT, _WINSORIZED_AT)
+    # Beyond two thresholds, a single value of any size hardly changes mean and deviation.
+    z = np.clip(_soft_clipped(z, threshold) / unit, -2.0, 2.0)
     return center, scale, threshold, unit * z.mean(), unit * z.std()
 
 

@@ -24,9 +24,6 @@ from mercer.preprocessing._column_kinds import (
 )
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
-_MAX_CATEGORIES = 30
-"""The largest number of one-hot columns of one column; its rarest categories share the last."""
-
 
 def table_encoder() -> ColumnTransformer:
     """Make a transformer that encodes a table of mixed types as numbers for kernels.
@@ -113,8 +110,9 @@ def column_encoders() -> dict[str, TransformerMixin]:
     >>> encoder.fit_transform(frame).shape
     (3, 3)
     """
+    # The rarest categories of a column share the last of its one-hot columns.
     one_hot = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+        handle_unknown="infrequent_if_exist", max_categories=30, sparse_output=False
     )
     return {
         "numbers": _numbers("number"),
@@ -142,9 +140,6 @@ def converter(kind: Kind) -> FunctionTransformer:
 
 _PERIODS = {"season": 365.2425, "weekday": 7.0, "hour": 1.0}
 """The length of each cycle in days; seasons repeat after a mean year of the Gregorian calendar."""
-
-_FEWEST_MONTHS = 3
-"""Dates of fewer calendar months tell nothing about seasons."""
 
 
 class CalendarFeatures(TransformerMixin, BaseEstimator):
@@ -251,7 +246,7 @@ def _phase(days: Array, cycle: str) -> Array:
 def _varies(days: Array, cycle: str) -> bool:
     if cycle == "season":
         months = days.astype("datetime64[D]").astype("datetime64[M]")
-        return len(np.unique(months)) >= _FEWEST_MONTHS
+        return len(np.unique(months)) >= 3  # Fewer months tell nothing about seasons.
     return bool(len(np.unique(_phase(days, cycle).round(9))) > 1)
 
 

@@ -9,7 +9,7 @@ from mercer._gram.dense import with_diagonal
 from mercer._gram.tiles import serial_algebra
 from mercer._records import ObjectiveStep
 from mercer._typing import Array
-from mercer.losses._loss import ROUNDING
+from mercer._validation import ARITHMETIC
 from mercer.probabilistic._majorizer import Direction, Majorizer, NewtonModel, Point
 from mercer.probabilistic._objectives import Problem
 
@@ -268,7 +268,7 @@ class _Search:
         trial = self._improve_latents(self.point)
         majorizer = self.problem.majorize_at(trial, self.majorizer)
         decrease = self.majorizer.value - majorizer.value
-        if abs(decrease) <= ROUNDING * self._size():
+        if abs(decrease) <= ARITHMETIC * self._size():
             decrease = 0.0
         if decrease < 0.0 and self.majorizer.damping < self.rules.largest_damping:
             self._increase_damping()

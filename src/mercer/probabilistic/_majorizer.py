@@ -14,9 +14,9 @@ from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
 from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
+from mercer._validation import ARITHMETIC
 from mercer._weights.weight_sets import LEAST_WEIGHT
 from mercer.losses import QuadraticModel
-from mercer.losses._loss import ROUNDING
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
 from mercer.probabilistic._likelihoods import Deviance, Likelihood
@@ -325,7 +325,7 @@ class NewtonModel:
         scale = 1.0 / np.sqrt(np.diag(H))
         H *= np.outer(scale, scale)
         # The scaled Hessian is singular up to rounding if kernels are linearly dependent.
-        factor = cholesky(with_diagonal(H, 0.1 * ROUNDING), lower=True, check_finite=False)
+        factor = cholesky(with_diagonal(H, 0.1 * ARITHMETIC), lower=True, check_finite=False)
         step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
         if concavity is not None:
             # In these eigenvectors H less the concavity is diagonal. Its absolute values make the

@@ -48,9 +48,6 @@ _LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
     "logistic": LogisticLikelihood,
 }
 """Likelihoods by name."""
-_SMALLEST_NOISE = 1e-10
-"""Learned Gaussian noise has at least this variance, relative to the mean square of the targets, so
-that the Gram matrix with noise is positive definite."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +283,8 @@ class _WeightedDictionary:
         objective: Objective
         grams: BaseGrams = self.plain
         if self.noise_is_weight:
-            smallest, weights = _SMALLEST_NOISE * self.size, samples.weights.given
+            # So much noise leaves the Gram matrix with noise positive definite.
+            smallest, weights = 1e-10 * self.size, samples.weights.given
             objective = JointMAP.marginal_likelihood(smallest, weights, learns_noise=True)
             grams = GramsWithIdentity(self.plain, samples.n_samples, weights=weights)
         else:

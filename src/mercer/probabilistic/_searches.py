@@ -31,8 +31,6 @@ _value = attrgetter("value")
 
 _MODE_TOLERANCE = 1e-10
 """Relative precision of the mode, whose error enters the gradient in the weights."""
-_GRADIENT_TOLERANCE = 0.1
-"""L-BFGS stops at a gradient that is this fraction of what the tolerance allows."""
 
 
 def optimize_weights(
@@ -269,8 +267,8 @@ def _searched(
         np.stack([center - 25.0, center + 25.0], axis=1),
         after_step=record,
         maxiter=max_iter,
-        ftol=1e-2 * _GRADIENT_TOLERANCE * tol**2,
-        gtol=_GRADIENT_TOLERANCE * tol * latest.size,
+        ftol=1e-3 * tol**2,
+        gtol=0.1 * tol * latest.size,
         maxcor=10,
     )
     final = laplace_at(problem, np.exp(found.x), latest.point.alpha)
