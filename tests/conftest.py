@@ -59,15 +59,27 @@ def client(cluster: Any) -> Iterator[Any]:
         yield client
 
 
+def leave_out_halves(patch: pytest.MonkeyPatch) -> None:
+    for module in ("combination", "machines"):
+        patch.setattr(f"mercer._stacking.{module}.N_FOLDS", 2)
+    patch.setattr("mercer._stacking.machines._C_GRID", (1.0, 100.0))
+
+
 @pytest.fixture
 def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stacks leave out halves of the rows, for tests that are not of left-out predictions.
 
     They try two values of C. That takes a tenth of the time.
     """
-    for module in ("combination", "machines"):
-        monkeypatch.setattr(f"mercer._stacking.{module}.N_FOLDS", 2)
-    monkeypatch.setattr("mercer._stacking.machines._C_GRID", (1.0, 100.0))
+    leave_out_halves(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def few_folds_throughout() -> Iterator[None]:
+    """As `few_folds`, also for what the tests of a file share."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_halves(patch)
+        yield
 
 
 @pytest.fixture

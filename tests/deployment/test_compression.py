@@ -34,7 +34,10 @@ from mercer._deployment import few_centers
 from mercer._deployment.few_centers import KernelPart, cluster_means
 from mercer.kernels import Gaussian
 
-pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
+    pytest.mark.usefixtures("few_folds_throughout"),
+]
 
 X, NEW = rows()[:N], rows()[N:]
 MANY = rows(800, seed=5)

@@ -34,7 +34,10 @@ from mercer.kernels import (
     Tanimoto,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
+    pytest.mark.usefixtures("few_folds_throughout"),
+]
 
 KERNEL = Gaussian(2.0)
 X, NEW = rows()[:N], rows()[N:]

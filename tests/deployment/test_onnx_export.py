@@ -51,7 +51,10 @@ runtime = pytest.importorskip("onnxruntime")
 from mercer._deployment.onnx_operators import Operators, normal_quantile  # noqa: E402
 from mercer._deployment.onnx_tables import _interpolated  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
+    pytest.mark.usefixtures("few_folds_throughout"),
+]
 
 X, NEW = rows()[:N], rows()[N:]
 

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import KernelStackingRegressor
 from mercer.inspection import report
-from mercer.inspection._agreement import coverage_check, left_out_check
+from mercer.inspection._all_checks import coverage_check, left_out_check
 from mercer.inspection._coverage import coverage_of
 from mercer.inspection._held_out import Predictions, PredictorScores, Truth, scores
 

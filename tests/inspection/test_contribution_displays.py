@@ -21,6 +21,8 @@ from mercer.inspection import (
 from mercer.kernels import Gaussian, Laplacian
 from mercer.preprocessing import table_encoder
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 pd = pytest.importorskip("pandas")
 N = 90
 

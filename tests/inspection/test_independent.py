@@ -11,6 +11,8 @@ from mercer import KernelStackingClassifier
 from mercer.inspection import shapley_interactions, shapley_values
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 PRODUCTS = {
     "Gaussian": Gaussian(2.0),
     "product Laplacian": Laplacian(3.0, norm=1.0),

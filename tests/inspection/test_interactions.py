@@ -13,6 +13,8 @@ from mercer import KernelStackingClassifier, TwoStageRegressor, UniformCombinati
 from mercer.inspection import shapley_interactions, sobol_indices
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 PRODUCTS = {
     "Gaussian": Gaussian(2.0),
     "widths": Gaussian([0.5, 2.0, 9.0]),

@@ -21,6 +21,8 @@ from mercer.inspection import partial_dependence
 from mercer.kernels import Gaussian, OnColumns
 from mercer.preprocessing import table_encoder
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 
 def replaced(X: np.ndarray, columns: list[int], values: Any) -> np.ndarray:
     mixed = X.copy()

@@ -11,6 +11,8 @@ from mercer import KernelStackingClassifier, TwoStageRegressor
 from mercer.inspection import PartialDependenceDisplay, partial_dependence
 from mercer.preprocessing import table_encoder
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 pd = pytest.importorskip("pandas")
 N = 80
 

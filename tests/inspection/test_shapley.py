@@ -30,6 +30,8 @@ from mercer import (
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 
 def naive(model: Any, rows: np.ndarray, background: np.ndarray, players: Any) -> np.ndarray:
     return np.stack([naive_values(model.predict, row, background, players) for row in rows])

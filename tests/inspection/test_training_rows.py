@@ -24,6 +24,8 @@ from mercer.inspection import training_contributions
 from mercer.kernels import Gaussian, Linear
 from mercer.preprocessing import table_encoder
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 X, Y = responses(60, 4)
 LABELS = np.digitize(Y[:, 0], [-0.5, 0.5])
 

@@ -27,6 +27,8 @@ from mercer._stacking.candidates import (
 from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
+
 
 def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> None:
     X, y = problem(60)

@@ -69,7 +69,8 @@ def test_scores_of_noise_are_those_of_new_rows(kind: str, size: tuple[int, int])
     assert abs(found.mean()) < 3.0 * found.std(ddof=1) / np.sqrt(len(found))
 
 
-@pytest.mark.parametrize("n", [60, pytest.param(100, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("n", [60, 100])
 def test_areas_under_curves_of_noise_are_one_half(n: int) -> None:
     found = []
     for seed in range(30):

@@ -1,10 +1,12 @@
 """Weights of samples in stacking: how much each matters, relative to the others."""
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from reference import kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
@@ -13,6 +15,8 @@ from stacking_cases import ESTIMATORS
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer.kernels import Gaussian, Laplacian, Linear
+
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 
 GIVEN = [Gaussian(2.0), Laplacian(1.0), Linear()]
 
@@ -42,16 +46,15 @@ def with_weights(estimator: Any, given: bool) -> tuple[Any, Any, np.ndarray]:
     return clone(model).fit(X, y), clone(model).fit(X, y, sample_weight=weights), weights
 
 
-def scales(given: bool) -> list[Any]:
-    """All factors of the weights for given candidates, and one of them for those by default."""
-    return [
-        pytest.param(scale, given, marks=() if given or scale == 7.3 else pytest.mark.campaign)
-        for scale in (2, 2.0, 7.3, 1e-3, 2**62)
-    ]
-
-
 @both
-@pytest.mark.parametrize(("scale", "given"), [*scales(True), *scales(False)])
+@pytest.mark.parametrize(
+    ("scale", "given"),
+    [
+        *product((2, 7.3, 2**62), [True]),
+        (7.3, False),
+        *in_campaign(*product((2.0, 1e-3), [True]), *product((2, 2.0, 1e-3, 2**62), [False])),
+    ],
+)
 def test_only_ratios_of_weights_matter(estimator: Any, scale: float, given: bool) -> None:
     X, y, _ = regression(80)
     y = target_of(estimator, y)
@@ -65,7 +68,7 @@ def test_only_ratios_of_weights_matter(estimator: Any, scale: float, given: bool
     np.testing.assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [100, 0.01])
+@pytest.mark.parametrize("scale", [100, *in_campaign(0.01)])
 def test_only_ratios_of_class_weights_matter(scale: float) -> None:
     X, y, _ = regression(90)
     y = np.digitize(y, [11.0, 16.0])

@@ -20,7 +20,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
-pytestmark = pytest.mark.usefixtures("client")
+pytestmark = [pytest.mark.usefixtures("client"), pytest.mark.usefixtures("few_folds_throughout")]
 
 N_ROWS = 600
 

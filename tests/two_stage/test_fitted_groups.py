@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from numpy.testing import assert_allclose
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
@@ -109,7 +110,7 @@ def test_folds_of_features_divide_no_group(monkeypatch: pytest.MonkeyPatch) -> N
     "model",
     [
         KernelStackingRegressor(**NYSTROEM, max_samples=60),
-        KernelStackingClassifier(**NYSTROEM, max_samples=60),
+        *in_campaign(KernelStackingClassifier(**NYSTROEM, max_samples=60)),
         TwoStageRegressor(**NYSTROEM),
     ],
     ids=lambda model: type(model).__name__,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from inspect import Signature, signature
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -17,7 +18,7 @@ from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import of_best_width
 from mercer._search.evidence_search import marginal_likelihood_widths
-from mercer._stacking.table_views import ViewName
+from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
 from mercer.kernels._missing import check_takes
@@ -266,3 +267,72 @@ def _relevance_rows(X: Features) -> int:
 def _affordable_rows(X: Features, work: float = 3e7) -> int:
     """Number of samples whose pairs, times features, are at most a number."""
     return int(np.sqrt(work / X.shape[1]))
+
+
+class TakesCandidates:
+    """A class whose `candidates` other estimators would call kernels: it says so."""
+
+    __signature__: Signature
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = signature(cls.__init__).parameters.values()
+        cls.__signature__ = Signature([one for one in own if one.name != "self"])
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if "kernels" in kwargs:  # Other estimators call candidates so.
+            raise TypeError(f'{cls.__name__} takes candidates=["default", Linear()], not kernels.')
+        return super().__new__(cls)
+
+
+def has_default(sources: Any) -> bool:
+    """Whether the default candidates are among those that a user asks for.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    """
+    listed = sources if _lists(sources) else [sources]
+    return any(one is None or (isinstance(one, str) and one == "default") for one in listed)
+
+
+def views_of(sources: Any, views: TableViews) -> list[ViewName]:
+    """The views that candidates are evaluated on.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    views : TableViews
+    """
+    usual = [*views.names()] if has_default(sources) else []
+    return [*usual, "given"] if _others(sources) or not usual else usual
+
+
+def first_candidates(sources: Any, views: TableViews, table: Any) -> list[Candidate]:
+    """The candidates that are evaluated first: the default families of one width, and those given.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    views : TableViews
+    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As of `given_candidates`.
+    """
+    if not has_default(sources):
+        return given_candidates(sources, table)
+    others = _others(sources)
+    given = given_candidates(others, table) if others else []
+    return [*isotropic_candidates(views.names()), *given]
+
+
+def _others(sources: Any) -> list[Any]:
+    """The candidates beside the default ones."""
+    return [one for one in sources if not has_default(one)] if _lists(sources) else []
+
+
+def _lists(sources: Any) -> bool:
+    return isinstance(sources, list | tuple)

@@ -22,13 +22,15 @@ from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
-from mercer._stacking import asked_candidates as asked
-from mercer._stacking.asked_candidates import TakesCandidates
 from mercer._stacking.candidates import (
     Candidate,
+    TakesCandidates,
+    first_candidates,
+    has_default,
     learns_relevance,
     relevance_candidates,
     takes_missing,
+    views_of,
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -227,15 +229,15 @@ class KernelStacking(
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
         self._views = TableViews(data.weights.representative(data.X))
-        return asked.first_candidates(self.candidates, self._views, data.names)
+        return first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """The samples in the views that the candidates are evaluated on."""
-        names = asked.views_of(self.candidates, self._views)
+        names = views_of(self.candidates, self._views)
         views = {name: self._views.transform(data.X, name) for name in names}
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
-        grows_trees = asked.has_default(self.candidates) and not self._views.is_sparse
+        grows_trees = has_default(self.candidates) and not self._views.is_sparse
         return DrawnViews(
             views,
             data.y,

@@ -82,6 +82,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     predictor_: Any
     candidates_: list[EvaluatedLearner]
     _kept: NDArray[np.intp] | None = None
+    _held_out: Any
+    _targets: Sample
     """Columns of stacks that hold kernels with samples of positive weight; None for all."""
 
     def predict(self, X: Features) -> Array:

@@ -1,6 +1,6 @@
 """A support vector machine on a learned kernel."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 
 
+@dataclass(eq=False, repr=False)
 class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     """Support vector machine on a learned kernel.
 
@@ -197,36 +198,20 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     _penalty = "C"
     _compares_machines = True
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        predictor: Any = None,
-        C: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        nested: bool | str = "auto",
-        class_weight: Any = None,
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 3000,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.learner = learner
-        self.predictor = predictor
-        self.C = C
-        self.cv = cv
-        self.scoring = scoring
-        self.nested = nested
-        self.class_weight = class_weight
-        self.approximation = approximation
-        self.n_components = n_components
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    learner: Any = None
+    _: KW_ONLY
+    predictor: Any = None
+    C: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    nested: bool | str = "auto"
+    class_weight: Any = None
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 3000
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @with_callbacks
     def fit(

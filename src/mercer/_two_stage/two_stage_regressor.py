@@ -1,7 +1,7 @@
 """Kernel ridge regression on a learned kernel."""
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,6 @@ from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import check_gram_memory
 from mercer._kernel_estimator import new_samples, with_callbacks
 from mercer._model_selection.intervals import residual_intervals
-from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
@@ -30,6 +29,7 @@ from mercer._typing import Array, Features, available_if
 from mercer._validation import check_choice, check_coverage
 
 
+@dataclass(eq=False, repr=False)
 class TwoStageRegressor(RegressorMixin, TwoStage):
     """Kernel ridge regression, with an intercept, on a learned kernel.
 
@@ -173,37 +173,20 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     _fits_task = staticmethod(is_regressor)
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
-    _held_out: HeldOutResiduals
-    _targets: Sample
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        predictor: Any = None,
-        alpha: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        nested: bool | str = "auto",
-        approximation: str = "auto",
-        n_components: int | str = "auto",
-        max_samples: int = 3000,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.learner = learner
-        self.predictor = predictor
-        self.alpha = alpha
-        self.cv = cv
-        self.scoring = scoring
-        self.nested = nested
-        self.approximation = approximation
-        self.n_components = n_components
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    learner: Any = None
+    _: KW_ONLY
+    predictor: Any = None
+    alpha: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    nested: bool | str = "auto"
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 3000
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

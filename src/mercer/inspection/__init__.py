@@ -17,7 +17,7 @@ needed only to draw: ``pip install "mercer[plot]"``.
 from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._beeswarm import BeeswarmDisplay
+from mercer.inspection._column_displays import BeeswarmDisplay, InteractionsDisplay
 from mercer.inspection._compression_loss import CompressionLoss
 from mercer.inspection._contribution_bars import ImportanceDisplay, WaterfallDisplay
 from mercer.inspection._contribution_points import ContributionDisplay
@@ -31,7 +31,6 @@ from mercer.inspection._interactions import (
     shapley_interactions,
     sobol_indices,
 )
-from mercer.inspection._interactions_display import InteractionsDisplay
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 from mercer.inspection._partial_dependence_display import PartialDependenceDisplay
 from mercer.inspection._report import ModelReport, report

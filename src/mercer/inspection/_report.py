@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from mercer._data.group_names import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
-from mercer.inspection._agreement import coverage_check, left_out_check
-from mercer.inspection._all_checks import all_checks
+from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
 from mercer.inspection._baselines import baselines, prepared
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
@@ -34,10 +33,10 @@ from mercer.inspection._held_out import (
     PredictorScores,
     Task,
     Truth,
+    left_out_scores,
     predict,
     scores,
 )
-from mercer.inspection._left_out import left_out_scores
 from mercer.inspection._report_text import (
     ReportSection,
     constant_warning,

@@ -1,6 +1,6 @@
 """Kernel functions, differentiable in the logarithms of their parameters."""
 
-from mercer.kernels._categorical import Categorical
+from mercer.kernels._categorical import Categorical, Lookup
 from mercer.kernels._composition import Product, WeightedSum
 from mercer.kernels._conversion import (
     CallableKernel,
@@ -13,7 +13,6 @@ from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._forest import Forest
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._lookup import Lookup
 from mercer.kernels._missing import Missing
 from mercer.kernels._on_columns import OnColumns, OnProjection
 from mercer.kernels._ordinal import Ordinal
