@@ -94,12 +94,14 @@ def test_the_code_of_the_first_page_runs() -> None:
     assert output
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
     scores = re.findall(r"R² ([\d.]+)", executed("start/coming_from.md")[1])
     assert len(scores) == 4
     assert all(float(score) > 0.7 for score in scores)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     namespace, _ = executed("guide/trust.md")
     assert namespace["alone"].loo_score_ > 0.9
@@ -109,6 +111,7 @@ def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     assert not missing[30:].any()
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("page", ["guide/columns.md", "wishes.md"])
 def test_the_code_of_pages_runs(page: str) -> None:
     found, output = executed(page)
@@ -117,6 +120,7 @@ def test_the_code_of_pages_runs(page: str) -> None:
         assert found["alone"].loo_score_ > 0.9 > found["grouped"].loo_score_ + 0.5
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_on_production_runs() -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")

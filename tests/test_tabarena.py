@@ -98,6 +98,7 @@ def table(n: int = 160, seed: int = 0) -> Any:
     return frame, pd.Series(y.to_numpy(), name="target")
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("name", ["KernelStackingModel", "TwoStageModel"])
 @pytest.mark.parametrize("problem", ["regression", "binary", "multiclass"])
 def test_models_fit_and_predict(tabarena: Any, name: str, problem: str) -> None:

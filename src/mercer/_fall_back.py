@@ -1,7 +1,5 @@
 """What predictions fall back to where a row is far from all training rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

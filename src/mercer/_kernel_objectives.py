@@ -213,7 +213,7 @@ class Dependence(Objective):
     def _plain_products(
         self, distance: Distance, mesh: LogarithmicMesh
     ) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-        """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""
+        """Squared distances, and a function that maps kernels to <K, L> and, if used, <K, K>."""
         samples = self.samples
 
         def pairs(tile: Tile) -> Array:

@@ -1,7 +1,5 @@
 """Records of fits: steps, learned kernels that displays are read off, and a card for notebooks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Expansions of estimators of one kernel: at their training samples, or in their Gram matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

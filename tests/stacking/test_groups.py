@@ -90,6 +90,7 @@ def test_labels_of_a_group_do_not_move_its_own_predictions(estimator: Any) -> No
         assert np.abs(after - before).max() < 2.0 * abs(shift) + 1e-6
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_groups_of_one_are_no_groups(estimator: Any) -> None:
     X, y = problem(40)
@@ -101,6 +102,7 @@ def test_groups_of_one_are_no_groups(estimator: Any) -> None:
     )
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_names_and_order_of_groups_do_not_matter(estimator: Any) -> None:
     X, y, groups = effects(8, 6, 1)
@@ -179,6 +181,7 @@ def test_intervals_cover_samples_of_new_groups() -> None:
     assert 0.86 < np.mean(covered) < 0.96
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_copies_are_groups_of_their_own(estimator: Any) -> None:
     X, y = problem(40)

@@ -16,6 +16,7 @@ from mercer.kernels import Gaussian, Laplacian, Linear
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("counts", [(19, 1), (1, 1), (2, 1), (10, 9, 1), (18, 1, 1), (1, 1, 1)])
 @pytest.mark.parametrize("max_samples", [1500, 8])
 def test_classes_of_one_row(counts: tuple[int, ...], max_samples: int) -> None:
@@ -27,6 +28,7 @@ def test_classes_of_one_row(counts: tuple[int, ...], max_samples: int) -> None:
         assert_array_equal(model.classes_, np.arange(len(counts)))
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_many_classes_of_few_rows() -> None:
     X, _ = problem(78, 5)
     y = np.arange(78) % 26
@@ -50,6 +52,7 @@ def test_probabilities_are_better_than_frequencies_and_the_score_is_honest() -> 
     assert_array_equal(np.sort(np.argsort(model.relevance_)[-2:]), [0, 1])
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_names_of_classes_do_not_matter() -> None:
     X, y = problem(60)
     one, other = np.where(y > 0.5, "a", "b"), np.where(y > 0.5, "z", "b")
@@ -58,6 +61,7 @@ def test_the_names_of_classes_do_not_matter() -> None:
     assert_allclose(swapped[:, ::-1], found, atol=0.02)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_predictions_are_the_classes_of_highest_probability() -> None:
     X, y = problem(60)
     model = KernelStackingClassifier(KERNELS).fit(X, labels(y))

@@ -116,18 +116,15 @@ def test_folds_of_features_divide_no_group(monkeypatch: pytest.MonkeyPatch) -> N
     ids=lambda model: type(model).__name__,
 )
 def test_scores_on_features_are_nearer_to_those_for_new_groups(model: Any) -> None:
-    found, truth, alone = [], [], []
-    for seed in range(2):
-        X, y, groups = effects(40, 10, seed)
-        new, expected, _ = effects(400, 1, 100 + seed)
-        if isinstance(model, KernelStackingClassifier):
-            y, expected = y > 0, expected > 0
-        truth.append(model.fit(X, y, groups=groups).score(new, expected))
-        found.append(score_of(model))
-        alone.append(score_of(model.fit(X, y)))
-    flattery = np.mean(alone) - np.mean(truth)
+    X, y, groups = effects(40, 10, 0)
+    new, expected, _ = effects(400, 1, 100)
+    if isinstance(model, KernelStackingClassifier):
+        y, expected = y > 0, expected > 0
+    truth = model.fit(X, y, groups=groups).score(new, expected)
+    found = score_of(model)
+    flattery = score_of(model.fit(X, y)) - truth
     assert flattery > 0.05
-    assert abs(np.mean(found) - np.mean(truth)) < 0.6 * flattery
+    assert abs(found - truth) < 0.6 * flattery
 
 
 def score_of(model: Any) -> float:

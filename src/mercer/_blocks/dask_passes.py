@@ -1,7 +1,5 @@
 """Passes over pieces of sources on Dask clusters, and errors of clusters that are lost."""
 
-from __future__ import annotations
-
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -71,7 +69,7 @@ def _computed(
             return result.compute()
     from distributed import as_completed
 
-    # The counts are small, so that partial states can be released when they are merged.
+    # Tasks return counts rather than partial states, which can be released once merged.
     counts = [] if on_rows is None else [task(itemgetter(1), partial) for partial in partials]
     with cluster_errors(client):
         futures = client.compute([result, *counts])

@@ -93,7 +93,7 @@ class Resampling(ABC):
 
     @cached_property
     def covered(self) -> Indices:
-        """Indices of the samples that are left out at all."""
+        """Indices of the samples that some part leaves out."""
         found = np.zeros(self.n_samples, dtype=bool)
         for batch, at in self.batches:
             found[batch[:, at]] = True
@@ -160,7 +160,7 @@ class OneAtATime(Resampling):
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over all other samples; see :class:`Resampling`."""
         mean, part = weights.mean(values), (weights.values / weights.total)[:, None]
-        # A sample that has all of the weight up to rounding leaves the mean of nothing.
+        # Without a sample that has all of the weight, up to rounding, there is no mean.
         rest = np.maximum(1.0 - part, np.finfo(float).eps)
         return np.asarray(mean - part * (values - mean) / rest)
 
@@ -311,7 +311,7 @@ class InSplits(Resampling):
 
 
 def _with_new(numbers: Array | None, n_new: int) -> Array | None:
-    """Numbers of groups with further ones, each of one sample."""
+    """Numbers of groups, followed by those of new groups of one sample each."""
     if numbers is None:
         return None
     return np.append(numbers, int(numbers.max(initial=-1)) + 1 + np.arange(n_new))

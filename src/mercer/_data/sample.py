@@ -177,7 +177,7 @@ class Sample:
 
     @property
     def repeated(self) -> Any:
-        """The table of rows that count as their weights say: what widths are read off."""
+        """The table with rows repeated by their weights, from which widths are read."""
         return self.weights.repeated(self.X)
 
 

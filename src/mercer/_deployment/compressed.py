@@ -1,7 +1,5 @@
 """The base of predictors that are functions of few centers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Regressors and classifiers as functions of few centers, without their training rows."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fitted models as ONNX graphs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fitted functions in ONNX: kernels at centers, leaves of trees, and what is far from all rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

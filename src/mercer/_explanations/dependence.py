@@ -1,7 +1,5 @@
 """Values of a fitted function as one or two players vary and the others have background values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

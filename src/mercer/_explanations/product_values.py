@@ -11,8 +11,6 @@ of degree d - 1 in t, which ceil(d / 2) nodes of Gauss-Legendre integrate exactl
 the product, which may underflow: products of the others are those before and after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import product

@@ -1,6 +1,4 @@
-"""Shapley values and interactions of functions of any kind, by permutations or by all subsets."""
-
-from __future__ import annotations
+"""Shapley values of functions of any kind, by permutations or by all subsets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -103,28 +101,6 @@ def enumerated_values(game: Game) -> Array:
         weights = 1.0 / (m * comb(m - 1, sizes[without]))
         found.append(weights @ (values[without | (1 << j)] - values[without]))
     return np.stack(found)
-
-
-def enumerated_interactions(game: Game) -> Array:
-    """Shapley interaction indices from all subsets, shape (n_active, n_active, n_outputs).
-
-    Parameters
-    ----------
-    game : Game
-    """
-    values, m = game.of_all_subsets(), len(game.players)
-    numbers = np.arange(len(values))
-    sizes = _members(m).sum(axis=1)
-    found = np.zeros((m, m, values.shape[1]))
-    for j in range(m):
-        for k in range(j + 1, m):
-            both = (1 << j) | (1 << k)
-            without = numbers[numbers & both == 0]
-            weights = 1.0 / ((m - 1) * comb(m - 2, sizes[without]))
-            changes = values[without | both] - values[without | (1 << j)]
-            changes -= values[without | (1 << k)] - values[without]
-            found[j, k] = found[k, j] = weights @ changes
-    return found
 
 
 def permutation_values(

@@ -1,7 +1,5 @@
 """Base class of generalized kernel machines: kernels, penalty, and what all of them report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,8 +145,6 @@ class GeneralizedKernelMachine(KernelEstimator):
         self.alpha_, self.loo_deviance_ = found.alpha, found.loss
         self.alphas_, self.loo_deviances_ = found.alphas, found.losses
         self.X_fit_ = data.stored
-        if self.X_fit_ is None:
-            self._index = kernel.index
 
     def _keep_held_out(self, probabilities: Array, codes: Array, data: TrainingData) -> None:
         """Keep what prediction sets need."""

@@ -1,7 +1,5 @@
 """Kernel logistic regression."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Ordered logistic regression on a kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self

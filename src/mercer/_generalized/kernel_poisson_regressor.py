@@ -1,7 +1,5 @@
 """Kernel Poisson regression."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self

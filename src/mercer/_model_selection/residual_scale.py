@@ -251,7 +251,7 @@ class HeldOutResiduals:
 
 
 def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
-    """Half the interval score of samples, lowest on average for quantiles as half-widths.
+    """Half the interval score of each sample; on average, quantiles are the best half-widths.
 
     Parameters
     ----------

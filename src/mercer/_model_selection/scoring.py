@@ -1,7 +1,5 @@
 """Scorers of scikit-learn, for predictions that are given in place of an estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature

@@ -1,7 +1,5 @@
 """Updates of fitted predictors by further rows, and whether these are predicted worse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self

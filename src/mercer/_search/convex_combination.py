@@ -181,7 +181,7 @@ class ConvexCombination(Stage):
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
-        """Return the relative excess of the largest of some c'Kc over the learned kernel's."""
+        """Return the relative excess of the largest c'Kc over that of the learned kernel."""
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics
@@ -194,9 +194,9 @@ class ConvexCombination(Stage):
     def _with_kernel(
         self, kernel: Kernel, excess: float
     ) -> tuple[list[Kernel], Array, LearnedWeights]:
-        """Solve for the weights of all kernels with a new one, and for the machines.
+        """Solve for the weights of the kernels and of a new one, and for the machines.
 
-        The weights are as precise as the excess that this step is expected to leave requires.
+        The tolerance of the weights follows from the excess that this step is expected to leave.
         """
         settings, kernels = self.settings, [*self.kernels, kernel]
         tol = settings.weights_tol * max(settings.tol, min(settings.expected_excess * excess, 1.0))

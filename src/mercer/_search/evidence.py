@@ -157,7 +157,6 @@ class KernelParameters:
         self.noise, self.n_fixed = noise, n_fixed
         self.sizes = [kernel.theta.size for kernel in self.kernels]
         self.ends = np.cumsum(self.sizes)
-        self.n_logs = int(self.ends[-1]) + len(self.kernels) - n_fixed + (noise is None)
 
     def widths(self) -> list[slice]:
         """Return the positions in x of each kernel's log-widths."""
@@ -235,9 +234,9 @@ def minimized(
     ----------
     objective : callable
         Returns value and gradient.
-    start : ndarray of shape (n_logs,)
+    start : ndarray of shape (n_parameters,)
         Clipped to the bounds.
-    bounds : ndarray of shape (n_logs, 2)
+    bounds : ndarray of shape (n_parameters, 2)
     after_step : callable
         Gets SciPy's intermediate result; it may raise StopIteration.
     **options : float

@@ -1,7 +1,5 @@
 """Ridge regressions on one large Gram matrix by preconditioned conjugate gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

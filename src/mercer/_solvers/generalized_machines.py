@@ -4,8 +4,6 @@ A machine minimizes sum_i l_i(f_i, levels) + alpha / 2 |f|^2 over functions f = 
 that are not penalized: intercepts, or the thresholds between grades.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

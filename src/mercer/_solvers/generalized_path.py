@@ -1,7 +1,5 @@
 """The penalty of generalized kernel machines, chosen by approximate leave-one-out losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -345,7 +345,7 @@ def vertex(values: list[float]) -> float:
 def _relative(
     residuals: Array, reference: float, weights: SampleWeights, resampling: Resampling
 ) -> Array:
-    """Losses along the grid, shape (n_alphas,), over the samples that are left out at all."""
+    """Losses along the grid, shape (n_alphas,), over the samples that some part leaves out."""
     squares = _mean_square(residuals, weights, resampling)
     return np.asarray(squares / reference if reference > 0.0 else np.ones_like(squares))
 

@@ -5,8 +5,6 @@ the sample's value f, and on levels that all samples share: the intercept of cla
 one level for each threshold between grades.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -330,7 +328,7 @@ class OrderedLogit(Likelihood):
         return f + above, f + below, below - above
 
     def losses(self, f: Array, levels: Array) -> Array:
-        """See the class; see :class:`Likelihood`."""
+        """By the formula of the class; see :class:`Likelihood`."""
         a, b, gaps = self._sums(f, levels)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.logaddexp(0.0, a) + np.logaddexp(0.0, -b) - np.log(-np.expm1(-gaps))

@@ -1,7 +1,5 @@
 """Candidates of a stack: kernels of one width and of learned relevance, on views of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

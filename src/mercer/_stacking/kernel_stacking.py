@@ -129,7 +129,7 @@ class KernelStacking(
     def _training_rows(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any
     ) -> TableSample:
-        """Validated training rows, of a table that is too large for an exact fit a sample.
+        """Validated training rows: all, or a sample of a table too large for an exact fit.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class KernelStacking(
         return self._combination_of(deviations, target)
 
     def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
-        """The same, where all samples are left out."""
+        """The combination by deviations of samples that are all left out."""
         raise NotImplementedError
 
     def _select(

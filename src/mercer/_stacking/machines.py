@@ -127,7 +127,7 @@ def evaluate_machines(
 def _machines(
     found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
 ) -> list[Evaluation]:
-    """Machines along the grid of C, on a kernel and, unless it was learned from labels, a wider."""
+    """Machines along the grid of C, on a kernel and, unless labels taught it, on a wider one."""
     target, tried = table.target, []
     description = f"support vector machine on {found.description}"
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):

@@ -1,7 +1,5 @@
 """Scores of left-out predictions, by which candidates are ranked where a scorer is given."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

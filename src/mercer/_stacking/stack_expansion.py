@@ -1,7 +1,5 @@
 """The function that a fitted stack has learned, as a sum over terms of its members."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

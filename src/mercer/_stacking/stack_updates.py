@@ -1,7 +1,5 @@
 """Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -236,7 +236,7 @@ def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:
-    """What each of `FORMS` learns, without what a fitted learner has beside its kernel."""
+    """The kernel that each of `FORMS` learns, without fitted learners."""
     known = target.representative
     for learner in FORMS:
         if isinstance(learner, GradientOuterProduct):

@@ -250,7 +250,7 @@ def _kept_residuals(
     rows: NDArray[np.intp],
     deviation: Array,
 ) -> Fit:
-    """Residuals for intervals, each as often as its sample counts, or with masses of groups."""
+    """Residuals for intervals, repeated by the samples' weights, or with masses of groups."""
     sample, table = learned.sample, getattr(learned.learner, "X_fit_", None)
     known = Sample(table, sample.y, sample.weights, groups=sample.groups)
     residuals = np.concatenate([part for part, _ in left_out])

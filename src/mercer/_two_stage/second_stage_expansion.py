@@ -1,7 +1,5 @@
 """The function that a fitted two-stage estimator has learned, as an expansion in its kernel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any

@@ -1,7 +1,5 @@
 """Samples that both stages are fitted to: all exactly, or on features of a large table's rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace

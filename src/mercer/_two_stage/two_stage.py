@@ -1,7 +1,5 @@
 """Base class of the two-stage estimators: both stages, exact or on Nyström features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
@@ -216,7 +214,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return self
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows | FeatureRows:
-        """The validated samples, of a table that is too large for an exact fit some rows.
+        """Validated samples: all rows, or some of a table that is too large for an exact fit.
 
         Raises
         ------

@@ -1,7 +1,5 @@
 """All checks of a report: of rows and residuals, and of what a model states of itself."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """Simple predictors with scikit-learn's default settings, which a model is compared with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

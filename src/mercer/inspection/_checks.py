@@ -1,7 +1,5 @@
 """Checks of tables and residuals for what makes scores of held-out rows deceptive."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How far a compressed function is from that of the model, beside the model's own errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,7 +107,7 @@ def compression_loss(
 
 
 def _root_mean_square(values: Array) -> Array:
-    """Of each column, in its own unit, as squares of large values overflow."""
+    """Root mean square of each column, scaled first as squares of large values overflow."""
     unit = np.abs(values).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
     return np.asarray(unit * np.sqrt(np.mean(np.square(values / unit), axis=0)))

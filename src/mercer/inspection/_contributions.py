@@ -1,7 +1,5 @@
 """Contributions of columns to one prediction: the largest of them, and what they are in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time

@@ -1,7 +1,5 @@
 """A check for columns that tell the target."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

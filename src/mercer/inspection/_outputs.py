@@ -1,7 +1,5 @@
 """Outputs that are explained: one of several, such as a class against the others, and its name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

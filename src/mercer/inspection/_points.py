@@ -1,7 +1,5 @@
 """What displays of points share: the values of columns, colors, and places beside each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

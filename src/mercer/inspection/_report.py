@@ -1,7 +1,5 @@
 """A report on a fitted model: scores of held-out rows, calibration, coverage, and checks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -351,7 +349,7 @@ def _with_floor(truth: Truth, past: Truth | None, metric: str | None) -> tuple[T
 
 
 def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
-    """Return the score that comes first, which the model has to have."""
+    """Return the name of the first score; refuse one that the model does not have."""
     if given is not None and given not in own.scores:
         raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
     found = given or default_metric(known)

@@ -1,7 +1,5 @@
 """A report on a model as titles, tables and sentences, in Markdown and HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape

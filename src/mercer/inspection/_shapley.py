@@ -1,7 +1,5 @@
 """Shapley values of the predictions of fitted models."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A check of residuals for dependence on the order of rows, and on dates."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """Whether a model is better than a constant, and which score tells most of it."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """Kernels as weighted sums of products of kernels on few columns each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -308,8 +308,9 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
 def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
     """Relevance of each feature, in the convention of mercer's kernels, and the value at zero.
 
-    RBF, rational quadratic and Matern kernels have that of the same kernel of mercer, a periodic
-    kernel that of the Gaussian which it tends to between close samples, and an inner product one.
+    RBF, rational quadratic and Matern kernels have the relevance of mercer's kernels of these
+    names. A periodic kernel has that of the Gaussian that it approaches at small distances, and an
+    inner product has one.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Kernels of trees: the share of trees in which two samples fall into the same leaf."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property

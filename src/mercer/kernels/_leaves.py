@@ -1,7 +1,5 @@
 """Leaves that rows fall into, read off ensembles of trees through their public methods."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from functools import cache

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
 
@@ -227,21 +228,16 @@ def _powers(X: Array, Z: Array, norm: float) -> Array:
     return total
 
 
-def slices(stop: int, size: int) -> list[slice]:
-    """The integers up to `stop` in slices of at most `size` of them."""
-    return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
-
-
 def _difference_powers(
     X: Array, Z: Array, norm: float
 ) -> Iterator[tuple[slice, slice, slice, Array]]:
     """Yield rows of X, rows of Z, features, and |x_j - z_j|^p in a buffer that is reused."""
     features, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-    for rows in slices(len(X), _BLOCK[1]):
-        for columns in slices(len(Z), _BLOCK[2]):
+    for rows in gen_batches(len(X), _BLOCK[1]):
+        for columns in gen_batches(len(Z), _BLOCK[2]):
             shape = (_BLOCK[0], rows.stop - rows.start, columns.stop - columns.start)
             buffer = np.empty(shape)
-            for some in slices(len(features), _BLOCK[0]):
+            for some in gen_batches(len(features), _BLOCK[0]):
                 powers = buffer[: some.stop - some.start]
                 np.subtract(features[some, rows, None], others[some, None, columns], out=powers)
                 yield rows, columns, some, _absolute_power(powers, norm)
@@ -281,11 +277,11 @@ def _absolute_power(values: Array, exponent: float) -> Array:
 def _over_dense_columns(
     X: Features, Z: Features, function: Callable[[Array, Array], Array]
 ) -> Array:
-    """Sum of a function of columns over those with stored values, some dense ones at a time."""
+    """Sum a function over the columns that store values, made dense some at a time."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
-    for block in slices(used.size, 512):
+    for block in gen_batches(used.size, 512):
         total += function(X[:, block].toarray(), Z[:, block].toarray())
     return total
 

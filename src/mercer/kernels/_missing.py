@@ -1,7 +1,5 @@
 """The kernel of features with missing values, and the check that other features have none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import singledispatch
@@ -21,7 +19,7 @@ from mercer.kernels._on_columns import OnMapped
 
 @dataclass(eq=False, repr=False)
 class Missing(Composite):
-    """A kernel of features that may be missing, at a distance of their own from known ones.
+    """A kernel of features that may be missing, with a learned similarity to known values.
 
     With a kernel k and a similarity r = exp(-1 / s^2) between zero and one, which is learned, it is
 

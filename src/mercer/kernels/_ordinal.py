@@ -1,7 +1,5 @@
 """The kernel of ordered categories: of functions that change in steps, as Brownian motion does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self

@@ -1,7 +1,5 @@
 """What a kernel of one's own implements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mercer._typing import Array, Features

@@ -1,7 +1,5 @@
 """The kernel of columns that repeat, such as hours, weekdays and angles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 

@@ -1,7 +1,5 @@
 """Kernels of strings, whose letters are the columns of a table: substrings in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, product

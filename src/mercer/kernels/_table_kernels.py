@@ -1,7 +1,5 @@
 """A kernel for the columns of a table, by what they hold."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

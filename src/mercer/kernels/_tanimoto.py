@@ -1,7 +1,5 @@
 """The kernel of fingerprints and counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Trees of forests as arrays, which saved models hold in place of scikit-learn's compiled trees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -163,7 +163,7 @@ class Loss(ABC):
         return factor if self.weights is None else factor * self.weights
 
     def total(self, values: Array) -> float:
-        """Return the sum of one number for each sample, each times the sample's weight.
+        """Return the weighted sum of one number for each sample.
 
         Parameters
         ----------

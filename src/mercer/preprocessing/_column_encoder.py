@@ -1,7 +1,5 @@
 """Encoding of tables with one number for each cell, for kernels of single columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which column of a table each column of an encoded table is computed from."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 from typing import Any
 
@@ -119,7 +117,7 @@ def _(transformer: OneHotEncoder, n_columns: int) -> NDArray[np.intp]:
 
 @_encoded.register
 def _(transformer: TargetEncoder, n_columns: int) -> NDArray[np.intp]:
-    """Of more than two classes, each column becomes one for each class."""
+    """With more than two classes, each column becomes one column per class."""
     return np.repeat(np.arange(n_columns), len(transformer.encodings_) // n_columns)
 
 

@@ -1,7 +1,5 @@
 """Strings as tables of numbers: one column for each place."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
