@@ -8,19 +8,19 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
-from mercer.inspection._baselines import baselines
+from mercer.inspection._baselines import (
+    against_constant,
+    baselines,
+    default_metric,
+    has_heavy_tail,
+    is_better,
+)
 from mercer.inspection._held_out import (
     Predictions,
     Truth,
     estimate,
     scores,
     share,
-)
-from mercer.inspection._verdict import (
-    against_constant,
-    default_metric,
-    has_heavy_tail,
-    is_better,
 )
 
 

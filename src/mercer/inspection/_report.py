@@ -14,7 +14,13 @@ from mercer._data.group_names import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
-from mercer.inspection._baselines import baselines, prepared
+from mercer.inspection._baselines import (
+    against_constant,
+    baselines,
+    default_metric,
+    has_heavy_tail,
+    prepared,
+)
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
 from mercer.inspection._coverage import (
@@ -42,7 +48,6 @@ from mercer.inspection._report_text import (
     markdown,
     report_sections,
 )
-from mercer.inspection._verdict import against_constant, default_metric, has_heavy_tail
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of
-from mercer.preprocessing._letter_codes import LetterCodes
-from mercer.preprocessing._prefixes import repeated_prefix
+from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
 from mercer.preprocessing._text_scores import TextScores
