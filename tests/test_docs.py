@@ -101,7 +101,6 @@ def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
     assert all(float(score) > 0.7 for score in scores)
 
 
-@pytest.mark.usefixtures("few_folds")
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     namespace, _ = executed("guide/trust.md")
     assert namespace["alone"].loo_score_ > 0.9

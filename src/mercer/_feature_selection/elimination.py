@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from mercer._gram.distance_histograms import sum_results
 from mercer._gram.samples import Samples
@@ -13,6 +12,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
+from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 _SERIES_LIMIT = 2.0
@@ -225,7 +225,7 @@ def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> 
     The powers of at most 256 features are in memory together.
     """
     sums = np.zeros(features.shape[1])
-    for block in gen_batches(sums.size, 256):
+    for block in slices(sums.size, 256):
         u, v = features[tile.rows, block], features[tile.columns, block]
         left, right = np.exp(0.5 * u * u), np.exp(0.5 * v * v)
         for m in range(n_terms):

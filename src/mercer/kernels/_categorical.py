@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
 from mercer._validation import check_positive
 from mercer.kernels._distances import inner, log_interval
 from mercer.kernels._kernel import GramTiles, Kernel, Structure
+from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Gaussian
 
 _MANY = 64
@@ -255,7 +255,7 @@ def _blocks(
         else:
             few.append(j)
             levels.append(both)
-    for some in gen_batches(len(few), n_columns):
+    for some in slices(len(few), n_columns):
         columns, values = few[some], np.concatenate(levels[some])
         owner = np.repeat(np.arange(len(columns)), [part.size for part in levels[some]])
         E, F = ((table[:, columns][:, owner] == values).astype(float) for table in (X, Z))

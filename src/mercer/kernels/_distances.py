@@ -5,10 +5,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
-from mercer.kernels._minkowski import minkowski_squared
+from mercer.kernels._minkowski import minkowski_squared, slices
 
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 """A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
@@ -208,7 +207,7 @@ def recompute_cancelled(
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
     # Differences of few pairs are in memory at a time.
-    for some in gen_batches(i.size, 4096):
+    for some in slices(i.size, 4096):
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 

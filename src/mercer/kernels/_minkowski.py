@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
 
@@ -228,16 +227,21 @@ def _powers(X: Array, Z: Array, norm: float) -> Array:
     return total
 
 
+def slices(stop: int, size: int) -> list[slice]:
+    """The integers up to `stop`, which may be zero, in slices of at most `size` of them."""
+    return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
+
+
 def _difference_powers(
     X: Array, Z: Array, norm: float
 ) -> Iterator[tuple[slice, slice, slice, Array]]:
     """Yield rows of X, rows of Z, features, and |x_j - z_j|^p in a buffer that is reused."""
     features, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-    for rows in gen_batches(len(X), _BLOCK[1]):
-        for columns in gen_batches(len(Z), _BLOCK[2]):
+    for rows in slices(len(X), _BLOCK[1]):
+        for columns in slices(len(Z), _BLOCK[2]):
             shape = (_BLOCK[0], rows.stop - rows.start, columns.stop - columns.start)
             buffer = np.empty(shape)
-            for some in gen_batches(len(features), _BLOCK[0]):
+            for some in slices(len(features), _BLOCK[0]):
                 powers = buffer[: some.stop - some.start]
                 np.subtract(features[some, rows, None], others[some, None, columns], out=powers)
                 yield rows, columns, some, _absolute_power(powers, norm)
@@ -281,7 +285,7 @@ def _over_dense_columns(
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
-    for block in gen_batches(used.size, 512):
+    for block in slices(used.size, 512):
         total += function(X[:, block].toarray(), Z[:, block].toarray())
     return total
 
