@@ -10,8 +10,8 @@ from mercer._typing import Array
 from mercer._validation import warn
 
 TIE = 1e-9
-"""Losses that differ by less than this fraction, and scores that differ by less than this, are
-equal up to rounding."""
+"""Losses that differ by less than this fraction, and scores that differ by less than a tenth of
+it, are equal up to rounding."""
 
 EDGE_GAIN = 1e-3
 """A grid is too narrow if its end scores better than its neighbor by more than this."""
@@ -68,7 +68,7 @@ def first_best(scores: Array) -> int:
     >>> first_best(np.array([0.5, 0.9, 0.9]))
     1
     """
-    return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE)[0])
+    return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE / 10.0)[0])
 
 
 def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
