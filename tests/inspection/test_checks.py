@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from mercer.inspection import _checks
+from mercer.inspection._all_checks import lag_one, target_orders, time_order
 from mercer.inspection._columns import Column, columns_of, losses_by_column, quantile_bins
 from mercer.inspection._held_out import Truth
 from mercer.inspection._leakage import determining_sets, leakage
-from mercer.inspection._time_order import lag_one, target_orders, time_order
 
 N = 300
 

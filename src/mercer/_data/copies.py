@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from mercer._data.group_names import numbered
+from mercer._data.folds import numbered
 from mercer._data.sample import Sample
 from mercer._typing import Array, Features
 

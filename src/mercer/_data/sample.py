@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from mercer._data.folds import Split
-from mercer._data.group_names import group_codes
+from mercer._data.folds import Split, group_codes
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState

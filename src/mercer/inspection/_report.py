@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from mercer._data.group_names import group_codes
+from mercer._data.folds import group_codes
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check

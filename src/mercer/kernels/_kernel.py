@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
-from mercer.kernels._content import parameters
 from mercer.kernels._distances import inner
-from mercer.kernels._own_formula import OwnFormula
+from mercer.kernels._own_formula import OwnFormula, parameters
 
 if TYPE_CHECKING:
     from mercer.kernels._composition import Product, WeightedSum
