@@ -103,72 +103,31 @@ __all__ = [
 ]
 
 _MODULES = {
-    "mercer._blocks.parquet_source": ("ParquetSource",),
-    "mercer._blocks.passes": ("pass_hooks",),
-    "mercer._clustering": (
-        "HSICClustering",
-        "MultipleKernelClustering",
-    ),
-    "mercer._deployment": (
-        "CompressedClassifier",
-        "CompressedRegressor",
-        "compress",
-        "onnx_inputs",
-        "to_onnx",
-    ),
-    "mercer._feature_selection": (
-        "BAHSIC",
-        "HSICLasso",
-    ),
+    "mercer._blocks.parquet_source": "ParquetSource",
+    "mercer._blocks.passes": "pass_hooks",
+    "mercer._clustering": "HSICClustering MultipleKernelClustering",
+    "mercer._deployment": "CompressedClassifier CompressedRegressor compress onnx_inputs to_onnx",
+    "mercer._feature_selection": "BAHSIC HSICLasso",
     "mercer._generalized": (
-        "KernelLogisticRegression",
-        "KernelOrdinalClassifier",
-        "KernelPoissonRegressor",
+        "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"
     ),
     "mercer._learners": (
-        "AlignmentMaximization",
-        "ContinuousAlignment",
-        "EvidenceMaximization",
-        "ForestKernel",
-        "GradientOuterProduct",
-        "HSICWeights",
-        "IndependentAlignment",
-        "KernelOptimization",
-        "UniformCombination",
+        "AlignmentMaximization ContinuousAlignment EvidenceMaximization ForestKernel "
+        "GradientOuterProduct HSICWeights IndependentAlignment KernelOptimization "
+        "UniformCombination"
     ),
-    "mercer._model_files": ("load", "save"),
+    "mercer._model_files": "load save",
     "mercer._one_stage": (
-        "ContinuousMKLClassifier",
-        "ContinuousMKLRegressor",
-        "L1SVM",
-        "L2KRR",
-        "MKLClassifier",
-        "MKLRegressor",
+        "ContinuousMKLClassifier ContinuousMKLRegressor L1SVM L2KRR MKLClassifier MKLRegressor"
     ),
-    "mercer._stacking": (
-        "KernelStackingClassifier",
-        "KernelStackingRegressor",
-    ),
-    "mercer._two_stage": (
-        "TwoStageClassifier",
-        "TwoStageRegressor",
-    ),
-    "mercer._validation": ("infer_task",),
+    "mercer._stacking": "KernelStackingClassifier KernelStackingRegressor",
+    "mercer._two_stage": "TwoStageClassifier TwoStageRegressor",
+    "mercer._validation": "infer_task",
     "mercer.inspection": (
-        "AlignmentPathDisplay",
-        "FeatureRelevanceDisplay",
-        "GramMatrixDisplay",
-        "KernelWeightsDisplay",
+        "AlignmentPathDisplay FeatureRelevanceDisplay GramMatrixDisplay KernelWeightsDisplay"
     ),
-    "mercer.metrics": (
-        "alignment",
-        "centered_alignment",
-        "hsic",
-    ),
-    "mercer.probabilistic": (
-        "BayesianMKLClassifier",
-        "BayesianMKLRegressor",
-    ),
+    "mercer.metrics": "alignment centered_alignment hsic",
+    "mercer.probabilistic": "BayesianMKLClassifier BayesianMKLRegressor",
 }
 """The names that each module defines. It is imported when one of them is first asked for."""
 
@@ -191,7 +150,7 @@ if not TYPE_CHECKING:
         if name in _PACKAGES:
             return import_module(f"mercer.{name}")
         for module, names in _MODULES.items():
-            if name in names:
+            if name in names.split():
                 value = getattr(import_module(module), name)
                 globals()[name] = value
                 return value

@@ -92,13 +92,14 @@ def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on
     assert_allclose(model._combination.intercepts, few._combination.intercepts, atol=1e-9)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold() -> None:
     X, y = problem(60)
     y = labels(y)
     model = KernelStackingClassifier(KERNELS).fit(X, y)
     target = encode_target(y, classification=True)
     table = viewed(X, y, target)
-    for train, test in shuffled_folds(60, 5, target.codes, 0):
+    for train, test in shuffled_folds(60, 2, target.codes, 0):
         found = model._select(given_candidates(KERNELS, X), table.take(train))
         deviations = [e.left_out_deviations(table)[test] for e in found.kept]
         expected = found.combination.combine(deviations, target.mean)
