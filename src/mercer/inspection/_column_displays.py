@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class _DisplayOfRows(Display):
     """Base class of displays of what columns do in the predictions of several rows."""
 
-    explain: ClassVar[Callable[..., ShapleyValues | ShapleyInteractions]]
+    _explain: ClassVar[Callable[..., ShapleyValues | ShapleyInteractions]]
 
     def __init__(self, values: Any, *, output: str | int | None = None, unit: str = "") -> None:
         self.values = values.of_output(output)
@@ -76,7 +76,7 @@ class _DisplayOfRows(Display):
         TypeError
             If interactions are asked for and a part of the model is no product over columns.
         """
-        found = cls.explain(estimator, X, background, **kwargs)
+        found = cls._explain(estimator, X, background, **kwargs)
         return cls(found, output=output, unit=unit).plot(ax=ax, max_columns=max_columns)
 
     @abstractmethod
@@ -116,7 +116,7 @@ class BeeswarmDisplay(_DisplayOfRows):
     'Contribution to the prediction'
     """
 
-    explain = staticmethod(shapley_values)
+    _explain = staticmethod(shapley_values)
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
         """Draw the points, the most important column on top.
@@ -201,7 +201,7 @@ class InteractionsDisplay(_DisplayOfRows):
     ['x0', 'x1']
     """
 
-    explain = staticmethod(shapley_interactions)
+    _explain = staticmethod(shapley_interactions)
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
         """Draw the cells, the column of the largest interactions first, with numbers in up to 12.
