@@ -187,7 +187,7 @@ def dependence_section(trial: Trial) -> list[Section]:
 
     Notes
     -----
-    Predictions are averaged over at most 200 rows.
+    Predictions are averaged over at most 100 rows.
     """
     roles = {c[0]: c[1] for c in trial.model["reader"].columns}
     chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:6]
@@ -224,7 +224,7 @@ def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDepende
             trial.X,
             name,
             categorical_features=[name] if role == "category" else [],
-            subsample=200,
+            subsample=100,
         )
     except ValueError:
         return None

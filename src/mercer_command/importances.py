@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import get_scorer
-from sklearn.pipeline import Pipeline
+from sklearn.metrics import accuracy_score, root_mean_squared_error
 
 from mercer.inspection import kernel_terms
 from mercer_command.contributions import exact_contributions, mean_sizes
 from mercer_command.notation import Array
 from mercer_command.problem import Task
+from mercer_command.table_model import TableModel
 from mercer_command.table_reader import source_columns
 
 
@@ -39,13 +39,13 @@ class ColumnImportance:
 
 
 def columns_that_matter(
-    model: Pipeline, X: pd.DataFrame, y: Array | None, task: Task, *, seed: int = 0
+    model: TableModel, X: pd.DataFrame, y: Array | None, task: Task, *, seed: int = 0
 ) -> list[ColumnImportance]:
     """Measure how much columns matter, by exact contributions where these are known.
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.methods.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or None
         The target, which shuffles need.
@@ -69,12 +69,12 @@ def columns_that_matter(
     return sorted(every, key=lambda column: -column.contribution)
 
 
-def column_relevances(model: Pipeline) -> dict[str, float]:
+def column_relevances(model: TableModel) -> dict[str, float]:
     """Return the share of each column in the relevances that kernels learned.
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.methods.make_model`
 
     Returns
     -------
@@ -94,25 +94,25 @@ def column_relevances(model: Pipeline) -> dict[str, float]:
 
 
 def column_importances(
-    model: Pipeline,
+    model: TableModel,
     X: pd.DataFrame,
     y: Array | None,
     task: Task,
     *,
     seed: int = 0,
-    max_predictions: int = 50_000,
+    max_predictions: int = 20_000,
 ) -> list[ColumnImportance]:
     """Measure how much columns matter by shuffling each of them in held-out rows.
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.methods.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or None
         The target; without it, nothing is shuffled.
     task : {"classification", "regression"}
     seed : int, default=0
-    max_predictions : int, default=50_000
+    max_predictions : int, default=20_000
         Number of rows that are predicted in all; if there are many columns, the most relevant ones
         are shuffled.
 
@@ -123,24 +123,20 @@ def column_importances(
 
     Notes
     -----
-    Each column is shuffled five times in at most 500 rows, which are drawn if there are more.
+    Each column is shuffled five times in at most 250 rows, which are drawn if there are more. Rows
+    are encoded once: shuffled are the features that a column is encoded as.
     """
     relevances, repeats = column_relevances(model), 5
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
     if y is not None and len(y) > 1:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:500])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:250])
         by_relevance = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
         names = by_relevance[: max(1, max_predictions // (repeats * len(rows)))]
-        measure = "accuracy" if task == "classification" else "neg_root_mean_squared_error"
-        score = get_scorer(measure)
-        drawn = X.iloc[rows]
-        # The other columns stay as they are, and cost no predictions.
-        rest = drawn.drop(columns=names)
         measured = permutation_importance(
             model,
-            drawn[names],
+            pd.DataFrame(dict.fromkeys(names, np.arange(len(rows)))),
             y[rows],
-            scoring=lambda fitted, X, y: score(fitted, pd.concat([X, rest], axis="columns"), y),
+            scoring=_ScoreOfRows(model, X.iloc[rows], task),
             n_repeats=repeats,
             random_state=seed,
         )
@@ -152,3 +148,23 @@ def column_importances(
         found.values(),
         key=lambda c: (-np.nan_to_num(c.increase, nan=-np.inf), -np.nan_to_num(c.relevance)),
     )
+
+
+class _ScoreOfRows:
+    """The score of a model where columns have the values of other rows, whose numbers are given."""
+
+    def __init__(self, model: TableModel, X: pd.DataFrame, task: Task) -> None:
+        self.model, self.task, self.encoded = model, task, model[:-1].transform(X)
+        self.sources = np.array(source_columns(model["columns"]))
+
+    def __call__(self, _: TableModel, rows: pd.DataFrame, y: Array) -> float:
+        given = self.encoded.to_numpy(dtype=float)
+        values = given.copy()
+        for name in rows.columns:
+            features = self.sources == name
+            values[:, features] = given[np.ix_(rows[name].to_numpy(), features)]
+        encoded = pd.DataFrame(values, columns=self.encoded.columns)
+        predicted = self.model.predict_encoded(encoded)
+        if self.task == "classification":
+            return float(accuracy_score(y, predicted))
+        return -float(root_mean_squared_error(y, predicted))

@@ -1,5 +1,7 @@
 """Kernels as sums of products over columns have the values of the kernels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernel_cases import KERNELS, N_FEATURES
@@ -16,7 +18,7 @@ from mercer.kernels import (
     Product,
     WeightedSum,
 )
-from mercer.kernels._column_products import ColumnProduct, column_products, used_columns
+from mercer.kernels._column_products import ColumnProduct, column_products, merged, used_columns
 
 X = np.random.default_rng(0).normal(size=(7, N_FEATURES))
 Z = np.random.default_rng(1).normal(size=(5, N_FEATURES))
@@ -42,6 +44,20 @@ def test_the_sum_of_products_is_the_kernel(name: str) -> None:
     kernel = KERNELS[name].bind(X)
     found = total(column_products(kernel, N_FEATURES))
     np.testing.assert_allclose(found, kernel(X, Z), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_merged_factors_have_the_same_product(name: str) -> None:
+    kernel = KERNELS[name].bind(X)
+    terms = column_products(kernel, N_FEATURES)
+    found = total([replace(term, factors=tuple(merged(term.factors))) for term in terms])
+    np.testing.assert_allclose(found, kernel(X, Z), rtol=1e-12, atol=1e-13)
+
+
+def test_exponentials_of_a_norm_are_one_factor() -> None:
+    kernel = Product([Gaussian(2.0), Laplacian(1.0, norm=1.0), Gaussian([1.0, 2.0, 3.0])])
+    [term] = column_products(kernel, N_FEATURES)
+    assert [factor.columns for factor in merged(term.factors)] == [(0, 1, 2, 0, 1, 2), (0, 1, 2)]
 
 
 EACH = [[(0,), (1,), (2,)]]

@@ -12,7 +12,7 @@ from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 
 _TILE_VALUES = 2**21
-"""Factors of all players that are in memory together, 16 MB."""
+"""Factors of rows that are in memory together, 16 MB."""
 
 
 def varied_values(
@@ -43,7 +43,8 @@ def varied_values(
     Notes
     -----
     With f(x) = sum_i c_i prod_l k_l(x_l, z_il), the products of the players that do not vary are
-    computed once, so that g values take O(g n b) time in place of O(g n b d).
+    computed once, so that g values take O(g n b) time in place of O(g n b d). Where they are one
+    kernel on all columns of these players, they take one exponential for each pair of rows.
     """
     picked = np.indices([len(next(iter(grid.values()))) for grid in grids]).reshape(len(grids), -1)
     values = np.tile(expansion.of_views(background), (picked.shape[1], 1, 1))
@@ -71,21 +72,22 @@ def _changes(
 ) -> Array:
     """By how much a part changes, shape (n_values, n_background, n_outputs)."""
     varied = [(player, k) for k, player in enumerate(players) if player in part.players]
-    positions = [int(np.searchsorted(part.players, player)) for player, _ in varied]
-    fixed = np.setdiff1d(np.arange(len(part.players)), positions)
+    positions = np.array([np.searchsorted(part.players, player) for player, _ in varied])
+    varying = part.of_players(positions)
+    fixed = part.of_players(np.setdiff1d(np.arange(len(part.players)), positions))
     n_outputs = part.coefficients.shape[1]
     found = np.zeros((picked.shape[1], len(Z), n_outputs))
-    size = max(_TILE_VALUES // (len(part.players) * len(Z)), 1)
+    size = max(_TILE_VALUES // ((len(varied) + 1) * (len(Z) + picked.shape[1])), 1)
     for terms in gen_batches(len(part.coefficients), size):
         coefficients = part.coefficients[terms]
-        shifted, offsets = part.factors(Z, terms)
-        rest = (shifted[fixed] + offsets[fixed, None, None]).prod(axis=0)
-        own = _multiplied([shifted[p] for p in positions], offsets[positions])
+        rest = fixed.product(Z, terms)
+        shifted, offsets = varying.factors(Z, terms)
+        own = _multiplied(list(shifted), offsets)
         others = [
-            part.factors(grids[k][part.view], terms)[0][p][picked[k]]
-            for (_, k), p in zip(varied, positions, strict=True)
+            varying.of_players(np.array([p])).factors(grids[k][part.view], terms)[0][0][picked[k]]
+            for p, (_, k) in enumerate(varied)
         ]
-        values = _multiplied(others, offsets[positions])
+        values = _multiplied(others, offsets)
         for output, c in enumerate(coefficients.T):
             # Of shifted factors, so that those of wide kernels keep their digits.
             found[:, :, output] += (values * c) @ rest.T - (own * rest) @ c

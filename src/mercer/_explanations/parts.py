@@ -8,14 +8,14 @@ columns of two of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from mercer._expansion import KernelExpansion, KernelTerm, Term, Views, as_doubles
 from mercer._typing import Array
-from mercer.kernels._column_products import ColumnProduct, Factor, used_columns
+from mercer.kernels._column_products import ColumnProduct, Factor, merged, used_columns
 
 
 class ProductPart(Protocol):
@@ -56,6 +56,14 @@ class ProductPart(Protocol):
         """
         ...
 
+    def of_players(self, positions: Array) -> ProductPart:
+        """Products of the factors of some players alone, by their positions in `players`."""
+        ...
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all factors on rows of the view, shape (n_rows, n_terms)."""
+        ...
+
 
 @dataclass(frozen=True)
 class CenterPart:
@@ -92,6 +100,19 @@ class CenterPart:
             shifted[k], offsets[k] = total, offset
         return shifted, offsets
 
+    def of_players(self, positions: Array) -> CenterPart:
+        """Products of the factors of some players; see :class:`ProductPart`."""
+        kernels = [self.kernels[k] for k in positions]
+        return replace(self, players=self.players[positions], kernels=kernels)
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all factors; those of a family are one exponential."""
+        centers = self.centers[terms]
+        values = np.ones((len(X), len(centers)))
+        for factor in merged([factor for factors in self.kernels for factor in factors]):
+            values *= factor.shifted(X, centers) + factor.kernel.offset
+        return values
+
 
 @dataclass(frozen=True)
 class MonomialPart:
@@ -121,6 +142,17 @@ class MonomialPart:
             for columns in self.columns
         ]
         return np.stack(found), np.zeros(len(found))
+
+    def of_players(self, positions: Array) -> MonomialPart:
+        """Products of the powers of some players; see :class:`ProductPart`."""
+        columns = [self.columns[k] for k in positions]
+        return replace(self, players=self.players[positions], columns=columns)
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all powers; see :class:`ProductPart`."""
+        if not len(self.players):
+            return np.ones((len(X), len(self.coefficients[terms])))
+        return np.asarray(self.factors(X, terms)[0].prod(axis=0))
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from scipy.optimize import OptimizeResult, minimize
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile, map_tiles
+from mercer._gram.samples import KernelTile, Samples, kernel_tiles
+from mercer._gram.tiles import Tile, assembled, kept, map_tiles
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel, gram_tile_vjp
+from mercer.kernels._distances import inner
+from mercer.kernels._kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -184,22 +185,35 @@ class KernelParameters:
         return self.of_gram.value(self.gram(x), self.read(x)[2])
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient, which kernels contract tile by tile."""
+        """Return the objective and its gradient, which kernels contract tile by tile.
+
+        The kernels' values serve the gradient, too, where three matrices for each fit in memory.
+        """
         kernels, weights, noise = self.read(x)
-        found = self.of_gram.slopes(self.gram(x), noise)
+        samples = self.samples.unweighted
+        sources = [kernel_tiles(kernel, samples, centered=False) for kernel in kernels]
+
+        def computed(tile: Tile) -> list[KernelTile]:
+            return [source(tile) for source in sources]
+
+        tiles = kept(computed, samples.n_samples, 3 * len(kernels))
+
+        def block(tile: Tile) -> Array:
+            pairs = zip(weights.tolist(), tiles(tile), strict=True)
+            return np.asarray(sum(weight * found.values for weight, found in pairs))
+
+        K = assembled(samples.plan, samples.n_samples, block)
+        found = self.of_gram.slopes(K, noise)
 
         def contract(tile: Tile) -> Array:
             P = found.inverse[tile.rows, tile.columns] - (
                 found.factor[tile.rows] @ found.factor[tile.columns].T
             )
-            pairs = [
-                gram_tile_vjp(kernel, self.samples.X, P, tile.rows, tile.columns)
-                for kernel in kernels
-            ]
-            slopes = [slope for _, slope in pairs]
-            return tile.count * np.concatenate([*slopes, [value for value, _ in pairs]])
+            here = tiles(tile)
+            slopes = [one.gradient(P) for one in here]
+            return tile.count * np.concatenate([*slopes, [inner(P, one.values) for one in here]])
 
-        total = np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
+        total = np.sum(list(map_tiles(contract, samples.plan)), axis=0)
         thetas = np.repeat(weights, self.sizes) * total[: self.ends[-1]]
         logs = (weights * total[self.ends[-1] :])[self.n_fixed :]
         return found.value, np.concatenate(

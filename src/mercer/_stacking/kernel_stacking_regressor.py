@@ -243,11 +243,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
         return self._decoded(self._values(views))
 
-    def _values(self, views: dict[ViewName, Features]) -> Array:
-        """Predictions in the target's encoding."""
+    def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
+        """Predictions in the target's encoding; `near` is the rows' closeness, if it is known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        closeness = self._fall_back(self._target.mean).closeness(views)
-        return np.asarray(self._target.mean + closeness * deviations)
+        near = self._fall_back(self._target.mean).closeness(views) if near is None else near
+        return np.asarray(self._target.mean + near * deviations)
 
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
@@ -330,7 +330,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     ) -> Array:
         """Intervals of all outputs."""
         near = self._fall_back(self._target.mean).closeness(views)
-        values, ends = self._values(views), list[Array]()
+        values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
             drawn, samples = self._left_out_samples(output, scale)
             sizes = np.ones(len(near))

@@ -109,8 +109,11 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
         rest = ~split.columns
         totals[rest] = weighted_powers(X[:, rest], W, Z[:, rest], norm)
         return totals
+    block, here = (slice(0), slice(0)), np.empty(0)
     for rows, columns, some, powers in _difference_powers(X, Z, norm):
-        totals[some] += powers.reshape(len(powers), -1) @ W[rows, columns].ravel()
+        if (rows, columns) != block:
+            block, here = (rows, columns), W[rows, columns].ravel()
+        totals[some] += powers.reshape(len(powers), -1) @ here
     return totals
 
 
