@@ -32,7 +32,7 @@ def importance_section(trial: Trial) -> Section:
     is_exact = not any(isnan(column.contribution) for column in found)
     title = "Columns that matter: how much the error rises if their cells are shuffled"
     told = (
-        "Mean ± standard deviation of five shuffles of the column's cells among held-out rows. "
+        "Mean ± standard deviation of three shuffles of the column's cells among held-out rows. "
         "Columns that tell the same share their importance."
     )
     if is_exact:

@@ -100,7 +100,7 @@ def column_importances(
     task: Task,
     *,
     seed: int = 0,
-    max_predictions: int = 20_000,
+    max_predictions: int = 12_000,
 ) -> list[ColumnImportance]:
     """Measure how much columns matter by shuffling each of them in held-out rows.
 
@@ -112,7 +112,7 @@ def column_importances(
         The target; without it, nothing is shuffled.
     task : {"classification", "regression"}
     seed : int, default=0
-    max_predictions : int, default=20_000
+    max_predictions : int, default=12_000
         Number of rows that are predicted in all; if there are many columns, the most relevant ones
         are shuffled.
 
@@ -123,10 +123,10 @@ def column_importances(
 
     Notes
     -----
-    Each column is shuffled five times in at most 250 rows, which are drawn if there are more. Rows
+    Each column is shuffled three times in at most 250 rows, which are drawn if there are more. Rows
     are encoded once: shuffled are the features that a column is encoded as.
     """
-    relevances, repeats = column_relevances(model), 5
+    relevances, repeats = column_relevances(model), 3
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
     if y is not None and len(y) > 1:
         rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:250])

@@ -158,7 +158,10 @@ class UnitScale:
         """
         weights = as_weights(self.weights, len(self.means))
         mean = weights.mean(rows.T) - weights.mean(self.means)
-        return np.asarray((rows - self.means - mean[:, None]) / self.scale)
+        found = np.asarray(rows - self.means)
+        found -= mean[:, None]
+        found /= self.scale
+        return found
 
 
 def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, UnitScale]:

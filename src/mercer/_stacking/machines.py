@@ -85,7 +85,7 @@ class MachineSolver:
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
         folds = target.folds(N_FOLDS, self.random_state)
-        decisions = _decisions_in_folds(1.0 / self.alpha, gram, target, folds)
+        [decisions] = _decisions_in_folds([1.0 / self.alpha], gram, target, folds)
         return np.asarray(self.slope * (decisions - self.center))
 
 
@@ -133,8 +133,7 @@ def _machines(
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
         kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
         gram, _ = table.gram(kernel, found.candidate.view)
-        for C in _C_GRID:
-            decisions = _decisions_in_folds(C, gram, target, folds)
+        for C, decisions in zip(_C_GRID, _decisions_in_folds(_C_GRID, gram, target, folds)):
             slope, center, error = _scale_of(decisions, target)
             solver = MachineSolver(1.0 / C, random_state, slope, center)
             deviations = slope * (decisions - center)
@@ -161,24 +160,29 @@ def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, fl
     return slope, center, error
 
 
-def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Splits) -> Array:
-    """Decision values by machines without the sample's fold; classes that they lack lose.
+def _decisions_in_folds(
+    values: Sequence[float], gram: Array, target: EncodedTarget, folds: Splits
+) -> list[Array]:
+    """Decision values for each C by machines without the sample's fold; classes they lack lose.
 
     They are the mean over the folds that hold the sample out, and NaN where none does.
     """
     assert target.codes is not None
     n_classes = target.values.shape[1]
-    decisions, counts = np.zeros_like(target.values), np.zeros((len(target), 1))
+    decisions, counts = np.zeros((len(values), *target.values.shape)), np.zeros((len(target), 1))
     for train, test in folds:
         counts[test] += 1.0
         if np.ptp(target.codes[train]):
-            machine = _fitted(C, gram[np.ix_(train, train)], target.take(train))
-            decisions[test] += class_decisions(machine, gram[np.ix_(test, train)], n_classes)
+            inside, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+            known = target.take(train)
+            for k, C in enumerate(values):
+                machine = _fitted(C, inside, known)
+                decisions[k, test] += class_decisions(machine, across, n_classes)
         else:
             vote = target.values[train[0]]
             # Of two classes, beyond the margins; of more, the votes of all pairs.
-            decisions[test] += 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
-    return np.asarray(decisions / np.where(counts > 0.0, counts, np.nan))
+            decisions[:, test] += 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
+    return list(decisions / np.where(counts > 0.0, counts, np.nan))
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:

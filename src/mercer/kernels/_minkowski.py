@@ -212,8 +212,11 @@ def dense_powers(X: Array, Z: Array, norm: float) -> Array:
     ndarray of shape (n_samples_x, n_samples_z)
     """
     split = _Indicators.split(X, Z, norm)
+    if split is None and norm == 1.0:
+        # SciPy takes three times as long for tables that are stored by columns.
+        return cdist(np.ascontiguousarray(X), np.ascontiguousarray(Z), "cityblock")
     if split is None:
-        return cdist(X, Z, "cityblock") if norm == 1.0 else _powers(X, Z, norm)
+        return _powers(X, Z, norm)
     powers = split.powers()
     if not split.columns.all():
         rest = ~split.columns
