@@ -13,7 +13,7 @@ from sklearn._loss import _loss as _compiled
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit
 from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
@@ -36,6 +36,7 @@ _TRUSTED_OF_LIBRARIES = (
     np.dtype,
     csr_matrix,
     KFold,
+    PredefinedSplit,
     StratifiedKFold,
     TimeSeriesSplit,
     type(check_scoring(SVC())),

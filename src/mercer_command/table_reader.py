@@ -10,7 +10,13 @@ import pandas as pd
 import sklearn
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 from sklearn.utils.fixes import parse_version
@@ -206,8 +212,9 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     rows : ndarray of int
         The rows to learn from.
     seed : int, default=0
-        Categories of many levels are encoded by the means of the target in other folds, which are
-        drawn.
+        Categories of many levels, and text, are encoded by the target in other folds, which are
+        drawn; with groups, folds hold whole groups, and with times, text is encoded by earlier
+        rows.
 
     Returns
     -------
@@ -229,7 +236,10 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         # Rows of a table that is read in parts are not predicted without them.
         "scores": of("text") if problem.n_rows is None else [],
     }
-    scores = TextScores(problem.task == "classification", random_state=seed)
+    folds: Any = _folds_of_groups(problem, rows) or 5
+    if problem.times is not None:
+        folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
+    scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
     encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
     derived = (
         f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
@@ -243,6 +253,17 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     return encoder.set_output(transform="pandas")
 
 
+def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
+    """Return at most five folds of whole groups; None without groups."""
+    if problem.groups is None:
+        return None
+    groups = problem.groups[rows]
+    parts, splitter = np.zeros(len(rows), dtype=int), GroupKFold(min(5, len(np.unique(groups))))
+    for k, (_, part) in enumerate(splitter.split(rows, groups=groups)):
+        parts[part] = k
+    return PredefinedSplit(parts)
+
+
 def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
     """Return an encoder of categories by the target's means."""
     kind, n_folds, folds = "continuous", 5, KFold
@@ -253,7 +274,8 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
     # The shuffle was a setting of the encoder before scikit-learn 1.9.
     drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
-        drawn = {"cv": folds(n_folds, shuffle=True, random_state=seed)}
+        drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
+        drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
     converter = FunctionTransformer(
         convert, feature_names_out="one-to-one", kw_args={"kind": "category"}
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import Run, error_line, pd
+from sklearn.model_selection import PredefinedSplit
 
 from mercer_command.division import splits
 from mercer_command.files import load_model
@@ -51,6 +52,26 @@ def test_the_fit_and_its_report_leave_out_groups(run: Run) -> None:
     assert "rows of equal 'patient' have similar targets" in told
     assert "the scores are too good; --group 'patient' holds out whole groups" in told
     assert "as groups" not in told
+
+
+@pytest.mark.parametrize("column", ["notes", "clinic"])
+def test_text_and_categories_tell_no_noise_of_groups(run: Run, column: str) -> None:
+    """A word, or a category of many levels, names the patient, whose level is noise."""
+    frame = visits(60)
+    rng = np.random.default_rng(1)
+    words = np.array(["calm", "tired", "restless", "well", "hungry", "late", "early", "short"])
+    number = frame["patient"].str[1:].astype(int)
+    notes = [f"patient{k} was {' and '.join(rng.choice(words, 3))} at his visit" for k in number]
+    frame = frame.assign(notes=notes, clinic="place " + number.astype(str))
+    frame["pain"] = rng.normal(size=60)[number]
+    frame[["patient", "dose", column, "pain"]].to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "--target", "pain", "--group", "patient", "--out", "m.skops")
+    assert result.exit_code == 0, result.output
+    model = load_model(Path("m.skops"))
+    assert model[-1].loo_score_ < 0.15
+    encoded = model["columns"].named_transformers_
+    key = "scores" if column == "notes" else "levels"
+    assert isinstance(getattr(encoded[key], "cv", PredefinedSplit([0])), PredefinedSplit)
 
 
 def test_bad_groups_are_refused(run: Run) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, PredefinedSplit, TimeSeriesSplit
 
 from mercer.preprocessing import TextScores
 from mercer.preprocessing._encoded_columns import encoded_columns
@@ -42,6 +42,26 @@ def test_noise_does_not_score() -> None:
     left_out = encoder.fit_transform(X, y)
     assert abs(np.corrcoef(left_out[:, 0], y)[0, 1]) < 0.25
     assert np.corrcoef(encoder.transform(X)[:, 0], y)[0, 1] > 0.4
+
+
+def test_noise_of_groups_does_not_score_if_whole_groups_are_left_out() -> None:
+    """Labels are constant within groups, which a word tells."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    y = rng.integers(0, 2, 40)[groups]
+    X = np.array([[f"patient{g} {' '.join(rng.choice(FILLERS, 4))}"] for g in groups])
+    by_row = TextScores(classification=True).fit_transform(X, y)[:, 0]
+    folds = PredefinedSplit(groups % 5)
+    by_group = TextScores(classification=True, cv=folds).fit_transform(X, y)[:, 0]
+    assert np.corrcoef(by_row, y)[0, 1] > 0.9
+    assert abs(np.corrcoef(by_group, y)[0, 1]) < 0.3
+
+
+def test_rows_that_are_never_held_out_have_the_mean() -> None:
+    X, y = texts(120, 0)
+    scores = TextScores(classification=True, cv=TimeSeriesSplit(3)).fit_transform(X, y)
+    assert_array_equal(scores[:30], np.zeros((30, 2)))
+    assert np.corrcoef(scores[30:, 0], y[30:])[0, 1] > 0.9
 
 
 def test_scores_are_those_of_ridge_regression_out_of_fold() -> None:

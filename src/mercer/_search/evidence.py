@@ -199,8 +199,11 @@ class KernelParameters:
         tiles = kept(computed, samples.n_samples, 3 * len(kernels))
 
         def block(tile: Tile) -> Array:
-            pairs = zip(weights.tolist(), tiles(tile), strict=True)
-            return np.asarray(sum(weight * found.values for weight, found in pairs))
+            (first, *others), (one, *rest) = weights.tolist(), tiles(tile)
+            total = first * one.values
+            for weight, other in zip(others, rest, strict=True):
+                total += weight * other.values
+            return np.asarray(total)
 
         K = assembled(samples.plan, samples.n_samples, block)
         found = self.of_gram.slopes(K, noise)

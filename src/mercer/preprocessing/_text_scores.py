@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._typing import Array, Features, RandomState
@@ -39,10 +41,12 @@ class TextScores(TransformerMixin, BaseEstimator):
     ----------
     classification : bool, default=False
         Whether the target holds classes.
-    n_folds : int, default=5
-        Number of parts of the training rows; each is predicted by a fit to the others.
+    cv : int or splitter, default=5
+        Number of parts of the training rows, each of which is predicted by a fit to the others; or
+        a splitter that needs no groups, such as `PredefinedSplit` with parts of whole groups.
+        Rows that it never holds out, as `TimeSeriesSplit` the first, have the mean.
     random_state : int, RandomState instance or None, default=0
-        Divides the rows.
+        Divides the rows into a number of parts.
 
     Attributes
     ----------
@@ -69,10 +73,10 @@ class TextScores(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, classification: bool = False, *, n_folds: int = 5, random_state: RandomState = 0
+        self, classification: bool = False, *, cv: Any = 5, random_state: RandomState = 0
     ) -> None:
         self.classification = classification
-        self.n_folds = n_folds
+        self.cv = cv
         self.random_state = random_state
 
     def fit(self, X: Features, y: Any) -> Self:
@@ -106,8 +110,12 @@ class TextScores(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features_out)
         """
         targets, columns = self._targets(np.asarray(y)), texts_of(X)
-        n_folds = min(self.n_folds, len(targets))
-        folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
+        folds = self.cv
+        if isinstance(folds, Integral):
+            folds = KFold(
+                min(int(folds), len(targets)), shuffle=True, random_state=self.random_state
+            )
+        splits = list(folds.split(targets))
         self.terms_: list[list[str]] = []
         self.idf_: list[Array] = []
         self.coef_: list[Array] = []
@@ -115,7 +123,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         found = [np.empty((len(targets), 0))]
         for texts in columns:
             for kind in _KINDS:
-                found.append(self._fit_kind(kind, texts, targets, folds))
+                found.append(self._fit_kind(kind, texts, targets, splits))
         self.n_features_in_, self.n_outputs_ = len(columns), targets.shape[1]
         return np.hstack(found)
 
@@ -128,7 +136,9 @@ class TextScores(TransformerMixin, BaseEstimator):
         scale = values.std(axis=0)
         return np.asarray((values - values.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0))
 
-    def _fit_kind(self, kind: str, texts: list[str], targets: Array, folds: KFold) -> Array:
+    def _fit_kind(
+        self, kind: str, texts: list[str], targets: Array, splits: Sequence[tuple[Array, Array]]
+    ) -> Array:
         """Fit to one kind of terms of a column, and return left-out predictions."""
         vectorizer = _vectorizer(kind, max_features=_MOST_TERMS)
         try:
@@ -139,12 +149,14 @@ class TextScores(TransformerMixin, BaseEstimator):
             self.coef_.append(np.empty((0, targets.shape[1])))
             self.intercept_.append(np.zeros(targets.shape[1]))
             return np.zeros_like(targets)
-        best = np.inf
+        best, held_out = np.inf, np.unique(np.concatenate([test for _, test in splits]))
         for alpha in _ALPHAS:
             ridge = Ridge(alpha, solver="sparse_cg", tol=1e-3)
-            predicted = cross_val_predict(ridge, counts, targets, cv=folds)
-            predicted = predicted.reshape(targets.shape)
-            if (loss := float(np.square(predicted - targets).mean())) < best:
+            predicted = np.zeros_like(targets)
+            for train, test in splits:
+                fitted = ridge.fit(counts[train], targets[train])
+                predicted[test] = fitted.predict(counts[test]).reshape(len(test), -1)
+            if (loss := float(np.square(predicted - targets)[held_out].mean())) < best:
                 best, chosen, left_out = loss, ridge, predicted
         chosen.fit(counts, targets)
         # Arrays and lists are all that a saved model needs.
