@@ -33,6 +33,8 @@ DESCRIPTIONS = {
     "bayes": "fixed, evidence",
     "l1-svm": "mkl, for classes",
     "l2-krr": "mkl-2, for responses",
+    "ordinal": "ordered grades",
+    "count": "Poisson regression",
     "grid": "RBF, grid search",
     "linear": "ridge, or logistic",
     "boosting": "boosted trees",
@@ -48,22 +50,25 @@ OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
 LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
-COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm", "l2-krr"))
+KINDS = {"ordinal": "classification", "count": "regression"}
+"""What the task is of kinds of targets that have a learner of the same name."""
+
+COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
 same time, and two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and CatBoost
 are compared where they are installed."""
 
-CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss")
-"""Scores of classes; `roc_auc` is for two of them."""
+CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
+"""Scores of classes; `roc_auc` is for two of them, and `mae` for numbers."""
 
-RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse")
-"""Scores of responses; `log_rmse` is for positive ones with a heavy tail."""
+RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
+"""Scores of responses; the last two are for positive ones with a heavy tail, and for counts."""
 
 HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
 """Scores that are better the higher they are; the others are errors."""
 
 _TASK_HELP = (
-    "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
+    "auto, classification, regression, ordinal (grades, in order) or count. auto: Text, booleans and categories are classes; dates "
     "and numbers with fractions are a response; whole numbers are classes if they have at most 20 "
     "distinct values, and else a response."
 )

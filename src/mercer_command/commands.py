@@ -1,6 +1,7 @@
 """What the commands do, once their options are parsed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,13 @@ ON_SCREEN = 5
 def fit(given: app.Fit) -> None:
     """Learn from a table; see `mercer_command.app`."""
     messages.checked_name("learner", given.learner, app.LEARNERS)
+    command = given
+    if given.task in app.KINDS:
+        if given.learner not in (app.LEARNERS[0], given.task):
+            raise messages.InputError(
+                f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
+            )
+        given = replace(given, learner=given.task)
     files.check_outputs(given.out, given.report, inputs=(given.table,))
     distributed = given.cluster or given.workers
     messages.check_packages(skops=given.out, matplotlib=given.report, distributed=distributed)
@@ -65,7 +73,7 @@ def fit(given: app.Fit) -> None:
             method_checks.check_streamed(given.learner)
             training = streaming.streamed_table(given)
             method_checks.check_fit([given.learner], training.problem.task, app.LEARNERS)
-        _fit(training, given, given, client)
+        _fit(training, given, command, client)
 
 
 def predict(given: app.Predict) -> None:
@@ -149,6 +157,10 @@ def columns(given: app.Columns) -> None:
 def compare(given: app.Compare) -> None:
     """Compare methods; see `mercer_command.app`."""
     names = methods.method_names(given.methods)
+    if given.task in app.KINDS:
+        names = [given.task, *names] if given.methods is None else names
+        metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
+        given = replace(given, metric=metric)
     if given.csv is not None:
         table_files.is_parquet(given.csv)
     files.check_outputs(given.csv, given.report, inputs=(given.table,))

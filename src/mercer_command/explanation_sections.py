@@ -38,28 +38,35 @@ def importance_section(trial: Trial) -> Section:
     if is_exact:
         title = "Columns that matter: how far they take predictions from that of the average row"
         told = "Mean absolute contribution to the predictions of held-out rows (Shapley values). "
-        told += _what_odds_are(trial.task) + "It says what the model uses, whether right or wrong."
-    rows = [[shown(c.name), *importance_cells(c, trial.task)] for c in found]
+        told += _what_odds_are(trial) + "It says what the model uses, whether right or wrong."
+    rows = [[shown(c.name), *importance_cells(c, trial.task, trial.kind)] for c in found]
+    is_known = not all(isnan(column.relevance) for column in found)
+    relevance = "Relevance is the column's share in what the kernels measure distances by."
+    if not is_known:
+        rows = [row[:2] for row in rows]
+        relevance = "No relevance is shown, as the kernels have one width for all columns."
     lengths = [c.contribution if is_exact else max(np.nan_to_num(c.increase), 0.0) for c in found]
-    header = ["Column", "Contributes" if is_exact else "Error rises by", "Relevance"]
+    header = ["Column", "Contributes" if is_exact else "Error rises by"]
+    header += ["Relevance"] if is_known else []
     return Section(
         title,
         [
-            Table(header, rows, {1, 2}, lengths=lengths, n_shown=ON_SCREEN),
+            Table(header, rows, range(1, len(header)), lengths=lengths, n_shown=ON_SCREEN),
             *hidden(len(trial.importances), "columns matter less"),
-            Text(
-                f"{told} Relevance is the column's share in what the kernels measure distances by."
-            ),
+            Text(f"{told} {relevance}"),
             *figures.importance_figures(trial),
             *_pairs(trial),
         ],
     )
 
 
-def _what_odds_are(task: Task) -> str:
-    if task == "regression":
+def _what_odds_are(trial: Trial) -> str:
+    if trial.kind == "count":
+        return "A contribution multiplies the expected count. "
+    if trial.task == "regression":
         return ""
-    return "Odds are p / (1 - p) of a class's probability p, which a contribution multiplies. "
+    of = "the probability p of a higher grade" if trial.kind else "a class's probability p"
+    return f"Odds are p / (1 - p) of {of}, which a contribution multiplies. "
 
 
 def _pairs(trial: Trial) -> list[Part]:
@@ -75,7 +82,7 @@ def _pairs(trial: Trial) -> list[Part]:
         if OTHERS not in (names[j], names[k])
     ]
     strongest = sorted(pairs, key=lambda pair: -pair[0])[:3]
-    rows = [[told, _amount(size, trial.task)] for size, told in strongest]
+    rows = [[told, _amount(size, trial.task, trial.kind)] for size, told in strongest]
     told = (
         "Mean absolute interaction: what two columns contribute together beyond what each does "
         "alone. Where it is small, the effects of columns add up."
@@ -87,24 +94,27 @@ def _pairs(trial: Trial) -> list[Part]:
     ]
 
 
-def _amount(size: float, task: Task) -> str:
-    """Return a mean absolute contribution in the unit of the response, or as a factor of odds."""
+def _amount(size: float, task: Task, kind: str = "") -> str:
+    """Return a mean absolute contribution in the unit of the response, or as a factor."""
+    if kind == "count":
+        return f"count x {exp(size):.3g}"
     if task == "classification":
         return f"odds x {exp(size):.3g}"
     return format_error(size, task)
 
 
-def importance_cells(column: ColumnImportance, task: Task) -> list[str]:
+def importance_cells(column: ColumnImportance, task: Task, kind: str = "") -> list[str]:
     """Return what a column contributes, or by how much the error rises, and its relevance.
 
     Parameters
     ----------
     column : ColumnImportance
     task : {"classification", "regression"}
+    kind : {"", "ordinal", "count"}, default=""
     """
     relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
     if not isnan(column.contribution):
-        return [_amount(column.contribution, task), relevance]
+        return [_amount(column.contribution, task, kind), relevance]
     if isnan(column.increase):
         return ["not measured", relevance]
     sign = "-" if column.increase < 0 else ""

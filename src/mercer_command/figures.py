@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
+from mercer_command.app import HIGH_IS_GOOD
 from mercer_command.contributions import exact_interactions, unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -25,8 +26,25 @@ MOST_MARKS = 15
 """A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
 
 
+def plain_numbers(axis: Axis) -> None:
+    """Label an axis at round numbers, whose digits are in groups of three.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    # Ten digits leave rounding errors out.
+    label = "{:,.10g}".format
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: label(round(value, 12) + 0.0).replace("-", "\N{MINUS SIGN}"))
+    )
+
+
 def error_figure(trial: Trial) -> Figure:
-    """Draw the errors of several predictors with their confidence intervals, from zero.
+    """Draw the first score of several predictors with confidence intervals; errors from zero.
 
     Parameters
     ----------
@@ -34,12 +52,14 @@ def error_figure(trial: Trial) -> Figure:
         With a report.
     """
     assert trial.report is not None
-    tested = trial.report.held_out
+    name = trial.report.metric
+    tested = [one for one in trial.report.held_out if name in one.scores]
+    called = trial.report.sections()[0].header[1]
+    factor, unit = (100.0, ", %") if name in ("error", "balanced_accuracy") else (1.0, "")
+    unit = f", in {trial.unit}" if trial.task == "regression" and name in ("rmse", "mae") else unit
+    is_error = name not in HIGH_IS_GOOD
 
     def draw(ax: Axes) -> None:
-        name, factor, label = "rmse", 1.0, f"RMSE, in {trial.unit}"
-        if trial.task == "classification":
-            name, factor, label = "error", 100.0, "Error, %"
         for position, predictor in enumerate(tested):
             one = predictor.scores[name]
             high = one.high if np.isfinite(one.high) else one.value
@@ -47,12 +67,14 @@ def error_figure(trial: Trial) -> Figure:
             color = SOFT if position else ACCENT
             ax.errorbar(factor * one.value, position, xerr=spread, fmt="o", color=color, capsize=3)
         _name_rows(ax, [predictor.name for predictor in tested])
-        ax.set_xlim(left=0)
+        if is_error:
+            ax.set_xlim(left=0)
+        plain_numbers(ax.xaxis)
         ax.grid(axis="x")
-        ax.set(xlabel=label, title="Error on held-out rows")
+        ax.set(xlabel=f"{called}{unit}", title=f"{called} on held-out rows")
 
-    caption = "Errors with 95% confidence intervals; the axis begins at zero."
-    return Figure(draw, caption, height=2.8)
+    caption = f"{called} with 95% confidence intervals"
+    return Figure(draw, caption + ("; the axis begins at zero." * is_error or "."), height=2.8)
 
 
 def _name_rows(ax: Axes, names: Sequence[str]) -> None:
@@ -100,6 +122,9 @@ def _contribution_figures(trial: Trial) -> list[Part]:
         ax.barh(range(len(known)), [column.contribution for column in known], color=ACCENT)
         _name_rows(ax, [shown(column.name, longest=26) for column in known])
         label = "to the log-odds" if trial.task == "classification" else f"in {trial.unit}"
+        label = {"ordinal": f"{label} of a higher grade", "count": "to the log-rate"}.get(
+            trial.kind, label
+        )
         ax.set(xlabel=f"Mean absolute contribution, {label}", title="Columns that matter")
 
     height = max(2.4, 0.28 * len(known) + 1.2)
@@ -197,7 +222,8 @@ def dependence_section(trial: Trial) -> list[Section]:
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
     if found[0].scale == "probability":
-        low, high = 0.0, 1.0
+        # Tenths around the curves, as those of a rare class are close to zero or one.
+        low, high = np.floor(10.0 * low) / 10.0, np.ceil(10.0 * high) / 10.0
     height = (high - low) or abs(high) or 1.0
     # The distribution of the data is beneath the curves.
     limits = low - 0.2 * height, high + 0.04 * height
@@ -252,8 +278,12 @@ def _draw_dependence(
     """Draw mean predictions over the values of a column."""
     inspection.PartialDependenceDisplay([found]).plot(ax=ax)
     ax.set_ylim(*limits)
+    plain_numbers(ax.yaxis)
     if trial.has_dates:
         label_dates(ax.yaxis)
+    if found.scale == "probability":
+        ax.set_yticks([tick for tick in ax.get_yticks() if 0.0 <= tick <= 1.0])
+        ax.set_ylim(*limits)
     ax.grid(axis="y")
 
 
@@ -285,7 +315,8 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
     unit = 100.0 if metric in ("error", "balanced_accuracy") else 1.0
     scores = unit * frame[metric]
     label = f"{name}, %" if unit > 1.0 else f"{name} (target's unit)"
-    label = name if metric in ("roc_auc", "log_loss", "r2", "log_rmse") else label
+    without_unit = ("roc_auc", "log_loss", "r2", "log_rmse", "poisson_deviance")
+    label = name if metric in without_unit else label
 
     def by_method(ax: Axes) -> None:
         positions = np.arange(len(frame))

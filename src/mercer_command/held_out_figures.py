@@ -10,7 +10,7 @@ from sklearn import metrics
 from sklearn.calibration import CalibrationDisplay
 
 from mercer.inspection import CoverageDisplay
-from mercer_command.figures import MOST_MARKS, label_dates
+from mercer_command.figures import MOST_MARKS, label_dates, plain_numbers
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.notation import Array
@@ -79,7 +79,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
 
 
 def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
-    """Return curves of the second class of two, or of the most frequent classes."""
+    """Return curves of the rarer class of two, or of the most frequent classes."""
     method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
     if method is None:
         return []
@@ -87,9 +87,9 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     counts = np.array([(y == name).sum() for name in model.classes_])
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k]][: len(COLORS)]
+    chosen = sorted(order) if len(counts) > 2 else [0 if counts[0] < counts[1] else 1]
     curves = {
-        shown(model.classes_[k], longest=24): (y == model.classes_[k], scores[:, k])
-        for k in ([1] if len(counts) == 2 else sorted(order))
+        shown(model.classes_[k], longest=24): (y == model.classes_[k], scores[:, k]) for k in chosen
     }
 
     drawn: list[Part] = [
@@ -157,8 +157,6 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
     is_residual = kind == "residual_vs_predicted"
 
     def draw(ax: Axes) -> None:
-        from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
         metrics.PredictionErrorDisplay.from_predictions(
             trial.y,
             predicted,
@@ -169,8 +167,7 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             line_kwargs={"color": SOFT},
         )
         for axis in (ax.xaxis, ax.yaxis):  # scikit-learn puts ticks at the ends of the data.
-            axis.set_major_locator(MaxNLocator(6))
-            axis.set_major_formatter(ScalarFormatter())
+            plain_numbers(axis)
         ax.set_xlabel("Predicted")
         ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
         ax.set_title("Residuals" if is_residual else "Predicted and true")
@@ -198,7 +195,9 @@ def _coverage(trial: Trial, encoded: pd.DataFrame, usual: Array, most: int = 100
         covered = [float(_inside(y, found).mean()) for found in bounds.values()]
         ax.plot([0.5, 1], [0.5, 1], linestyle=":", color=SOFT)
         ax.plot(list(bounds), covered, marker="o", color=ACCENT)
-        ax.set(xlim=(0.48, 1.0), ylim=(min(0.48, *covered), 1.02), title="Coverage of intervals")
+        ax.set(
+            xlim=(0.48, 1.0), ylim=(min(0.5, *covered) - 0.02, 1.02), title="Coverage of intervals"
+        )
         ax.set(xlabel="Coverage asked for", ylabel="Share of held-out rows inside")
         ax.grid()
 
@@ -210,8 +209,12 @@ def _coverage(trial: Trial, encoded: pd.DataFrame, usual: Array, most: int = 100
 
 
 def _coverage_by_width(y: Array, bounds: Array) -> Figure:
+    def draw(ax: Axes) -> None:
+        CoverageDisplay.from_intervals(y, bounds, ax=ax)
+        plain_numbers(ax.xaxis)
+
     return Figure(
-        lambda ax: CoverageDisplay.from_intervals(y, bounds, ax=ax),
+        draw,
         "The share of held-out responses in intervals of 90% coverage, by decile of their width, "
         "with 95% confidence intervals.",
     )
@@ -229,7 +232,9 @@ def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -
         ax.set_xticks([])
         ax.set(xlabel="Held-out rows, sorted by prediction", ylabel="True response")
         ax.set_title("Intervals of 90% coverage")
-        ax.legend(frameon=False, fontsize=9)
+        # Predictions ascend.
+        ax.legend(frameon=False, fontsize=9, loc="upper left")
+        plain_numbers(ax.yaxis)
         if trial.has_dates:
             label_dates(ax.yaxis)
 

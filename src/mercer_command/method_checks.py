@@ -85,6 +85,10 @@ def check_metric(name: str | None, problem: Problem) -> None:
     checked_name(f"metric of {problem.task}", name, names)
     if name == "roc_auc" and np.unique(problem.target).size > 2:
         raise InputError("roc_auc is for two classes; balanced_accuracy is for more")
+    if name == "mae" and problem.task == "classification" and problem.target.dtype.kind not in "if":
+        raise InputError("mae is for classes that are numbers")
+    if name == "poisson_deviance" and not (problem.target >= 0.0).all():
+        raise InputError("poisson_deviance is for counts, which are not negative")
     if name == "log_rmse" and not (problem.target > 0.0).all():
         raise InputError("log_rmse is for positive responses")
 

@@ -39,6 +39,9 @@ _EXACT_ROWS = 10_000
 """One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
 of all of them in memory, for each kernel and fold."""
 
+_GRADED_ROWS = 5_000
+"""Grades and counts are learned from at most this many rows, which takes some minutes."""
+
 _GRIDS: dict[str, dict[str, Any]] = {
     "one-stage": {"C": 10.0 ** np.arange(-1, 3), "alpha": 10.0 ** np.arange(1, -4, -1)},
     "grid": {
@@ -164,6 +167,9 @@ METHODS: dict[str, Method] = {
     ),
     "l1-svm": _one_stage(classifier=mercer.L1SVM),
     "l2-krr": _one_stage(regressor=mercer.L2KRR),
+    # Their fits take a few dozen inverses of matrices of all rows.
+    "ordinal": Method({"classification": mercer.KernelOrdinalClassifier}, max_rows=_GRADED_ROWS),
+    "count": Method({"regression": mercer.KernelPoissonRegressor}, max_rows=_GRADED_ROWS),
     "grid": Method(
         {"classification": SVC, "regression": _scaled_ridge},
         {

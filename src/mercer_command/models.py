@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command import importances
@@ -70,6 +71,19 @@ class Trial:
     def has_dates(self) -> bool:
         """Whether responses are dates, as days since 1970."""
         return self.task == "regression" and self.model["reader"].target[1] == "date"
+
+    @property
+    def kind(self) -> str:
+        """Whether classes are grades ("ordinal"), and responses counts ("count")."""
+        step = self.model[-1]
+        is_ordinal = isinstance(step, KernelOrdinalClassifier)
+        is_count = isinstance(step, KernelPoissonRegressor)
+        return "ordinal" if is_ordinal else "count" if is_count else ""
+
+    @property
+    def nouns(self) -> str:
+        """What classes are called."""
+        return "ordered grades" if self.kind == "ordinal" else "classes"
 
     @property
     def learner(self) -> Any:
@@ -144,8 +158,8 @@ def fit(
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """What a learned kernel has in common with the target; nothing of stacks."""
-    if kernel_terms(trial.model).combines == "predictions":
+    """What a learned kernel has in common with the target; nothing of stacks, grades and counts."""
+    if kernel_terms(trial.model).combines == "predictions" or trial.kind:
         return ()
     aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
     own = trial.learner.alignment_

@@ -12,6 +12,7 @@ import pandas as pd
 
 from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
+from mercer_command.app import KINDS
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.division import group_codes, read_split, times_of
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
@@ -39,6 +40,8 @@ class Problem:
     name : str
         Name of the target's column.
     task : {"classification", "regression"}
+    kind : {"", "ordinal", "count"}
+        Whether classes are grades, and responses counts.
     columns : tuple of Column
         How each column but the target was read and used.
     target_column : Column
@@ -70,6 +73,7 @@ class Problem:
     groups: Array | None = None
     times: Array | None = None
     given_splits: Array | None = None
+    kind: str = ""
     beside: pd.DataFrame | None = None
     missing: MissingCodes = field(default_factory=dict)
 
@@ -97,8 +101,8 @@ def as_problem(
     table : DataFrame or Cells of shape (n_rows, n_columns)
     target : str
         Name of the column to predict. Rows in which it is missing are left out.
-    task : {"auto", "classification", "regression"}, default="auto"
-        If "auto", the target's values determine it.
+    task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
+        If "auto", the target's values determine it. Grades are classes, and counts responses.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
     missing : mapping from str to list of str, default=None
@@ -150,6 +154,7 @@ def as_problem(
         groups=groups,
         times=times,
         given_splits=None if given is None else given[used],
+        kind=task if task in KINDS else "",
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],
     )
@@ -228,9 +233,11 @@ def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
         told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
         told += f" {values.max():g}, which are taken for"
         if task == "classification":
-            told += " classes without an order; --task regression predicts a number"
+            told += " classes without an order; --task ordinal keeps the order of grades, and "
+            told += "--task regression predicts a number"
         else:
             told += " quantities; --task classification predicts one of them"
+            told += ", and --task count expected counts" if values.min() >= 0.0 else ""
         notes.append(told)
     return task
 
@@ -239,12 +246,15 @@ def _target_values(
     target: pd.Series[Any], name: str, task: str, notes: list[str]
 ) -> tuple[Array, Task]:
     """Return the target's values and its task, after checking that they suit each other."""
-    checked_name("task", task, ("auto", "classification", "regression"))
+    checked_name("task", task, ("auto", "classification", "regression", *KINDS))
     kind, frame = kind_of(target), target.to_frame()
     if kind == "other":
         raise InputError(f"'{name}' holds neither numbers nor categories")
     if target.nunique() == 1:
         raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
+    if task in KINDS:
+        _check_kind(target, name, task)
+        task = KINDS[task]
     if kind == "date":
         check_no_dates(task, name)
         return convert(frame, "date")[:, 0], "regression"
@@ -260,6 +270,17 @@ def _target_values(
         _check_responses(values, name, inferred=task == "auto")
         return values, "regression"
     return _as_classes(values, name), "classification"
+
+
+def _check_kind(target: pd.Series[Any], name: str, task: str) -> None:
+    """Refuse grades that are no whole numbers, and counts that are none or negative."""
+    values = np.empty(0)
+    if kind_of(target) == "number":
+        values = convert(target.to_frame(), "number")[:, 0]
+    if task == "ordinal" and not (values.size and _are_whole(values)):
+        raise InputError(f"'{name}' holds no whole numbers, as --task ordinal takes for grades")
+    if task == "count" and not (values.size and _are_whole(values) and values.min() >= 0.0):
+        raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
 
 
 def _are_whole(values: Array) -> bool:

@@ -52,7 +52,9 @@ def describe_problem(problem: Problem) -> str:
     """Describe the size of the problem in a few words."""
     n_rows, n_columns = problem.n_rows or len(problem.features), problem.features.shape[1]
     n_classes = len(np.unique(problem.target))
-    kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
+    kind = "a count" if problem.kind == "count" else "a response"
+    if problem.task == "classification":
+        kind = f"{n_classes} {'ordered grades' if problem.kind == 'ordinal' else 'classes'}"
     columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
     return f"{n_rows:,} rows, {columns} to learn from, {kind} to predict"
 
@@ -245,6 +247,7 @@ _MEASURES = {
     "mae": ("MAE", "mean absolute error of test rows, in the target's unit"),
     "r2": ("R²", "share of the variance of test rows that is explained"),
     "log_rmse": ("log-RMSE", "root mean squared error of the logarithms of test rows"),
+    "poisson_deviance": ("Deviance", "mean Poisson deviance of test rows"),
 }
 """Names of scores in headers, and what they are."""
 

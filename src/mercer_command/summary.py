@@ -22,6 +22,7 @@ _SCORES = {
     "mae": "mean absolute error",
     "r2": "R², the share of the variance that is explained,",
     "log_rmse": "root mean squared error of the logarithms",
+    "poisson_deviance": "mean Poisson deviance",
 }
 """What scores are called in a sentence."""
 
@@ -61,9 +62,10 @@ def _counted(number: int, noun: str) -> str:
 def _target(trial: Trial) -> str:
     name = f"'{shown(trial.name)}'"
     if trial.task == "regression":
-        return f"{name}, a {'date' if trial.has_dates else 'number'},"
+        kind = "count" if trial.kind == "count" else "date" if trial.has_dates else "number"
+        return f"{name}, a {kind},"
     classes = [shown(label, longest=20) for label in trial.model.classes_]
-    told = " or ".join(classes) if len(classes) == 2 else f"one of {len(classes)} classes"
+    told = " or ".join(classes) if len(classes) == 2 else f"one of {len(classes)} {trial.nouns}"
     return f"{name}, {told},"
 
 

@@ -212,7 +212,7 @@ class TestCompare:
             check_fit(COMPARED, task)
         assert set(DEMONSTRATED) < set(COMPARED)
         assert list(METHODS) == list(DESCRIPTIONS)
-        assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr"}
+        assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr", "ordinal", "count"}
 
 
 class TestUnsupportedTask:

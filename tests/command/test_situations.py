@@ -223,7 +223,65 @@ def test_grades_that_are_taken_for_classes(run: Run) -> None:
     frame = wine().assign(y=np.random.default_rng(0).integers(3, 8, len(wine())))
     said = told(run, frame)
     assert "note: 'y' holds 5 different whole numbers, 3 to 7, which are taken for classes" in said
-    assert "--task regression predicts a number" in said
+    assert "--task ordinal keeps the order of grades, and --task regression predicts a num" in said
+
+
+def rated(n: int = 200, seed: int = 0) -> Frame:
+    """Grades, and counts, that two columns tell with noise."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 2)).round(3), columns=["sugar", "acidity"])
+    latent = 2.0 * frame["sugar"] + frame["acidity"] ** 2 + 0.3 * rng.normal(size=n)
+    grade = np.digitize(latent, [-1.0, 0.5, 2.0, 3.5]) + 3
+    return frame.assign(grade=grade, visits=rng.poisson(np.exp(1.0 + 0.7 * frame["sugar"])))
+
+
+def test_grades_in_their_order(run: Run) -> None:
+    frame = rated().drop(columns="visits")
+    said = told(
+        run, frame, "--task", "ordinal", "--learner", "ordinal", "--out", "m.skops", target="grade"
+    )
+    assert "2 columns to learn from, 5 ordered grades to predict" in said
+    assert "Its mean absolute error is 0." in said
+    assert "Kernels found by ordinal (ordered grades)" in said
+    assert "odds x" in said
+    model = load_model(Path("m.skops"))
+    assert type(model[-1]).__name__ == "KernelOrdinalClassifier"
+    assert "without an order" not in said
+
+
+def test_counts(run: Run) -> None:
+    frame = rated().drop(columns="grade")
+    said = told(
+        run, frame, "--task", "count", "--learner", "count", "--out", "m.skops", target="visits"
+    )
+    assert "2 columns to learn from, a count to predict" in said
+    assert "Its mean Poisson deviance is" in said
+    assert "count x" in said
+    model = load_model(Path("m.skops"))
+    assert (model.predict(frame[["sugar", "acidity"]]) > 0.0).all()
+
+
+def test_grades_and_counts_are_checked(run: Run) -> None:
+    rated().assign(name="a" + rated()["grade"].astype(str)).to_csv("t.csv", index=False)
+
+    def refused(*options: object) -> str:
+        return error_line(run("fit", "t.csv", *options))
+
+    kept = "leave out --learner ca"
+    assert kept in refused("--target", "grade", "--task", "ordinal", "--learner", "ca")
+    assert "'name' holds no whole numbers" in refused("--target", "name", "--task", "ordinal")
+    assert "'sugar' holds no counts" in refused("--target", "sugar", "--task", "count")
+    noise = refused("--target", "name", "--metric", "mae")
+    assert "mae is for classes that are numbers" in noise
+
+
+def test_comparisons_of_grades_have_their_score(run: Run) -> None:
+    rated().drop(columns="visits").to_csv("t.csv", index=False)
+    options = ("--task", "ordinal", "--methods", "ordinal,linear", "--repeats", 1)
+    result = run("compare", "t.csv", "--target", "grade", *options)
+    assert result.exit_code == 0, result.output
+    assert "MAE" in result.stdout
+    assert "nan" not in result.stdout
 
 
 def test_a_file_of_splits(run: Run) -> None:

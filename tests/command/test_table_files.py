@@ -42,7 +42,7 @@ def test_whole_numbers_that_could_be_either_get_a_note() -> None:
     [grades] = notes([3, 4, 5, 6, 7, 8] * 10)
     assert grades == (
         "'y' holds 6 different whole numbers, 3 to 8, which are taken for classes without an "
-        "order; --task regression predicts a number"
+        "order; --task ordinal keeps the order of grades, and --task regression predicts a number"
     )
     [counts] = notes([*range(30)] * 2)
     assert "are taken for quantities; --task classification predicts one of them" in counts

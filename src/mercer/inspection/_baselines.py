@@ -1,5 +1,6 @@
 """Simple predictors of scikit-learn that a model is compared with, and what the scores say."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from mercer._generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
+from mercer._generalized.kernel_poisson_regressor import KernelPoissonRegressor
 from mercer._typing import Array, Features
 from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
@@ -221,6 +224,38 @@ def has_heavy_tail(y: Array) -> bool:
     return skewness > 2.0 and abs(float(stats.skew(np.log(y)))) < 0.5 * skewness
 
 
+def with_scores(
+    truth: Truth, past: Truth | None, step: Any, metric: str | None
+) -> tuple[Truth, Truth | None]:
+    """Say which further scores suit the targets of held-out rows and of the rows of the fit.
+
+    Parameters
+    ----------
+    truth : Truth
+    past : Truth or None
+    step : fitted estimator
+        Grades and counts are those of estimators for them.
+    metric : str or None
+        A score that is asked for.
+
+    Notes
+    -----
+    Positive responses with a heavy tail are compared by their logarithms.
+    """
+    known, told = truth if past is None else past, dict[str, Any]()
+    if truth.task == "classification":
+        are_numbers = np.asarray(truth.classes).dtype.kind in "iuf"
+        graded = metric == "mae" or isinstance(step, KernelOrdinalClassifier)
+        told["is_graded"] = are_numbers and graded
+    else:
+        asked = metric == "poisson_deviance" and bool((known.y >= 0.0).all())
+        told["is_counted"] = asked or isinstance(step, KernelPoissonRegressor)
+        positive = bool((known.y > 0.0).all())
+        if positive and (metric == "log_rmse" or has_heavy_tail(known.y)):
+            told["log_floor"] = float(known.y.min())
+    return replace(truth, **told), None if past is None else replace(past, **told)
+
+
 def default_metric(truth: Truth, unequal: float = 3.0) -> str:
     """Return the score that tells most about predictions of such targets.
 
@@ -231,6 +266,8 @@ def default_metric(truth: Truth, unequal: float = 3.0) -> str:
         Classes are unequal if the largest has this many times the rows of the smallest: the share
         of misclassified rows then says little of the smaller ones.
     """
+    if truth.is_graded or truth.is_counted:
+        return "mae" if truth.is_graded else "poisson_deviance"
     if truth.task == "regression":
         return "rmse" if truth.log_floor is None else "log_rmse"
     counts = np.unique(truth.y, return_counts=True)[1]

@@ -189,7 +189,9 @@ class GramMatrixDisplay(Display):
         if self.discrete:
             self._mark_classes(ax)
         else:
-            labels = [f"{value:.3g}" for value in (self.y[0], self.y[self.y.size // 2], self.y[-1])]
+            ends = (self.y[0], self.y[self.y.size // 2], self.y[-1])
+            # Of numbers from a thousand to a million, all digits before the point.
+            labels = [f"{v:,.0f}" if 1e3 <= abs(v) < 1e6 else f"{v:.3g}" for v in ends]
             ticks = [0, self.y.size // 2, self.y.size - 1]
             ax.set_xticks(ticks, labels)
             ax.set_yticks(ticks, labels)

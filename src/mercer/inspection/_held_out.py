@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
+from scipy.special import xlogy
 from sklearn.metrics import roc_auc_score
 
 from mercer._typing import Array, Features
@@ -41,8 +42,9 @@ class PredictorScores:
     name : str
     scores : dict of str to Estimate
         Of classes ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` where there
-        are probabilities, and ``roc_auc`` of two classes. Of responses ``rmse``, ``mae``, ``r2``
-        and, where they are positive with a heavy tail, ``log_rmse``.
+        are probabilities, ``roc_auc`` of two classes, and ``mae`` of grades. Of responses ``rmse``,
+        ``mae``, ``r2``, where they are positive with a heavy tail ``log_rmse``, and of counts
+        ``poisson_deviance``.
     note : str
         What distinguishes the predictor's training from the others'.
     """
@@ -90,6 +92,10 @@ class Truth:
     log_floor : float or None
         Responses below this one count as this one where their logarithms are compared; None where
         these are not.
+    is_graded : bool
+        Whether classes are numbers that are in order, so that errors have a size.
+    is_counted : bool
+        Whether responses are counts.
     """
 
     task: Task
@@ -97,6 +103,8 @@ class Truth:
     classes: Array
     groups: Array | None = None
     log_floor: float | None = None
+    is_graded: bool = False
+    is_counted: bool = False
 
     @property
     def units(self) -> Array:
@@ -108,7 +116,7 @@ class Truth:
     def take(self, rows: Array) -> Truth:
         """Return some rows."""
         groups = None if self.groups is None else self.groups[rows]
-        return Truth(self.task, self.y[rows], self.classes, groups, self.log_floor)
+        return replace(self, y=self.y[rows], groups=groups)
 
     def losses(self, predictions: Predictions) -> Array:
         """Return for each row whether it is misclassified, or its absolute error."""
@@ -239,10 +247,20 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
     if (variance := float(deviations.mean())) > 0.0:
         influence = (mean * deviations / variance - squares) / variance
         found["r2"] = _within(estimate(1.0 - mean / variance, influence, units), -np.inf, 1.0)
+    if truth.is_counted:
+        found["poisson_deviance"] = _poisson(truth.y, predictions.values, units)
     if truth.log_floor is not None:
         y, predicted = (np.maximum(a, truth.log_floor) for a in (truth.y, predictions.values))
         found["log_rmse"] = _root(np.square(np.log(y / predicted)), units)
     return found
+
+
+def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
+    """Return the mean Poisson deviance; expected counts are at least half a count in all rows."""
+    means = np.maximum(predicted, 0.5 / len(y))
+    losses = 2.0 * (xlogy(y, y / means) - y + means)
+    mean = float(losses.mean())
+    return _within(estimate(mean, losses - mean, units), 0.0, np.inf)
 
 
 def _root(squares: Array, units: Array) -> Estimate:
@@ -268,6 +286,10 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
         low = float(np.mean([share(np.ones(len(rows)), rows).low for rows in inside]))
         balanced = Estimate(1.0, low, 1.0)
     found["balanced_accuracy"] = _within(balanced, 0.0, 1.0)
+    if truth.is_graded:
+        sizes = np.abs(y.astype(float) - predictions.values.astype(float))
+        mae = float(sizes.mean())
+        found["mae"] = _within(estimate(mae, sizes - mae, units), 0.0, np.inf)
     if predictions.probabilities is not None:
         own = predictions.probabilities[np.arange(len(y)), np.searchsorted(truth.classes, y)]
         losses = -np.log(np.clip(own, np.finfo(float).eps, 1.0))

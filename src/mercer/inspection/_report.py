@@ -1,7 +1,8 @@
 """A report on a fitted model: scores of held-out rows, calibration, coverage, and checks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from mercer.inspection._baselines import (
     against_constant,
     baselines,
     default_metric,
-    has_heavy_tail,
     prepared,
+    with_scores,
 )
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import LossByColumn, columns_of, losses_by_column, not_examined
@@ -73,7 +74,7 @@ class ModelReport:
         Of the model and, where training rows are known, of simple predictors; the constant is last.
         Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and `high`:
         ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``, ``mae``, ``r2``
-        and, of positive responses with a heavy tail, ``log_rmse``.
+        of positive responses with a heavy tail ``log_rmse``, and of counts ``poisson_deviance``.
     metric : str
         Name of the score that comes first.
     left_out : PredictorScores or None
@@ -210,8 +211,9 @@ def report(
     metric : str, default=None
         The score that comes first; see `held_out` of `ModelReport`. By default the share of
         misclassified rows; where a class has three times the rows of another, the area under the
-        ROC curve, or the balanced accuracy of more than two classes; the root mean squared error;
-        or that of the logarithms of positive responses with a heavy tail.
+        ROC curve, or the balanced accuracy of more than two classes; the mean absolute error of
+        grades, by `KernelOrdinalClassifier`; the root mean squared error; that of the logarithms of
+        positive responses with a heavy tail; or the Poisson deviance of counts.
     later : bool, default=False
         Whether the rows are later than all rows of the fit, so that their order does not deceive.
     random_state : int, default=0
@@ -278,8 +280,8 @@ def report(
     """
     check_is_fitted(model)
     check_coverage(coverage)
-    truth, past = _with_floor(_truth(model, X, y, groups), _past(model, train), metric)
     transform, step = last_step(model)
+    truth, past = with_scores(_truth(model, X, y, groups), _past(model, train), step, metric)
     encoded = transform(X)
     own = predict(model, X, truth.classes)
     compared, better, ratio = _compared(model, (X, truth, own), train, past, random_state)
@@ -339,20 +341,6 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     return Truth(task, values, classes, names)
 
 
-def _with_floor(truth: Truth, past: Truth | None, metric: str | None) -> tuple[Truth, Truth | None]:
-    """Say which responses are compared by their logarithms: positive ones with a heavy tail."""
-    known = truth if past is None else past
-    if truth.task == "classification" or not (known.y > 0.0).all():
-        return truth, past
-    if metric != "log_rmse" and not has_heavy_tail(known.y):
-        return truth, past
-    floor = float(known.y.min())
-    return (
-        replace(truth, log_floor=floor),
-        None if past is None else replace(past, log_floor=floor),
-    )
-
-
 def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
     """Return the name of the first score; refuse one that the model does not have."""
     if given is not None and given not in own.scores:
@@ -395,4 +383,6 @@ def _coverage(
 
 def _stated(*models: Any) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
-    return {n: float(getattr(m, n)) for m in models for n in names if hasattr(m, n)}
+    found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
+    # Packages have other things by these names.
+    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}

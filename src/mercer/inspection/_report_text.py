@@ -18,6 +18,7 @@ NAMES = {
     "mae": "MAE",
     "r2": "R²",
     "log_rmse": "log-RMSE",
+    "poisson_deviance": "Deviance",
 }
 """Names of scores in the headers of tables."""
 
@@ -30,12 +31,17 @@ _TITLES = {
     "mae": "Error (mean absolute)",
     "r2": "R²",
     "log_rmse": "Error (RMSE of the logarithms)",
+    "poisson_deviance": "Poisson deviance",
 }
 """Names of scores in titles."""
 
 _MEANINGS = {
     "balanced_accuracy": "Balanced is the balanced accuracy, the mean recall of the classes.",
     "mae": "MAE is the mean absolute error.",
+    "poisson_deviance": (
+        "Deviance is the mean Poisson deviance of the counts, zero for perfect predictions and "
+        "about one if they are off as far as chance makes them."
+    ),
     "roc_auc": (
         "ROC AUC is the probability that a row of the second class is ranked above one of the "
         "first."
