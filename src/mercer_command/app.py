@@ -68,9 +68,9 @@ HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
 """Scores that are better the higher they are; the others are errors."""
 
 _TASK_HELP = (
-    "auto, classification, regression, ordinal (grades, in order) or count. auto: Text, booleans and categories are classes; dates "
-    "and numbers with fractions are a response; whole numbers are classes if they have at most 20 "
-    "distinct values, and else a response."
+    "auto, classification, regression, ordinal (grades, in order) or count. auto: Text, booleans "
+    "and categories are classes; dates and numbers with fractions are a response; whole numbers "
+    "are classes if they have at most 20 distinct values, and else a response."
 )
 _LEARNER_HELP = "How kernels, their widths and their weights are learned. " + "; ".join(
     f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS

@@ -35,12 +35,13 @@ def plain_numbers(axis: Axis) -> None:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    def label(value: float, _: int | None) -> str:
+        # Ten digits leave rounding errors out.
+        is_zero = abs(value) <= 1e-10 * max(map(abs, axis.get_view_interval()))
+        return f"{0.0 if is_zero else value:,.10g}".replace("-", "\N{MINUS SIGN}")
+
     axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    # Ten digits leave rounding errors out.
-    label = "{:,.10g}".format
-    axis.set_major_formatter(
-        FuncFormatter(lambda value, _: label(round(value, 12) + 0.0).replace("-", "\N{MINUS SIGN}"))
-    )
+    axis.set_major_formatter(FuncFormatter(label))
 
 
 def error_figure(trial: Trial) -> Figure:

@@ -133,7 +133,8 @@ def _machines(
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
         kernel = found.kernel.with_theta(found.kernel.theta + np.log(factor))
         gram, _ = table.gram(kernel, found.candidate.view)
-        for C, decisions in zip(_C_GRID, _decisions_in_folds(_C_GRID, gram, target, folds)):
+        in_folds = _decisions_in_folds(_C_GRID, gram, target, folds)
+        for C, decisions in zip(_C_GRID, in_folds, strict=True):
             slope, center, error = _scale_of(decisions, target)
             solver = MachineSolver(1.0 / C, random_state, slope, center)
             deviations = slope * (decisions - center)
