@@ -80,16 +80,20 @@ def test_the_share_of_responses_in_intervals_is_drawn() -> None:
     np.testing.assert_allclose((low, high), Normal().predict_interval(X, 0.9)[0])
 
 
-def test_curves_are_those_of_the_second_class() -> None:
+@pytest.mark.parametrize("rare", ["yes", "no"])
+def test_curves_are_those_of_the_rarer_class(rare: str) -> None:
     p = RNG.random(N)
+    p = 0.5 * p if rare == "yes" else 0.5 + 0.5 * p
     y = np.where(RNG.random(N) < p, "yes", "no")
+    assert np.mean(y == rare) < 0.4
+    own = p if rare == "yes" else 1.0 - p
     axes = drawn_axes(section_of(Scores(), pd.DataFrame({"p": p}), y, "classification"))
     false, true = titled("ROC curve", axes).lines[0].get_data()
-    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(y == "yes", p))
+    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(y == rare, own))
     recall, precision = titled("Precision and recall", axes).lines[0].get_data()
-    assert precision[recall == 1.0].min() == pytest.approx(np.mean(y == "yes"))
+    assert precision[recall == 1.0].min() == pytest.approx(np.mean(y == rare))
     predicted, share = titled("Calibration", axes).lines[0].get_data()
-    assert np.corrcoef(predicted, share)[0, 1] > 0.8
+    assert np.corrcoef(predicted, share)[0, 1] > 0.6
 
 
 def test_precision_is_that_of_predictions_and_recall_that_of_classes() -> None:
