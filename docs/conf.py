@@ -35,7 +35,7 @@ default_role = "literal"
 # A page that another script writes does not break the build before a page links to it.
 suppress_warnings = ["toc.not_included"]
 exclude_patterns = [
-    *("_build", "_ext", "_templates", "examples", "printed_output.py"),
+    *("_build", "_ext", "_templates", "examples", "*.py"),
     *("**/GALLERY_HEADER.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"),
 ]
 templates_path = ["_templates"]
