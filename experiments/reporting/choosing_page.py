@@ -9,11 +9,12 @@ import numpy as np
 from experiments.reporting.evidence import SIZES, Evidence
 from experiments.reporting.results import Results, compare_entries
 from experiments.reporting.section import by_name, listed, table
+from experiments.reporting.table_advice import table_of_data
 
 # The experiments from which the page argues.
 NEEDED = (
     *("bigrams", "defaults", "dependence", "dependence_times", "digits", "gaussian_combinations"),
-    *("letters", "miscellany", "partitions", "relevance", "sine", "taxonomy"),
+    *("letters", "miscellany", "partitions", "relevance", "sine", "tables", "taxonomy"),
 )
 
 # The beginning of the page.
@@ -41,7 +42,8 @@ def choosing(results: Mapping[str, Results]) -> str:
         *(
             f"## {title}\n\n{paragraph(found)}\n"
             for title, paragraph in (
-                ("A table of data, and no kernel in mind", no_kernel_in_mind),
+                ("A table of data", lambda found: table_of_data(found.results["tables"])),
+                ("One kernel for a table, in a second", no_kernel_in_mind),
                 ("One width, quickly", one_width),
                 ("Few features that matter among many", few_features),
                 ("A list of kernels, or several sources", finite_dictionary),
@@ -88,8 +90,9 @@ def no_kernel_in_mind(found: Evidence) -> str:
         if better
         else "the grid is nowhere clearly better, but worth trying beside it"
     )
-    return f"""`TwoStageClassifier()` takes one kernel, a Gaussian or a product Laplacian, by its
-exact leave-one-out error, and then a support vector machine.
+    return f"""Where one kernel is wanted, or a fit in a second, `TwoStageClassifier()` takes
+a Gaussian or a product Laplacian by its exact leave-one-out error, and then a support vector
+machine.
 
 {with_defaults(found)}
 
