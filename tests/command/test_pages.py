@@ -1,22 +1,25 @@
-"""The home page of the site says what its code prints."""
+"""Pages of the site that run the command say what it prints."""
 
 import importlib.util
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_home_page_says_what_its_code_prints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["index.md", "guide/command.md"])
+def test_pages_say_what_their_commands_print(page: str, tmp_path: Path) -> None:
     path = ROOT / "docs" / "printed_output.py"
     found = importlib.util.spec_from_file_location("printed_output", path)
     assert found is not None
     assert found.loader is not None
     printed_output = importlib.util.module_from_spec(found)
     found.loader.exec_module(printed_output)
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = printed_output.run_page(text, tmp_path)
     assert "```text\n```" not in text
     # Other versions of the packages may change digits, and with them where lines break.
-    kept = [re.sub(r"[\d.]+", "#", " ".join(page.split())) for page in (text, shown)]
+    kept = [re.sub(r"[\d.]+", "#", " ".join(each.split())) for each in (text, shown)]
     assert kept[0] == kept[1]
