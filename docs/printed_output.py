@@ -79,13 +79,18 @@ def _run_python(code: str, names: dict[str, Any]) -> str:
 
 
 def _run_commands(code: str) -> str:
-    """Run commands in a shell whose path begins with the programs of this Python."""
+    """Run commands in a shell whose path begins with the programs of this Python.
+
+    Progress, which is told by lines of standard error, depends on the time that it takes.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "96", "TERM": "dumb", "NO_COLOR": "1"}
     ended = subprocess.run(
         ["bash", "-ec", code], env=environment, check=False, capture_output=True, text=True
     )
-    return ended.stdout + ended.stderr
+    if ended.returncode:
+        raise RuntimeError(f"{code}{ended.stdout}{ended.stderr}")
+    return ended.stdout
 
 
 def _draw(path: Path | None) -> None:
