@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import metadata
 from pathlib import Path
+from typing import Any
 
 import mercer
 
@@ -73,15 +75,33 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
-    "min_reported_time": 5,
+    # Times of examples would make each build of the site another one.
+    "min_reported_time": float("inf"),
     "plot_gallery": "True",
 }
+
+
+def install_wheel(notebook: dict[str, Any], name: str) -> None:
+    """Let a notebook of JupyterLite install mercer before its first cell."""
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    notebook["cells"].insert(0, {**cell, "source": ["%pip install -q mercer[plot,arrow]"]})
+
+
+if wheel := os.environ.get("MERCER_WHEEL"):
+    # Each example has a button that runs it in the browser. All files of JupyterLite are part of
+    # the site; the browser fetches Python itself, which is Pyodide.
+    extensions.append("jupyterlite_sphinx")
+    sphinx_gallery_conf["jupyterlite"] = {"notebook_modification_function": install_wheel}
+    jupyterlite_build_command_options = {"piplite-wheels": wheel}
+    jupyterlite_silence = True
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["accessible.js"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": f"mercer {release}"},

@@ -1,0 +1,29 @@
+// What the theme and the gallery leave out for people who use a keyboard or hear the page.
+document.addEventListener("DOMContentLoaded", () => {
+  const all = (selector) => document.querySelectorAll(selector);
+  // Wide tables and code scroll by keys.
+  all(".bd-article table, .bd-article pre, .bd-article .formula, .bd-article math").forEach((part) => {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+  });
+  // Links of pictures in the gallery have their text in a part that is not shown.
+  all(".sphx-glr-thumbcontainer a").forEach((link) => {
+    link.setAttribute("aria-label", link.textContent.trim());
+  });
+  // A button that opens a part of the navigation says which.
+  all("details > summary").forEach((summary) => {
+    const link = summary.closest("li")?.querySelector("a");
+    if (!summary.textContent.trim() && link) {
+      summary.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
+    }
+  });
+  // The names of buttons begin with their texts.
+  all(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+  all(".scrapy-copy-as-markdown").forEach((button) => {
+    button.setAttribute("aria-label", `${button.textContent.trim()} copies this page as Markdown`);
+  });
+  // Roles that readers of screens no longer know.
+  all('[role="doc-biblioentry"], [role="doc-backlink"]').forEach((part) => {
+    part.removeAttribute("role");
+  });
+  all('.citation-list[role="list"]').forEach((part) => part.removeAttribute("role"));
+});
