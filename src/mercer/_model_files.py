@@ -15,7 +15,7 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 import numpy as np
 
 from mercer._gram.tiles import available_memory
-from mercer._model_types import check_fitted, compiled_losses, is_trusted, trusted_types
+from mercer._model_types import check_fitted, compiled_losses, is_trusted, prepare, trusted_types
 from mercer._validation import warn
 
 
@@ -126,6 +126,7 @@ def load(path: str | PathLike[str]) -> Any:
             with compiled_losses():
                 model = io.load(file, trusted=list(trusted_types()))
             check_fitted(model)
+            prepare(model)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}{other}") from error
         except (MemoryError, ImportError):

@@ -171,6 +171,13 @@ def is_trusted(name: str) -> bool:
     return name in _PLAIN or name in trusted_types() or name.startswith(_SKLEARN_MODULES)
 
 
+def prepare(model: Any) -> None:
+    """Let a compressed model, also at the end of a pipeline, compute what depends on no row."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "_prepare"):
+        last._prepare()
+
+
 def check_fitted(model: Any) -> None:
     """Check the indices and sizes in a loaded model that compiled code relies on.
 

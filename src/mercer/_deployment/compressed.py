@@ -187,6 +187,11 @@ class Compressed(KernelTermsMixin, BaseEstimator):
         found = [self._function.predicted(self._function.views(rows[some])) for some in blocks]
         return np.concatenate([np.empty((0, len(self._function.intercept))), *found])
 
+    def _prepare(self) -> None:
+        """Compute what predictions need of the centers alone, so that the first one is quick."""
+        views = self._function.training.items()
+        self._function.predicted({name: view[:1] for name, view in views})
+
     def _expansion(self) -> KernelExpansion:
         return self._function
 
