@@ -6,7 +6,6 @@ import os
 import sys
 from importlib.metadata import metadata
 from pathlib import Path
-from typing import Any
 
 import mercer
 
@@ -80,18 +79,13 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
 }
 
-
-def install_wheel(notebook: dict[str, Any], name: str) -> None:
-    """Let a notebook of JupyterLite install mercer before its first cell."""
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    notebook["cells"].insert(0, {**cell, "source": ["%pip install -q mercer[plot,arrow]"]})
-
-
 if wheel := os.environ.get("MERCER_WHEEL"):
     # Each example has a button that runs it in the browser. All files of JupyterLite are part of
     # the site; the browser fetches Python itself, which is Pyodide.
     extensions.append("jupyterlite_sphinx")
-    sphinx_gallery_conf["jupyterlite"] = {"notebook_modification_function": install_wheel}
+    sphinx_gallery_conf["jupyterlite"] = {
+        "notebook_modification_function": "lite_notebooks.install_wheel"
+    }
     jupyterlite_build_command_options = {"piplite-wheels": wheel}
     jupyterlite_silence = True
 

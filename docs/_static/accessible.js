@@ -17,7 +17,12 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   });
   // The names of buttons begin with their texts.
-  all(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+  all(".search-button-field").forEach((button) => {
+    if (button.innerText.trim()) button.removeAttribute("aria-label");
+  });
+  all(".bd-article th").forEach((cell) => {
+    if (!cell.textContent.trim()) cell.innerHTML = '<span class="visually-hidden">name</span>';
+  });
   all(".scrapy-copy-as-markdown").forEach((button) => {
     button.setAttribute("aria-label", `${button.textContent.trim()} copies this page as Markdown`);
   });

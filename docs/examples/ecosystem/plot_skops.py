@@ -26,7 +26,7 @@ with tempfile.TemporaryDirectory() as folder:
     skops.io.dump(model, file)
     types = skops.io.get_untrusted_types(file=file)
     loaded = skops.io.load(file, trusted=types)
-    print(f"{file.stat().st_size / 1e3:.0f} kB; types to confirm: {types}")
+    print(f"{file.stat().st_size / 1e3:.0f} kB; types to confirm:", *types, sep="\n")
 
 # %%
 # The loaded model predicts the same means and standard deviations.
