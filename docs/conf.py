@@ -36,6 +36,7 @@ default_role = "literal"
 # A page that another script writes does not break the build before a page links to it.
 suppress_warnings = ["toc.not_included"]
 exclude_patterns = [
+    *("_contents", "jupyterlite_contents"),
     *("_build", "_ext", "_templates", "examples", "*.py"),
     *("**/GALLERY_HEADER.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"),
 ]
@@ -86,6 +87,8 @@ if wheel := os.environ.get("MERCER_WHEEL"):
     sphinx_gallery_conf["jupyterlite"] = {
         "notebook_modification_function": "lite_notebooks.install_wheel"
     }
+    # Buttons name notebooks by this folder.
+    jupyterlite_contents = ["jupyterlite_contents/auto_examples"]
     jupyterlite_build_command_options = {"piplite-wheels": wheel}
     jupyterlite_silence = True
 
