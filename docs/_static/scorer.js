@@ -1,9 +1,9 @@
-// Names of objects that begin with a searched word, as kernel_expansion does with "exp", count less
+// Names of objects that hold a searched word in part, as kernel_expansion holds "exp", count less
 // than pages that hold all words.
 var Scorer = {
   objNameMatch: 11,
   objPartialMatch: 1,
-  objPrio: { 0: 15, 1: 0, 2: -5 },
+  objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
   title: 15,
   partialTitle: 7,
