@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from mercer._data.folds import sample_rows
+from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._data.weights import SampleWeights
@@ -80,14 +80,24 @@ class ViewedSample(Sample):
         """What kernels that are evaluated on some rows are learned from; None for these rows."""
         return None
 
-    def with_more(self, chosen: Selection, on_failure: Callable[[str], None]) -> Selection:
-        """The selection with candidates that are fitted to all rows as they are evaluated.
+    def revised(
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        on_failure: Callable[[str], None],
+    ) -> Selection:
+        """The selection of what is fitted to all rows of the table.
 
         Parameters
         ----------
         chosen : Selection
+        rows : ndarray of int
+            The samples that candidates were evaluated on.
+        combine : callable
+            From deviations and a target to a combination.
         on_failure : callable
-            Called with a message for each that fails.
+            Called with a message for each further candidate that fails.
         """
         return chosen
 
@@ -299,8 +309,8 @@ class Evaluation:
     candidate : Candidate
     score : float, default=None
         Of the predictions, by the scorer that was given; None without one.
-    unseen : sequence of (ndarray, Kernel), default=()
-        Parts of the samples, and kernels that were learned without each.
+    unseen : sequence of ((ndarray, ndarray), Kernel), default=()
+        Other samples and a part of them, and the kernel that was learned without this part.
     """
 
     description: str
@@ -310,7 +320,7 @@ class Evaluation:
     loo_error: float
     candidate: Candidate
     score: float | None = None
-    unseen: Sequence[tuple[Array, Kernel]] = ()
+    unseen: Sequence[tuple[Split, Kernel]] = ()
 
     @property
     def cost(self) -> float:

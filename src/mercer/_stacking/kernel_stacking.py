@@ -207,7 +207,7 @@ class KernelStacking(
             chosen = self._select(candidates, table.take(rows), **settings)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        chosen = table.with_more(chosen, warn)
+        chosen = table.revised(chosen, rows, self._combined, warn)
         members = table.fitted(chosen.kept, rows)
         found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)

@@ -140,7 +140,7 @@ def _evaluated(found: Evaluation, table: ViewedSample) -> Evaluation:
     fit = best_machines(gram, problems.likelihoods, problems.log_loss, resampling=resampling)
     solver = LogisticSolver(fit.alpha)
     deviations = _deviations(problems, fit.left_out, target)
-    for part, kernel in found.unseen:
+    for (_, part), kernel in found.unseen:
         deviations[part] = solver.left_out(table.gram(kernel, view)[0], target)[part]
     covered, weights = resampling.covered, target.weights.take(resampling.covered)
     known = deviations[covered]

@@ -25,8 +25,10 @@ from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination, CombinedWithout
 from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
+from mercer._stacking.kernel_sums import with_sums
 from mercer._stacking.leaf_members import (
     DESCRIPTION,
+    LeafEvaluation,
     LeafMember,
     leaves_of_boosted_trees,
 )
@@ -175,20 +177,39 @@ class DrawnViews(ViewedSample):
         codes, n_learned = self.target.take(rest).codes, _LEARNED_PER_EVALUATED * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
-    def with_more(self, chosen: Selection, on_failure: Callable[[str], None]) -> Selection:
-        """Ridge regression on the leaves of boosted trees; see :class:`ViewedSample`."""
+    def revised(
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        on_failure: Callable[[str], None],
+    ) -> Selection:
+        """The selection with leaves of boosted trees, and responses' with sums of kernels.
+
+        Probabilities of classes are no better with sums (benchmarks/kernel_sums.py).
+        """
+        leaves = self._leaves(on_failure)
+        evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
+        if self.target.encoding.classes is None:
+            known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in leaves)]
+            kept = with_sums(kept, known, self.take(rows), combine)
+            evaluations += [e for e in kept if all(e is not other for other in evaluations)]
+        return replace(chosen, evaluations=evaluations, kept=kept)
+
+    def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
+        """Ridge regression on the leaves of boosted trees, where it can be evaluated."""
         if not self.max_tree_samples:
-            return chosen
+            return []
         view, state = next(iter(self.X)), self.random_state
         try:
-            leaves = leaves_of_boosted_trees(
-                view, self._tree_rows(view), self._drawn_in(view), self.target, state
-            )
+            return [
+                leaves_of_boosted_trees(
+                    view, self._tree_rows(view), self._drawn_in(view), self.target, state
+                )
+            ]
         except Exception as error:
             on_failure(left_out_message([DESCRIPTION], error))
-            return chosen
-        evaluations, kept = [*chosen.evaluations, leaves], [*chosen.kept, leaves]
-        return replace(chosen, evaluations=evaluations, kept=kept)
+            return []
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""

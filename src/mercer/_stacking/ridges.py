@@ -112,7 +112,7 @@ def _evaluated(
     random_state: RandomState,
 ) -> list[Evaluation]:
     """Leave-one-out predictions with each kernel of a candidate."""
-    target, weights, resampling = table.target, table.weights, table.target.resampling
+    target = table.target
     kernels = (table if others is None else others).learned(candidate)
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
@@ -123,19 +123,45 @@ def _evaluated(
         zip(candidate.descriptions, kernels, strict=True)
     ):
         unseen = [(part, parts[position]) for part, parts in zip(divided, learned, strict=True)]
-        if candidate.memorizes_labels and unseen:
-            alpha, predictions = _held_out(candidate, table, unseen)
-        else:
-            alpha, predictions = _left_out_alone(candidate, table, kernel, unseen)
-        error = relative_loss(target.values - predictions, target.values, weights, resampling)
-        if not np.isfinite(error):
-            raise ValueError("its predictions are not finite")
-        deviations = predictions - target.left_out_means
-        solver = RidgeSolver(alpha)
-        parts = [(part, other) for (_, part), other in unseen]
-        made = Evaluation(description, kernel, solver, deviations, error, candidate, unseen=parts)
-        found.append(made)
+        found.append(evaluated_kernel(candidate, description, table, kernel, unseen))
     return found
+
+
+def evaluated_kernel(
+    candidate: Candidate,
+    description: str,
+    table: ViewedSample,
+    kernel: Kernel,
+    unseen: Sequence[tuple[Split, Kernel]] = (),
+) -> Evaluation:
+    """Leave-one-out predictions with one kernel of a candidate.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    description : str
+    table : ViewedSample
+    kernel : Kernel
+    unseen : sequence of ((ndarray, ndarray), Kernel), default=()
+        Training rows and parts of the samples, and kernels that have seen no labels of the parts.
+
+    Raises
+    ------
+    ValueError
+        If predictions are not finite.
+    """
+    target = table.target
+    if candidate.memorizes_labels and unseen:
+        alpha, predictions = _held_out(candidate, table, unseen)
+    else:
+        alpha, predictions = _left_out_alone(candidate, table, kernel, unseen)
+    residuals = target.values - predictions
+    error = relative_loss(residuals, target.values, table.weights, target.resampling)
+    if not np.isfinite(error):
+        raise ValueError("its predictions are not finite")
+    deviations = predictions - target.left_out_means
+    solver = RidgeSolver(alpha)
+    return Evaluation(description, kernel, solver, deviations, error, candidate, unseen=unseen)
 
 
 def _left_out_alone(

@@ -1,0 +1,148 @@
+"""Sums of the kernels that a stack keeps, in whose place one predictor is fitted to many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._data.sample import EncodedTarget
+from mercer._gram.dense import unit_gram
+from mercer._stacking.candidates import Candidate
+from mercer._stacking.evaluation import Combine, Evaluation, ViewedSample
+from mercer._stacking.ridges import evaluated_kernel
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel, WeightedSum
+
+_SCALE_ROWS = 500
+"""Scales are means over this many rows: their errors change the weights by some percent."""
+
+_ROUNDING = 1e-12
+"""Errors of combinations that differ by less than this part are equal."""
+
+
+def with_sums(
+    kept: Sequence[Evaluation], deviations: Sequence[Array], table: ViewedSample, combine: Combine
+) -> list[Evaluation]:
+    """Evaluations, and in place of those on the same view one of the sum of their kernels.
+
+    The sum takes their place if it predicts left-out samples no worse.
+
+    Parameters
+    ----------
+    kept : sequence of Evaluation
+    deviations : sequence of ndarray of shape (n_samples, n_outputs)
+        What each predicts for the samples.
+    table : ViewedSample
+        The samples that they were evaluated on.
+    combine : callable
+        From deviations and a target to a combination.
+
+    Notes
+    -----
+    Ridge regressions f_k with penalties a_k on kernels K_k, in a weighted sum, are a prediction by
+    the sum of all w_k K_k / a_k if their functions do not overlap. Where they do, the sum of all
+    w_k K_k may predict better, so that the better of both is taken.
+    """
+    found, known = list(kept), list(deviations)
+    for parts in _on_same_view(kept):
+        members = [k for k, e in enumerate(found) if any(e is part for part in parts)]
+        shares = combine(known, table.target).shares(known, table.weights)[members]
+        if not (sums := _sums(parts, shares, table)):
+            continue
+        best = min(sums, key=lambda e: e.loo_error)
+        others = [k for k in range(len(found)) if k not in members]
+        trial = [*(known[k] for k in others), best.deviations]
+        if _error(trial, table, combine) <= (1.0 + _ROUNDING) * _error(known, table, combine):
+            found, known = [*(found[k] for k in others), best], trial
+    return found
+
+
+def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
+    """Several evaluations on a view, of kernels whose widths all are learned, or none.
+
+    Kernels that memorize labels, as those of trees do, are evaluated otherwise.
+    """
+    groups: dict[tuple[str, bool], list[Evaluation]] = {}
+    for e in kept:
+        if not e.candidate.memorizes_labels:
+            groups.setdefault((e.candidate.view, e.candidate.learns_widths), []).append(e)
+    return [parts for parts in groups.values() if len(parts) > 1]
+
+
+def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -> float:
+    """Squared error of the combination of what several members predict."""
+    target = table.target
+    values = combine(deviations, target).combine(deviations, target.left_out_means)
+    known = np.flatnonzero(np.isfinite(values).all(axis=1))
+    errors = np.square(values - target.values)[known].sum(axis=1)
+    return float(table.weights.take(known).sum(errors))
+
+
+def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> list[Evaluation]:
+    """The sums of kernels whose weights are their shares, and shares divided by penalties.
+
+    Kernels without a share are left out. No sum is one whose predictions are not finite.
+    """
+    used = np.flatnonzero(shares)
+    parts, shares, found = [parts[k] for k in used], shares[used], []
+    if len(parts) < 2:
+        return parts
+    for weights in (shares, shares / [e.solver.alpha for e in parts]):
+        with suppress(ValueError):
+            found.append(_sum(parts, weights / weights.sum(), table))
+    return found
+
+
+def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Evaluation:
+    first, description = parts[0].candidate, " + ".join(e.description for e in parts)
+    candidate = Candidate(
+        [description],
+        first.view,
+        _LearnSum([e.candidate for e in parts], [e.description for e in parts], weights),
+        any(e.candidate.uses_labels for e in parts),
+        first.learns_widths,
+    )
+    X = table.X[first.view]
+    splits = next(([split for split, _ in e.unseen] for e in parts if e.unseen), [])
+    unseen = [
+        (split, unit_sum([e.unseen[k][1] if e.unseen else e.kernel for e in parts], weights, X))
+        for k, split in enumerate(splits)
+    ]
+    kernel = unit_sum([e.kernel for e in parts], weights, X)
+    return evaluated_kernel(candidate, description, table, kernel, unseen)
+
+
+def unit_sum(kernels: Sequence[Kernel], weights: Array, X: Features) -> WeightedSum:
+    """The sum of kernels, each centered and at unit scale, times weights; not centered.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    weights : ndarray of shape (n_kernels,)
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SCALE_ROWS)).astype(int)
+    scales = np.array([unit_gram(kernel, X[rows])[1].scale for kernel in kernels])
+    return WeightedSum(list(kernels), weights / scales)
+
+
+@dataclass(frozen=True)
+class _LearnSum:
+    """Learn the kernels of several candidates, and add them with given weights."""
+
+    candidates: Sequence[Candidate]
+    descriptions: Sequence[str]
+    weights: Array
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        learned = {id(c): c for c in self.candidates}
+        kernels = {key: c.learn(X, y, target) for key, c in learned.items()}
+        parts = [
+            kernels[id(c)][list(c.descriptions).index(name)]
+            for c, name in zip(self.candidates, self.descriptions, strict=True)
+        ]
+        return [unit_sum(parts, self.weights, X)]
