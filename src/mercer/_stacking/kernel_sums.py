@@ -87,8 +87,8 @@ def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> li
 
     Kernels without a share are left out. No sum is one whose predictions are not finite.
     """
-    used = np.flatnonzero(shares)
-    parts, shares, found = [parts[k] for k in used], shares[used], []
+    parts = [e for e, share in zip(parts, shares, strict=True) if share]
+    shares, found = shares[shares != 0.0], []
     if len(parts) < 2:
         return parts
     for weights in (shares, shares / [e.solver.alpha for e in parts]):

@@ -184,17 +184,22 @@ class DrawnViews(ViewedSample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """The selection with leaves of boosted trees, and responses' with sums of kernels.
-
-        Probabilities of classes are no better with sums (benchmarks/kernel_sums.py).
-        """
+        """The selection with leaves of boosted trees, and of responses with sums of kernels."""
         leaves = self._leaves(on_failure)
         evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
-        if self.target.encoding.classes is None:
+        if self.adds_kernels:
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in leaves)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
         return replace(chosen, evaluations=evaluations, kept=kept)
+
+    @property
+    def adds_kernels(self) -> bool:
+        """Whether sums of kernels are tried in place of several members.
+
+        Probabilities of classes are worse with them (benchmarks/kernel_sums.py).
+        """
+        return self.target.encoding.classes is None
 
     def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
         """Ridge regression on the leaves of boosted trees, where it can be evaluated."""
