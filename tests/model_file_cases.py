@@ -8,7 +8,9 @@ from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
+import pytest
 
+import mercer
 from mercer._model_files import add_checksum
 
 Members = dict[str, bytes]
@@ -51,3 +53,11 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) and "__loader__" in value else []
     return own + [node for item in inner for node in nodes(item)]
+
+
+def refusal(path: Path) -> str:
+    """The message about a file that is not loaded."""
+    with pytest.raises(ValueError, match=r"changed\.skops is not") as caught:
+        mercer.load(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
