@@ -123,7 +123,6 @@ def as_problem(
     cells = table if isinstance(table, Cells) else Cells(table)
     frame, notes = cells.frame, list(cells.notes)
     target = _target_name(frame, target)
-    given = None if split is None else read_split(split, len(frame))
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
     used, values, decided, target_column = _known_target(typed, columns, target, task, notes)
@@ -140,8 +139,8 @@ def as_problem(
     if group is not None:
         groups, told = group_codes(frame.iloc[used], typed, group, target)
         notes += told
-        facts = ("not learned from: what rows belong to",)
-        columns = [Column(group, "group", facts=facts) if c.name == group else c for c in columns]
+        named = Column(group, "group", facts=("not learned from: what rows belong to",))
+        columns = [named if column.name == group else column for column in columns]
     rest = tuple(column for column in columns if column.name != target)
     return Problem(
         _used_columns(typed, rest, notes),
@@ -153,7 +152,7 @@ def as_problem(
         tuple(notes),
         groups=groups,
         times=times,
-        given_splits=None if given is None else given[used],
+        given_splits=None if split is None else read_split(split, len(frame))[used],
         kind=task if task in KINDS else "",
         missing=dict(missing or {}),
         beside=typed[[column.name for column in rest if column.role == "identifier"]],

@@ -89,15 +89,8 @@ class ViewedSample(Sample):
     ) -> Selection:
         """The selection of what is fitted to all rows of the table.
 
-        Parameters
-        ----------
-        chosen : Selection
-        rows : ndarray of int
-            The samples that candidates were evaluated on.
-        combine : callable
-            From deviations and a target to a combination.
-        on_failure : callable
-            Called with a message for each further candidate that fails.
+        `combine` is called as :meth:`refined` calls it, and `on_failure` with a message for each
+        further candidate that fails.
         """
         return chosen
 

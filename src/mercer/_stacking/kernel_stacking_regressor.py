@@ -125,7 +125,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
     regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
-    are those of trees that were grown without the fold (benchmarks/every_n.py).
+    are those of trees that were grown without the fold (benchmarks/every_n.py). Kernels that are
+    kept on the same view of the table are added, and one ridge regression is fitted on their sum,
+    where this predicts left-out samples no worse (benchmarks/kernel_sums.py).
 
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
     as many of the best are combined as have the highest value together; `loo_score_` is that of
@@ -135,13 +137,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     left out with a warning.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    fewer from 200 samples on, and two from 400 on. That takes about as long as
-    the comparison on all samples, and up to four times as long for few.
+    fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
-    all are predicted on kernels that have not seen them. That takes two more fits for each such
-    kernel.
+    all are predicted on kernels that have not seen them: two more fits for each such kernel.
 
     With `cv` on Nyström features, fits of folds are found from sums over parts of the rows; every
     further repetition sums all rows again. Where folds train on all rows that they do not hold out,

@@ -207,11 +207,8 @@ class DrawnViews(ViewedSample):
             return []
         view, state = next(iter(self.X)), self.random_state
         try:
-            return [
-                leaves_of_boosted_trees(
-                    view, self._tree_rows(view), self._drawn_in(view), self.target, state
-                )
-            ]
+            rows, predicted = self._tree_rows(view), self._drawn_in(view)
+            return [leaves_of_boosted_trees(view, rows, predicted, self.target, state)]
         except Exception as error:
             on_failure(left_out_message([DESCRIPTION], error))
             return []

@@ -109,9 +109,8 @@ class Radial(Kernel):
         """Derivative with respect to `u`, given the values of `_from_scaled` at `u`."""
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
-        X = self._scaled(X)
         Z = None if Z is None else self._scaled(Z)
-        return self._from_scaled(squared_distances(X, Z, norm=self.norm))
+        return self._from_scaled(squared_distances(self._scaled(X), Z, norm=self.norm))
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
         squared = distances_to(self._scaled(Z), self.norm)
@@ -351,8 +350,7 @@ class Stationary(Radial):
         return 1.0
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
-        given = log_interval(self.bounds)
-        if given is not None:
+        if (given := log_interval(self.bounds)) is not None:
             return np.tile(given, (n_widths, 1))
         low, high = distance_range(X, self.norm)
         spread = 10.0 ** self._spread_exponent()
@@ -361,9 +359,8 @@ class Stationary(Radial):
             return np.log(interval)[None, :]
         deviations = feature_deviations(X)
         narrowest = np.where(deviations > 0, deviations / spread, interval[0])
-        lows = np.minimum(interval[0], narrowest)
-        highs = np.maximum(interval[1], 10.0 * spread * deviations)
-        return np.log(np.column_stack([lows, highs]))
+        widest = np.maximum(interval[1], 10.0 * spread * deviations)
+        return np.log(np.column_stack([np.minimum(interval[0], narrowest), widest]))
 
 
 class Gaussian(Stationary):
@@ -397,8 +394,7 @@ class Gaussian(Stationary):
     """
 
     def _from_scaled(self, u: Array) -> Array:
-        np.negative(u, out=u)
-        return np.expm1(u, out=u)
+        return np.expm1(np.negative(u, out=u), out=u)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -1.0 - shifted

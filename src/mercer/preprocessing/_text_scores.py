@@ -42,9 +42,9 @@ class TextScores(TransformerMixin, BaseEstimator):
     classification : bool, default=False
         Whether the target holds classes.
     cv : int or splitter, default=5
-        Number of parts of the training rows, each of which is predicted by a fit to the others; or
-        a splitter that needs no groups, such as `PredefinedSplit` with parts of whole groups.
-        Rows that it never holds out, as `TimeSeriesSplit` the first, have the mean.
+        Number of folds of the training rows. A fit to the other folds predicts each. A splitter
+        that needs no groups, such as `PredefinedSplit` with folds of whole groups, may be given.
+        Rows that it never holds out, such as the first ones of `TimeSeriesSplit`, have the mean.
     random_state : int, RandomState instance or None, default=0
         Divides the rows into a number of parts.
 
