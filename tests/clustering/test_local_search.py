@@ -99,6 +99,15 @@ def test_clusters_are_numbered_by_their_first_samples() -> None:
     assert_allclose(numbered(partition).objective, partition.objective, rtol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_numberings_do_not_depend_on_the_unit_of_similarities(scale: float) -> None:
+    """All three clusters differ in rounding alone, relative to the largest similarity."""
+    rounding = 1e-15 * np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
+    problem = Dependence(gram(0, n=6), scale * (np.eye(3) + rounding))
+    labels = np.array([2, 2, 0, 0, 1, 1])
+    assert_array_equal(numbered(Partition(problem, labels)).labels, [0, 0, 1, 1, 2, 2])
+
+
 @every_kind
 @either_normalization
 @pytest.mark.parametrize("seed", range(3))

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._kernel_objectives import CRITERIA, Dependence
-from mercer._search.kernel_search import ard_kernels, optimize_kernel
+from mercer._search.kernel_search import _falling_penalties, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.kernels import Gaussian, Linear
@@ -144,6 +144,14 @@ def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
     cost = 0.01 * isotropic.value * width_cost(np.exp(found[1].kernel.theta), form, s0)
     assert cost > 1e-5 * isotropic.value
     assert_allclose([step.path[-1] for step in found], found[1].value - cost, rtol=1e-9)
+
+
+def test_only_relative_penalties_fall_from_stronger_ones() -> None:
+    absolute, none = WidthPenalty(0.01, "widths"), WidthPenalty(0.0, "log_widths")
+    assert _falling_penalties(absolute) == [absolute]
+    assert _falling_penalties(none) == [none]
+    falling = [penalty.strength for penalty in _falling_penalties(WidthPenalty(0.01, "log_widths"))]
+    assert falling == [*(strength for strength in STRENGTHS if strength > 0.01), 0.01]
 
 
 @pytest.mark.parametrize(("form", "criterion"), rotating(FORMS, list(REFERENCES)))
