@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from stacking_cases import values_target, viewed
+from stacking_cases import values_target
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import EncodedTarget
@@ -15,6 +15,7 @@ from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, ViewedSample
 from mercer._stacking.kernel_sums import unit_sum, with_sums
 from mercer._stacking.ridges import evaluate
+from mercer._stacking.table_views import ViewName
 from mercer.kernels import Gaussian, Kernel, Laplacian, OnColumns, WeightedSum
 
 RNG = np.random.default_rng(0)
@@ -28,11 +29,14 @@ def combine(deviations: Any, target: EncodedTarget) -> LinearCombination:
 
 
 def candidate(name: str, kernel: Kernel, **settings: Any) -> Candidate:
-    return Candidate([name], "given", lambda X, y, target: [kernel.bind(X)], **settings)
+    settings = {"view": "scaled"} | settings
+    return Candidate([name], learn=lambda X, y, target: [kernel.bind(X)], **settings)
 
 
 def evaluated(*candidates: Candidate, Y: np.ndarray) -> tuple[list[Evaluation], ViewedSample]:
-    table = viewed(X, Y, values_target(Y))
+    target = values_target(Y)
+    views: dict[ViewName, np.ndarray] = {"scaled": X, "given": X}
+    table = ViewedSample(views, Y, target.weights, target=target)
     return evaluate(candidates, table, random_state=0), table
 
 
@@ -78,8 +82,8 @@ def test_members_stay_where_their_sum_errs_more(monkeypatch: pytest.MonkeyPatch)
     assert summed(kept, table) == kept
 
 
-@pytest.mark.parametrize("settings", [{"memorizes_labels": True}, {"learns_widths": False}])
-def test_kernels_that_are_evaluated_or_rescaled_otherwise_are_not_added(settings: Any) -> None:
+@pytest.mark.parametrize("settings", [{"memorizes_labels": True}, {"view": "given"}])
+def test_kernels_of_trees_and_those_that_are_given_are_not_added(settings: Any) -> None:
     other = candidate("z", SECOND, **settings)
     kept, table = evaluated(candidate("x", FIRST), other, Y=ADDITIVE)
     assert summed(kept, table) == kept
@@ -95,22 +99,14 @@ def test_kernels_that_have_not_seen_a_part_are_added_too() -> None:
 
 def test_stacks_of_many_rows_add_kernels_of_responses_alone() -> None:
     rng = np.random.default_rng(1)
-    table = rng.uniform(-2.0, 2.0, size=(500, 2))
-    y = np.sin(3.0 * table[:, 0]) + np.abs(table[:, 1]) + 0.05 * rng.normal(size=500)
-    candidates = [
-        OnColumns(Gaussian(1.0), [0]),
-        OnColumns(Gaussian(1.0), [1]),
-    ]
-    settings: Any = {
-        "candidates": candidates,
-        "approximation": "nystroem",
-        "n_components": 60,
-        "max_samples": 150,
-    }
-    regressor = KernelStackingRegressor(**settings).fit(table[:300], y[:300])
-    [kernel] = regressor.kernels_
-    assert isinstance(kernel, WeightedSum)
-    assert regressor.score(table[300:], y[300:]) > 0.95
-    assert abs(regressor.loo_score_ - regressor.score(table[300:], y[300:])) < 0.03
-    classifier = KernelStackingClassifier(**settings).fit(table[:300], y[:300] > 0.5)
-    assert not any(isinstance(kernel, WeightedSum) for kernel in classifier.kernels_)
+    table = rng.uniform(-2.0, 2.0, size=(900, 2))
+    y = np.exp(table[:, 0]) * table[:, 1] + 0.5 * rng.normal(size=900)
+    settings: Any = {"approximation": "nystroem", "n_components": 100, "max_samples": 150}
+    regressor = KernelStackingRegressor(**settings).fit(table[:500], y[:500])
+    [summed] = [c for c in regressor.candidates_ if " features + " in c.description]
+    assert summed.weight > 0.5
+    assert isinstance(summed.kernel, WeightedSum)
+    assert regressor.score(table[500:], y[500:]) > 0.95
+    assert abs(regressor.loo_score_ - regressor.score(table[500:], y[500:])) < 0.03
+    classifier = KernelStackingClassifier(**settings).fit(table[:500], y[:500] > 0.0)
+    assert not any(" features + " in c.description for c in classifier.candidates_)

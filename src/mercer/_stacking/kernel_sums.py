@@ -20,8 +20,9 @@ from mercer.kernels import Kernel, WeightedSum
 _SCALE_ROWS = 500
 """Scales are means over this many rows: their errors change the weights by some percent."""
 
-_ROUNDING = 1e-12
-"""Errors of combinations that differ by less than this part are equal."""
+_HIGHER_ERROR = 0.02
+"""A sum takes the place of several members, and takes one fit in place of several, if it raises
+the squared error by at most this part (benchmarks/kernel_sums.py)."""
 
 
 def with_sums(
@@ -29,7 +30,7 @@ def with_sums(
 ) -> list[Evaluation]:
     """Evaluations, and in place of those on the same view one of the sum of their kernels.
 
-    The sum takes their place if it predicts left-out samples no worse.
+    The sum takes their place if it predicts left-out samples about as well.
 
     Parameters
     ----------
@@ -56,20 +57,21 @@ def with_sums(
         best = min(sums, key=lambda e: e.loo_error)
         others = [k for k in range(len(found)) if k not in members]
         trial = [*(known[k] for k in others), best.deviations]
-        if _error(trial, table, combine) <= (1.0 + _ROUNDING) * _error(known, table, combine):
+        if _error(trial, table, combine) <= (1.0 + _HIGHER_ERROR) * _error(known, table, combine):
             found, known = [*(found[k] for k in others), best], trial
     return found
 
 
 def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """Several evaluations on a view, of kernels whose widths all are learned, or none.
+    """Several evaluations on a view.
 
-    Kernels that memorize labels, as those of trees do, are evaluated otherwise.
+    The leaves of trees, which memorize labels, are evaluated otherwise, and candidates that a user
+    gives are on the table as it is, and have weights of their own.
     """
-    groups: dict[tuple[str, bool], list[Evaluation]] = {}
+    groups: dict[str, list[Evaluation]] = {}
     for e in kept:
-        if not e.candidate.memorizes_labels:
-            groups.setdefault((e.candidate.view, e.candidate.learns_widths), []).append(e)
+        if not e.candidate.memorizes_labels and e.candidate.view != "given":
+            groups.setdefault(e.candidate.view, []).append(e)
     return [parts for parts in groups.values() if len(parts) > 1]
 
 
@@ -104,7 +106,6 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
         first.view,
         _LearnSum([e.candidate for e in parts], [e.description for e in parts], weights),
         any(e.candidate.uses_labels for e in parts),
-        first.learns_widths,
     )
     X = table.X[first.view]
     splits = next(([split for split, _ in e.unseen] for e in parts if e.unseen), [])

@@ -146,8 +146,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         z = _soft_clipped(_scaled(X, self.center_, self.scale_), self.thresholds_)
-        scaled = (z - self.mean_) / self.std_
-        return scaled.astype(X.dtype, copy=False)
+        return _scaled(z, self.mean_, self.std_).astype(X.dtype, copy=False)
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         return validate_data(
