@@ -99,7 +99,7 @@ def test_kernels_that_have_not_seen_a_part_are_added_too() -> None:
 
 def test_stacks_of_many_rows_add_kernels_of_responses_alone() -> None:
     rng = np.random.default_rng(1)
-    table = rng.uniform(-2.0, 2.0, size=(900, 2))
+    table = rng.uniform(-2.0, 2.0, size=(900, 5))
     y = np.exp(table[:, 0]) * table[:, 1] + 0.5 * rng.normal(size=900)
     settings: Any = {"approximation": "nystroem", "n_components": 100, "max_samples": 150}
     regressor = KernelStackingRegressor(**settings).fit(table[:500], y[:500])
