@@ -26,12 +26,14 @@ MOST_MARKS = 15
 """A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
 
 
-def plain_numbers(axis: Axis) -> None:
+def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
     """Label an axis at round numbers, whose digits are in groups of three.
 
     Parameters
     ----------
     axis : matplotlib.axis.Axis
+    whole : bool, default=False
+        Whether only whole numbers are labeled.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -40,7 +42,7 @@ def plain_numbers(axis: Axis) -> None:
         is_zero = abs(value) <= 1e-10 * max(map(abs, axis.get_view_interval()))
         return f"{0.0 if is_zero else value:,.10g}".replace("-", "\N{MINUS SIGN}")
 
-    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=whole))
     axis.set_major_formatter(FuncFormatter(label))
 
 
@@ -280,6 +282,9 @@ def _draw_dependence(
     inspection.PartialDependenceDisplay([found]).plot(ax=ax)
     ax.set_ylim(*limits)
     plain_numbers(ax.yaxis)
+    if found.kinds == ("number",):
+        [grid] = found.grid_values
+        plain_numbers(ax.xaxis, whole=bool((grid == np.round(grid)).all()))
     if trial.has_dates:
         label_dates(ax.yaxis)
     if found.scale == "probability":

@@ -196,7 +196,8 @@ def _range(values: Array, kind: str) -> str:
     if kind == "date":
         days = np.round(np.array(ends) * 86400).astype("datetime64[s]").astype("datetime64[D]")
         return " to ".join(dict.fromkeys(days.astype(str)))
-    return " to ".join(dict.fromkeys(f"{end:.4g}" for end in ends))
+    # Four digits, and no powers of ten for large numbers.
+    return " to ".join(dict.fromkeys(f"{float(f'{end:.4g}'):,.10g}" for end in ends))
 
 
 @dataclass(frozen=True)
