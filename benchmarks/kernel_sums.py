@@ -3,7 +3,7 @@
     MERCER_DATA=/path/to/sets python benchmarks/kernel_sums.py [TABLE ...] [--rows 10000]
 
 For each table and split, a line for the stack that never adds kernels, and one for the stack that
-adds those on the same view where left-out errors say so: how many kernels are fitted to all rows,
+adds those on the same view where left-out errors hardly rise: how many kernels are fitted to all rows,
 the error on other rows (root mean squared error in deviations of the response, or percentage
 misclassified), the log-loss of classes, and processor seconds of the fit, in one thread. Sums are
 tried for classes as well, where stacks leave them out.
@@ -70,7 +70,7 @@ def main() -> None:
     for name in given.tables:
         for seed in range(given.splits):
             split = table_split(name, given.rows, seed)
-            for label, adds_kernels in (("never", False), ("where they err less", True)):
+            for label, adds_kernels in (("never", False), ("where they err no more", True)):
                 with warnings.catch_warnings(), threadpool_limits(1):
                     warnings.simplefilter("ignore")
                     rows.append([f"{name}, split {seed}", label, *measured(split, adds_kernels)])
