@@ -3,8 +3,8 @@
     MERCER_DATA=/path/to/sets python benchmarks/kernel_sums.py [TABLE ...] [--rows 10000]
 
 For each table and split, a line for the stack that never adds kernels, and one for the stack that
-adds those on the same view where left-out errors hardly rise: how many kernels are fitted to all rows,
-the error on other rows (root mean squared error in deviations of the response, or percentage
+adds those on the same view where left-out errors hardly rise: how many kernels are fitted to all
+rows, the error on other rows (root mean squared error in deviations of the response, or percentage
 misclassified), the log-loss of classes, and processor seconds of the fit, in one thread. Sums are
 tried for classes as well, where stacks leave them out.
 """
