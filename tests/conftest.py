@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.datasets import make_blobs, make_classification, make_friedman1
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
+import mercer
 from experiments.data_sets import load_data_set
+from mercer.datasets import make_sine
 
 # The same examples on every machine, however slow it is.
 settings.register_profile(
@@ -57,6 +60,21 @@ def client(cluster: Any) -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with distributed.Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a model of 40 rows of the sine problem."""
+    path = tmp_path_factory.mktemp("models") / "model.skops"
+    X, y = make_sine(40, random_state=0)
+    mercer.save(mercer.TwoStageClassifier(C=1.0).fit(X, y), path)
+    return path
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """Where a changed file is written."""
+    return tmp_path / "changed.skops"
 
 
 def leave_out_halves(patch: pytest.MonkeyPatch) -> None:

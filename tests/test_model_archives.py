@@ -11,26 +11,10 @@ import pytest
 from model_file_cases import members_of, nodes, refusal, saved_array, with_schema, write_members
 
 import mercer
-from mercer import TwoStageClassifier, _model_archives, _model_files
-from mercer.datasets import make_sine
+from mercer import _model_archives, _model_files
 
 skops = pytest.importorskip("skops")
 pytest.importorskip("skops.io")
-
-X, Y = make_sine(40, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "model.skops"
-    mercer.save(TwoStageClassifier(C=1.0).fit(X, Y), path)
-    return path
-
-
-@pytest.fixture
-def changed(tmp_path: Path) -> Path:
-    """Where a changed file is written."""
-    return tmp_path / "changed.skops"
 
 
 def add_members_of_the_same_bytes(path: Path, n_copies: int) -> None:

@@ -20,19 +20,6 @@ pytest.importorskip("skops.io")
 X, Y = make_sine(40, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "model.skops"
-    mercer.save(TwoStageClassifier(C=1.0).fit(X, Y), path)
-    return path
-
-
-@pytest.fixture
-def changed(tmp_path: Path) -> Path:
-    """Where a changed file is written."""
-    return tmp_path / "changed.skops"
-
-
 def as_array_of_objects(models: list[Any]) -> Any:
     """An array that holds models, as scikit-learn keeps the trees of ensembles."""
     array = np.empty(len(models), dtype=object)
