@@ -21,7 +21,15 @@ from mercer import (
     UniformCombination,
     compress,
 )
-from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Product, WeightedSum
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Laplacian,
+    Linear,
+    OnColumns,
+    Product,
+    WeightedSum,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -69,8 +77,20 @@ def test_cards_of_regressors(model: BaseEstimator, score: str) -> None:
     found = card_of(model.fit(X, Y))
     assert score in found
     assert "Gaussian, width 2" in found
-    assert "Relevance" in found
-    assert "33.3%" in found
+    assert "Relevance is equal for all features: the kernels treat them alike." in found
+
+
+def test_cards_say_why_there_is_no_relevance() -> None:
+    known, own = OnColumns(Gaussian(2.0), [0]), OnColumns(CallableKernel(lambda A, B: A @ B.T), [1])
+    told = "Relevance of {} is not known: a kernel's formula does not tell it."
+    found = card_of(UniformCombination([known, lambda A, B: A @ B.T]).fit(X, Y))
+    assert told.format("the features") in found
+    assert told.format("1 of the features") in card_of(UniformCombination([known, own]).fit(X, Y))
+    widths = card_of(UniformCombination([known, OnColumns(Gaussian(2.0), [1])]).fit(X, Y))
+    assert "Relevance x0" in widths
+    assert "50.0%" in widths
+    grams = np.stack([Gaussian(2.0)(X), Gaussian(4.0)(X)], axis=2)
+    assert "Relevance" not in card_of(UniformCombination("precomputed").fit(grams, Y))
 
 
 def test_cards_of_classifiers_and_learners() -> None:
@@ -93,7 +113,8 @@ def test_cards_of_compressed_and_updated_models() -> None:
 def test_many_kernels_and_features_are_cut_and_names_are_escaped() -> None:
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(RNG.normal(size=(60, 12)), columns=[f"<b>{z}&" for z in range(12)])
-    model = UniformCombination([Gaussian(float(width)) for width in range(1, 13)]).fit(table, Y)
+    kernels = [OnColumns(Gaussian(float(z + 1)), [z]) for z in range(12)]
+    model = UniformCombination(kernels).fit(table, Y)
     html = model._repr_html_()
     card = html[html.index('<div class="mercer-card"') :]
     assert "<b>" not in card

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import KernelExpansion
 from mercer._typing import Array, Features
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._kernel import PrecomputedGram
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ class KernelTerms:
         predictions. They have the signs of the weights, and their magnitudes sum to one.
     relevance : ndarray of shape (n_features,)
         Weighted sum of the kernels' relevances, 1 / width^2. Of combined predictions, those of each
-        kernel sum to one, and so does their weighted mean. Zeros if no kernel's formula is known.
+        kernel sum to one, and so does their weighted mean. NaN where a kernel whose weight is not
+        zero has no known formula.
     combines : {"kernels", "predictions"}
         Whether a sum of kernels was learned, or the predictions on each kernel are combined.
 
@@ -219,9 +221,7 @@ class KernelTermsMixin:
             kernels, weights = list(kernel.kernels), np.asarray(self.weights_, dtype=float)
         else:
             kernels, weights = [kernel], np.ones(1)
-        relevance = np.zeros(self.n_features_in_)
-        for base, weight in zip(kernels, weights, strict=True):
-            relevance += weight * base.relevance(relevance.size)
+        relevance = WeightedSum(kernels, weights).relevance(self.n_features_in_)
         shares = np.sign(weights) * getattr(getattr(self, "learner_", self), "shares_", np.ones(1))
         return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
 
@@ -300,16 +300,29 @@ def model_card(estimator: Any, most: int = 8) -> str:
     name = "Predictions on" if terms.combines == "predictions" else "Kernel"
     rows = [(terms.labels[k], float(terms.shares[k])) for k in order]
     parts.append(_bars(name, rows, f"and {rest} more" if rest else ""))
-    total = float(terms.relevance.sum())
-    if total > 0.0 and len(terms.relevance) > 1:
-        features = getattr(estimator, "feature_names_in_", None)
-        order = np.argsort(-terms.relevance, kind="stable")[:most]
-        names = [f"x{z}" if features is None else str(features[z]) for z in order]
-        rest = len(terms.relevance) - len(order)
-        shares = (terms.relevance[order] / total).tolist()
-        rows = list(zip(names, shares, strict=True))
-        parts.append(_bars("Relevance", rows, f"and {rest} more" if rest else ""))
+    has_features = not any(isinstance(k.structure, PrecomputedGram) for k in terms.kernels)
+    if has_features and len(terms.relevance) > 1:
+        parts.append(
+            _relevance(terms.relevance, getattr(estimator, "feature_names_in_", None), most)
+        )
     return f'<div class="mercer-card" style="{_STYLE}">{"".join(parts)}</div>'
+
+
+def _relevance(relevance: Array, features: Any, most: int) -> str:
+    """Bars of the shares of the features, or a sentence on why there are none to compare."""
+    unknown = np.isnan(relevance)
+    if unknown.any():
+        whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
+        return f"<div>Relevance of {whose} is not known: a kernel's formula does not tell it.</div>"
+    if np.ptp(relevance) == 0.0:
+        why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
+        return f"<div>Relevance is equal for all features: {why}.</div>"
+    order = np.argsort(-relevance, kind="stable")[:most]
+    names = [f"x{z}" if features is None else str(features[z]) for z in order]
+    rest = len(relevance) - len(order)
+    shares = (relevance[order] / relevance.sum()).tolist()
+    rows = list(zip(names, shares, strict=True))
+    return _bars("Relevance", rows, f"and {rest} more" if rest else "")
 
 
 def _scores(estimator: Any) -> list[str]:

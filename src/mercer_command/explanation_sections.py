@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer_command import figures
 from mercer_command.contributions import OTHERS, Reasons, mean_sizes
-from mercer_command.importances import ColumnImportance
+from mercer_command.importances import ColumnImportance, why_no_relevance
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
@@ -44,7 +44,7 @@ def importance_section(trial: Trial) -> Section:
     relevance = "Relevance is the column's share in what the kernels measure distances by."
     if not is_known:
         rows = [row[:2] for row in rows]
-        relevance = "No relevance is shown, as the kernels have one width for all columns."
+        relevance = why_no_relevance(trial.model)
     lengths = [c.contribution if is_exact else max(np.nan_to_num(c.increase), 0.0) for c in found]
     header = ["Column", "Contributes" if is_exact else "Error rises by"]
     header += ["Relevance"] if is_known else []

@@ -23,7 +23,8 @@ class ColumnImportance:
     ----------
     name : str
     relevance : float
-        The column's share of the relevances that the kernels learned; NaN if they learned none.
+        The column's share of the relevances that the kernels learned; NaN if they learned none, or
+        if it is not known.
     increase, deviation : float
         By how much the error of held-out rows increases when the column's cells are shuffled, and
         its standard deviation over the shuffles. NaN if the column was not shuffled.
@@ -80,17 +81,33 @@ def column_relevances(model: TableModel) -> dict[str, float]:
     -------
     dict of str to float
         The sum over what the column is encoded as. NaN if all features are equally relevant, as
-        for kernels of one width.
+        for kernels of one width, or if the relevance of one is not known.
     """
     relevance = kernel_terms(model).relevance
     sources = source_columns(model["columns"])
     names = [str(name) for name in model.feature_names_in_]
-    if relevance.size != len(sources) or np.ptp(relevance) == 0.0:
+    if relevance.size != len(sources) or not np.ptp(relevance) > 0.0:
         return dict.fromkeys(names, np.nan)
     shares = dict.fromkeys(names, 0.0)
     for name, value in zip(sources, relevance / relevance.sum(), strict=True):
         shares[name] += float(value)
     return shares
+
+
+def why_no_relevance(model: TableModel) -> str:
+    """Return a sentence on why the columns of a model have no relevances to compare.
+
+    Parameters
+    ----------
+    model : fitted TableModel of `mercer_command.methods.make_model`
+        Its columns have none.
+    """
+    relevance = kernel_terms(model).relevance
+    if np.isnan(relevance).any():
+        return "No relevance is shown, as the formula of a kernel does not tell it."
+    if not relevance.any():
+        return "No relevance is shown, as predictions are the same for all rows."
+    return "No relevance is shown, as the kernels have one width for all columns."
 
 
 def column_importances(

@@ -1,5 +1,6 @@
 """Columns that matter, by shuffles and by learned relevance."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from command_cases import pd
 from sklearn.inspection import permutation_importance
 
+from mercer.inspection import kernel_terms
 from mercer_command.explanation_sections import importance_cells
-from mercer_command.importances import column_importances, column_relevances
+from mercer_command.importances import column_importances, column_relevances, why_no_relevance
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
 from mercer_command.table_reader import source_columns
@@ -80,3 +82,23 @@ def test_of_many_columns_the_most_relevant_are_shuffled() -> None:
     assert [np.isnan(column.increase) for column in found] == [False, True, True, True]
     assert found[0].name == max(relevances, key=relevances.__getitem__)
     assert all(np.isnan(c.increase) for c in column_importances(model, X, None, "regression"))
+
+
+@pytest.mark.parametrize(
+    ("relevance", "told"),
+    [
+        ([1.0, 1.0, 1.0], "one width for all columns"),
+        ([0.5, np.nan, 0.5], "the formula of a kernel does not tell it"),
+        ([0.0, 0.0, 0.0], "predictions are the same for all rows"),
+    ],
+)
+def test_a_sentence_says_why_there_is_no_relevance(
+    monkeypatch: pytest.MonkeyPatch, relevance: list[float], told: str
+) -> None:
+    model, _, _ = fitted("uniform")
+    n_features = len(source_columns(model["columns"]))
+    terms = kernel_terms(model)
+    given = replace(terms, relevance=np.resize(relevance, n_features))
+    monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _: given)
+    assert all(np.isnan(share) for share in column_relevances(model).values())
+    assert told in why_no_relevance(model)

@@ -25,7 +25,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import AlignmentPathDisplay, FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.kernels import Gaussian, Linear, OnColumns, OnProjection, Product
+from mercer.kernels import CallableKernel, Gaussian, Linear, OnColumns, OnProjection, Product
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -177,8 +177,18 @@ def test_kernels_of_no_known_formula_have_no_relevance(
     data: tuple[Any, Any], estimator: Any
 ) -> None:
     model = estimator([linear_callable]).fit(*data)
-    with pytest.raises(ValueError, match=r"no widths .*permutation_importance"):
+    with pytest.raises(ValueError, match=r"its formula.* is not known.*permutation_importance"):
         FeatureRelevanceDisplay.from_estimator(model)
+
+
+def test_features_of_no_known_relevance_have_no_bar(data: tuple[Any, Any]) -> None:
+    kernels = [OnColumns(Gaussian(1.0), [0, 1]), OnColumns(CallableKernel(linear_callable), [3])]
+    display = FeatureRelevanceDisplay.from_estimator(UniformCombination(kernels).fit(*data))
+    assert np.isnan(display.relevance[3])
+    assert tick_labels(display) == ["x0", "x1", "x2"]
+    assert display.ax_.get_title() == "Relevance of the features, 3 of 4"
+    with pytest.raises(ValueError, match="relevance must be finite"):
+        FeatureRelevanceDisplay(["a", "b"], [1.0, np.inf])
 
 
 def test_known_relevances() -> None:

@@ -156,7 +156,39 @@ def test_products_with_an_inner_product_show_both_factors() -> None:
 
 @pytest.mark.parametrize("kernel", [CallableKernel(np.dot), Precomputed(0)])
 def test_unknown_formulas_have_none(kernel: Any) -> None:
-    assert_array_equal(kernel.relevance(3), np.zeros(3))
+    assert_array_equal(kernel.relevance(3), np.full(3, np.nan))
+
+
+def test_sums_and_products_with_unknown_parts() -> None:
+    own, known = CallableKernel(np.dot), Gaussian(2.0)
+    assert_array_equal(WeightedSum([known, own], [1.0, 0.0]).relevance(2), [0.25, 0.25])
+    assert np.isnan(WeightedSum([known, own], [1.0, 1e-9]).relevance(2)).all()
+    assert np.isnan(Product([known, own]).relevance(2)).all()
+    on_last = WeightedSum([OnColumns(known, [0]), OnColumns(own, [2])], [1.0, 1.0])
+    assert_array_equal(on_last.relevance(3), [0.25, 0.0, np.nan])
+    projected = OnProjection(on_last, np.eye(4)[:, :3])
+    assert_array_equal(projected.relevance(4), [0.25, 0.0, np.nan, 0.0])
+
+
+def test_kernels_of_ones_own_may_tell_their_relevance() -> None:
+    class Own(Kernel):
+        def values(self, X: Any, Z: Any) -> Any:
+            return (X @ Z.T) ** 2
+
+    class Telling(Own):
+        def relevance(self, n_features: int) -> Any:
+            return np.full(n_features, 3.0)
+
+    assert np.isnan(Own().relevance(2)).all()
+    assert_array_equal((0.5 * Telling() + Gaussian(1.0)).relevance(2), [2.5, 2.5])
+
+
+def test_foreign_kernels_that_are_not_known_have_none() -> None:
+    assert np.isnan(SklearnKernel(gp.PairwiseKernel()).relevance(2)).all()
+    assert np.isnan(SklearnKernel(gp.RBF() + gp.PairwiseKernel()).relevance(2)).all()
+    assert_array_equal(SklearnKernel(gp.WhiteKernel()).relevance(2), np.zeros(2))
+    noisy = SklearnKernel(gp.RBF() + gp.WhiteKernel(2.0)).relevance(2)
+    assert_array_equal(noisy, SklearnKernel(gp.RBF()).relevance(2))
 
 
 @pytest.mark.parametrize(

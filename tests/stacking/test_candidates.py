@@ -25,7 +25,7 @@ from mercer._stacking.candidates import (
     relevance_candidates,
 )
 from mercer._stacking.table_views import TableViews
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import CallableKernel, Gaussian, Linear, OnColumns
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 
@@ -195,6 +195,25 @@ def test_relevance_that_is_not_known_is_none() -> None:
     X, _ = problem(40)
     model = KernelStackingRegressor([lambda A, B: A @ B.T]).fit(X, X[:, 0])
     assert np.isnan(model.relevance_).all()
-    assert not model.kernel_terms().relevance.any()
+    assert np.isnan(model.kernel_terms().relevance).all()
     known = KernelStackingRegressor([Linear()]).fit(X, X[:, 0]).relevance_
     assert known.sum() == pytest.approx(1.0)
+    mixed = [OnColumns(Gaussian(2.0), [0]), OnColumns(CallableKernel(lambda A, B: A @ B.T), [1])]
+    both = KernelStackingRegressor(mixed).fit(X, X[:, 0] ** 2 + X[:, 1])
+    assert (both.weights_ > 0.0).sum() == 2
+    assert np.isnan(both.relevance_).all()
+
+
+def test_candidates_without_a_weight_need_no_known_relevance() -> None:
+    X, y = problem(60)
+    constant = CallableKernel(lambda A, B: np.ones((len(A), len(B))))
+    model = KernelStackingRegressor([Gaussian(2.0), constant]).fit(X, y)
+    assert model.weights_.tolist() == [1.0]
+    assert_allclose(model.relevance_, 0.25)
+
+
+def test_of_constant_predictions_no_feature_is_relevant() -> None:
+    X, _ = problem(40)
+    model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, np.ones(40))
+    assert_array_equal(model.relevance_, np.zeros(4))
+    assert "Relevance is equal for all features: predictions are constant." in model._repr_html_()

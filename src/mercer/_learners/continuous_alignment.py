@@ -259,7 +259,7 @@ class ContinuousAlignment(CrossValidatedLearner):
             return lengths
         kernel = data.kernel(self.scaling.kernel)
         has_lengths = kernel.structure.n_widths in (1, n_features)
-        if not (has_lengths and kernel.relevance(n_features).all()):
+        if not (has_lengths and (kernel.relevance(n_features) > 0.0).all()):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
         self.scaler_ = scaler._fit_validated(data, self)

@@ -347,13 +347,16 @@ class KernelStacking(
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
-        """Weighted mean of the members' relevances, each with a sum of one; NaN if unknown."""
-        n_features = self.n_features_in_
-        if not weights.any():  # The prediction is a constant.
-            return np.full(n_features, 1.0 / n_features)
-        parts = np.array([member.kernel.relevance(n_features) for member in members])
-        total = weights @ (parts / np.where(sums := parts.sum(axis=1), sums, 1.0)[:, None])
-        return np.asarray(total / (total.sum() or np.nan))
+        """Weighted mean of the members' relevances, each with a sum of one; NaN if one is unknown.
+
+        Zeros if no member counts, or none depends on a feature: the prediction is a constant.
+        """
+        total = np.zeros(self.n_features_in_)
+        for member, weight in zip(members, weights, strict=True):
+            if weight != 0.0:
+                part = member.kernel.relevance(total.size)
+                total += weight * part / (part.sum() or 1.0)
+        return np.asarray(total / (total.sum() or 1.0))
 
     def kernel_terms(self) -> KernelTerms:
         """Return the candidates that the fitted stack kept, the largest weight first.
@@ -366,8 +369,7 @@ class KernelStacking(
         kept = sorted((c for c in self.candidates_ if c.weight), key=lambda c: -c.weight)
         kernels, weights = [c.kernel for c in kept], np.array([c.weight for c in kept])
         labels, shares = [c.description for c in kept], weights / np.abs(weights).sum()
-        relevance = np.nan_to_num(self.relevance_)
-        return KernelTerms(kernels, labels, weights, shares, relevance, "predictions")
+        return KernelTerms(kernels, labels, weights, shares, self.relevance_, "predictions")
 
     def learned_gram(self, X: Features) -> Array:
         """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.

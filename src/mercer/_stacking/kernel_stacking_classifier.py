@@ -102,7 +102,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Accuracy of these predictions, or their value by `scoring`: an estimate of that
         on new samples, which are drawn as the training samples were.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one; NaN if unknown.
+        How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
+        kernel that counts is unknown, and zeros if the prediction is a constant.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)

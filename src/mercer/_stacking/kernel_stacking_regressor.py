@@ -97,7 +97,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         samples were; of new groups, where groups were given, with the variance between samples of
         different groups.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one; NaN if unknown.
+        How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
+        kernel that counts is unknown, and zeros if the prediction is a constant.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where `X` has column names.

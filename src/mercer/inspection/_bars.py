@@ -175,8 +175,9 @@ class FeatureRelevanceDisplay(Display):
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
     s_kz along the feature. An isotropic kernel has the same width along all its features; a linear
     kernel counts one for each of its columns; products, sums and projections follow from their
-    parts. A kernel of no known formula counts zero. Of a stack, the relevances of each kernel, and
-    those drawn, sum to one.
+    parts. A kernel of no known formula makes the relevance of its features NaN: they have no bar,
+    and the title counts those that have. Of a stack, the relevances of each kernel, and those
+    drawn, sum to one.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class FeatureRelevanceDisplay(Display):
         Names of the features.
     relevance : array-like of shape (n_features,)
         In units of 1 / (unit of the feature)^2, so that only features in the same unit can be
-        compared.
+        compared. NaN where it is not known.
     quantity : str, default="Relevance: weighted 1 / width$^2$"
         What the relevance is, for the label of the axis.
 
@@ -212,7 +213,9 @@ class FeatureRelevanceDisplay(Display):
     ) -> None:
         self.features = list(features)
         self.quantity = quantity
-        self.relevance = _values(relevance, self.features, "relevance", "features")
+        self.relevance: Array = np.array(relevance, dtype=float)
+        known = np.where(np.isnan(self.relevance), 0.0, self.relevance)
+        _values(known, self.features, "relevance", "features")
 
     @classmethod
     def from_estimator(
@@ -237,14 +240,17 @@ class FeatureRelevanceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If no kernel has widths, as callables and precomputed matrices.
+            If the relevance of no feature is known, as of callables and precomputed matrices, or
+            all are zero.
         """
         terms = kernel_terms(estimator)
-        if not terms.relevance.any():
+        if not np.nan_to_num(terms.relevance).any():
+            why = "its weights are zero"
+            if np.isnan(terms.relevance).any():
+                why = "its formula, or that of one of its parts, is not known"
             raise ValueError(
-                "The learned kernel has no widths that relevance could be read off: its formula is "
-                "not known, or its weights are zero. sklearn.inspection.permutation_importance "
-                "needs no formula."
+                f"The learned kernel has no widths that relevance could be read off: {why}. "
+                "sklearn.inspection.permutation_importance needs no formula."
             )
         unit = {
             "kernels": "weighted 1 / width$^2$",
@@ -304,7 +310,8 @@ class FeatureRelevanceDisplay(Display):
         -------
         FeatureRelevanceDisplay
         """
-        shown = np.argsort(-self.relevance, kind="stable")[:max_features]
+        known = np.flatnonzero(~np.isnan(self.relevance))
+        shown = known[np.argsort(-self.relevance[known], kind="stable")][:max_features]
         ax = draw_bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
         title = shown_of("Relevance of the features", shown, self.relevance)
         ax.set(xlabel=self.quantity, title=title)

@@ -108,10 +108,11 @@ class WeightedSum(Composite):
         return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """The weighted sum of the parts' relevances."""
+        """The weighted sum of the relevances of the parts whose weights are not zero."""
         total = np.zeros(n_features)
         for weight, part in self._terms():
-            total += weight * part.relevance(n_features)
+            if weight != 0.0:
+                total += weight * part.relevance(n_features)
         return total
 
     def describe(self) -> str:

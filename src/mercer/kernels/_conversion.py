@@ -189,7 +189,7 @@ class SklearnKernel(Kernel):
     def relevance(self, n_features: int) -> Array:
         """1 / width^2 from the length scales, like the corresponding kernel of mercer.
 
-        Zeros for kernels of other classes than those of scikit-learn.
+        NaN for kernels of other classes than those of scikit-learn, and for pairwise kernels.
         """
         return _sklearn_relevance(self.kernel, n_features)[0]
 
@@ -320,7 +320,7 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
     Returns
     -------
     relevance : ndarray of shape (n_features,)
-        Zeros for a kernel of another class.
+        NaN for a kernel of another class.
     value : float
         The kernel at distance zero, without noise; of an inner product, its constant.
 
@@ -344,6 +344,8 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
             relevance, value = _sklearn_relevance(kernel.kernel, n_features)
             power = kernel.exponent
             return power * (value or 1.0) ** (power - 1.0) * relevance, value**power
+        case gp.WhiteKernel():
+            return nothing, 0.0
         case gp.ConstantKernel():
             return nothing, float(kernel.constant_value)
         case gp.DotProduct():
@@ -354,7 +356,7 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
             return nothing + _inverse_squares(kernel, n_features), 1.0
         case gp.RBF() | gp.RationalQuadratic():
             return nothing + 0.5 * _inverse_squares(kernel, n_features), 1.0
-    return nothing, 0.0
+    return np.full(n_features, np.nan), 0.0
 
 
 def _inverse_squares(kernel: Any, n_features: int) -> Array:

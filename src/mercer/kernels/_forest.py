@@ -218,16 +218,16 @@ class Forest(Kernel):
         Returns
         -------
         ndarray of shape (n_features,)
-            Zeros if no leaves have been read, or if the ensemble does not predict.
+            NaN if no leaves have been read, or if the ensemble does not predict.
 
         References
         ----------
         Jansen (1999), Analysis of variance designs for model output.
         """
         predict = _predictor(self.ensemble)
-        effects = np.zeros(n_features)
         if self.rows is None or predict is None:
-            return effects
+            return np.full(n_features, np.nan)
+        effects = np.zeros(n_features)
         rows = sp.csr_matrix(self.rows).toarray() if sp.issparse(self.rows) else self.rows
         with openmp_threads(1):
             before = predict(rows)

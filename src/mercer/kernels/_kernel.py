@@ -281,9 +281,10 @@ class Kernel(OwnFormula, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_features,)
-            Zeros where the formula is unknown, as of callables and precomputed matrices.
+            NaN where the formula is unknown, as of callables, precomputed matrices and kernels of
+            one's own that do not override it.
         """
-        return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else 0.0)
+        return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else np.nan)
 
     def describe(self) -> str:
         """A short description for tables and figures."""

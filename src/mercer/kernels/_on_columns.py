@@ -205,8 +205,10 @@ class OnProjection(OnMapped):
 
     def relevance(self, n_features: int) -> Array:
         """Inner relevances of the components, each times the feature's squared entry of A."""
-        A = self._matrix(n_features)
-        return np.asarray(np.square(A) @ self.kernel.relevance(A.shape[1]))
+        squares = np.square(self._matrix(n_features))
+        # A component that a feature has no part in says nothing of it, known or not.
+        inner = np.where(squares > 0.0, self.kernel.relevance(squares.shape[1]), 0.0)
+        return np.asarray(np.einsum("zc,zc->z", squares, inner))
 
     def describe(self) -> str:
         """The inner kernel's description and the number of components."""
