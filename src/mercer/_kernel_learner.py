@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._gram.moments import Moments, moments
+from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, serial_algebra
 from mercer._kernel_estimator import (
@@ -115,7 +116,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         ConvergenceWarning
             If a search ended while its objective still grew.
         UserWarning
-            If weights are negative, so that the learned sum may not be positive semi-definite.
+            If weights are negative, or a callable or kernel of one's own has negative eigenvalues,
+            so that the learned sum may not be positive semi-definite.
         """
         self._check_settings()
         data = training_data(self, X, y, sample_weight)
@@ -225,7 +227,12 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         self.history_ = found.history
         self.n_iter_ = len(found.history) if found.n_iter is None else found.n_iter
         self.X_fit_ = data.stored
+        self._tell_indefinite(data)
         return self
+
+    def _tell_indefinite(self, data: TrainingData) -> None:
+        """Warn of kernels of one's own that have negative eigenvalues."""
+        warn_of_indefinite(self.kernels_, self.weights_, data.X)
 
     @property
     def _n_features_out(self) -> int:

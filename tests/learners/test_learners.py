@@ -30,7 +30,7 @@ from mercer import (
 )
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer._model_types import trusted_types
-from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, as_kernel
+from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear, OnColumns, as_kernel
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -298,9 +298,15 @@ def test_alignment_maximization_notices_kernels_that_are_indefinite() -> None:
     def negative(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.asarray(A[:, :1] * B[:, :1].T - 0.5 * A[:, 1:] * B[:, 1:].T)
 
-    with pytest.warns(UserWarning, match="Some kernels have negative eigenvalues"):
+    told = "'negative' is not positive semi-definite: eigenvalues on training rows are negative"
+    with pytest.warns(UserWarning, match=f"{told}, so the learned combination may not be"):
         learner = AlignmentMaximization([negative]).fit(X, y)
     assert not learner.is_psd_
+    opposite = CallableKernel(lambda A, B: -A @ B.T)
+    with pytest.warns(UserWarning, match=r"'<lambda>' is not .* the learned kernel is zero"):
+        learner = AlignmentMaximization([Gaussian(2.0), opposite]).fit(X, y)
+    assert learner.weights_.tolist() == [1.0, 0.0]
+    assert learner.is_psd_
     clipped = AlignmentMaximization([negative], clip_spectrum=True).fit(X, y)
     assert clipped.is_psd_
     assert np.linalg.eigvalsh(clipped.transform(X)).min() > -1e-8

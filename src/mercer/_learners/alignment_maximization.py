@@ -4,11 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh
+from scipy.linalg import eigh
 
-from mercer._gram.dense import centered
-from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.moments import Moments
+from mercer._gram.own_kernels import WITHOUT_WEIGHT, indefinite_kernels
 from mercer._kernel_estimator import TrainingData, kernel_rows
 from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._records import LearnedKernel
@@ -20,7 +19,6 @@ from mercer._weights.alignment_weights import (
     nonnegative_weights,
 )
 from mercer.kernels import WeightedSum
-from mercer.kernels._kernel import PrecomputedGram, Structure
 
 
 @dataclass(eq=False, repr=False)
@@ -126,29 +124,24 @@ class AlignmentMaximization(DictionaryLearner):
     def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
         """Set the fitted attributes, those of the spectrum among them."""
         super()._store(data, found)
-        told = "Some weights are negative" if (self.weights_ < 0.0).any() else ""
-        if not told and self._is_indefinite(data):
-            told = "Some kernels have negative eigenvalues"
-        self.is_psd_ = bool(self.clip_spectrum) or not told
+        told, counts = indefinite_kernels(self.kernels_, self.weights_, data.X)
+        if (self.weights_ < 0.0).any():
+            told, counts = "Some weights are negative", True
+        self.is_psd_ = bool(self.clip_spectrum) or not counts
         self.projection_: tuple[Array, ...] | None = None
-        if told and self.clip_spectrum:
+        if counts and self.clip_spectrum:
             self._clip_spectrum(data)
-        elif told:
+        elif counts:
             warn(
                 f"{told}, so the learned combination may not be positive semi-definite: set "
                 "clip_spectrum=True to use it in a support vector machine."
             )
+        elif told:
+            warn(f"{told}; {WITHOUT_WEIGHT}")
         return self
 
-    def _is_indefinite(self, data: TrainingData, most: int = 500) -> bool:
-        """Whether the combination has negative eigenvalues on samples, if kernels are unknown."""
-        unknown = (Structure, PrecomputedGram)
-        if not any(type(kernel.structure) in unknown for kernel in self.kernels_):
-            return False
-        rows = np.arange(data.X.shape[0])[:most]
-        some = data.X[rows] if data.X.ndim == 2 else data.X[np.ix_(rows, rows)]
-        values = eigvalsh(centered(np.asarray(self.kernel_(some), dtype=float)))
-        return bool(values[0] < -TOLERANCE * max(values[-1], 0.0))
+    def _tell_indefinite(self, data: TrainingData) -> None:
+        """Leave it to `_store`, which knows the weights."""
 
     def _clip_spectrum(self, data: TrainingData) -> None:
         """Project on the eigenvectors of positive eigenvalues, at unit scale.

@@ -13,6 +13,7 @@ from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion
 from mercer._gram.dense import gram_alignment
+from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._kernel_estimator import (
     KernelEstimator,
     TrainingData,
@@ -148,6 +149,7 @@ class OneStage(KernelEstimator):
         self.history_ = machines.history
         self.n_iter_ = len(machines.history)
         self.X_fit_ = data.stored
+        warn_of_indefinite(learned.kernels, learned.weights, data.X)
 
 
 class Classifier(ClassifierMixin, OneStage):

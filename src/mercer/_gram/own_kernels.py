@@ -1,0 +1,101 @@
+"""Kernels of one's own that are not positive semi-definite, found on a sample of rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from mercer._gram.dense import centered
+from mercer._gram.low_rank import TOLERANCE
+from mercer._typing import Array, Features
+from mercer._validation import warn
+from mercer.kernels import CallableKernel, Kernel, SklearnKernel, WeightedSum
+from mercer.kernels._composition import Composite
+
+WITHOUT_WEIGHT = "the weight in the learned kernel is zero."
+"""End of a sentence on kernels that have no part in what was learned."""
+
+
+def indefinite_kernels(
+    kernels: Sequence[Kernel], weights: Array, X: Features, max_rows: int = 256
+) -> tuple[str, bool]:
+    """Name kernels whose centered Gram matrix of samples has a negative eigenvalue.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Kernels with a formula of mercer are positive semi-definite, and take no time here. Others
+        are evaluated: callables, scikit-learn's kernels, subclasses of `Kernel` elsewhere, and sums
+        with negative weights.
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels in a learned sum.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    max_rows : int, default=256
+        Number of rows, evenly spaced, that kernels are evaluated on.
+
+    Returns
+    -------
+    told : str
+        A sentence on kernels whose weights are not zero or, if there are none, on the others;
+        without a full stop. Empty if no kernel has a negative eigenvalue.
+    counts : bool
+        Whether their weights are not zero.
+
+    Notes
+    -----
+    As ridge regression does, it takes eigenvalues above -`TOLERANCE` of the largest for rounding.
+    With more samples, a kernel whose negative eigenvalues are small may be missed.
+    """
+    suspects = [k for k, kernel in enumerate(kernels) if _may_be_indefinite(kernel)]
+    if not suspects:
+        return "", False
+    n = X.shape[0]
+    some = X[np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(int))]
+    found = [k for k in suspects if _is_indefinite(kernels[k], some)]
+    counting = [k for k in found if weights[k] != 0.0]
+    names = list(dict.fromkeys(f"'{kernels[k].describe()}'" for k in counting or found))
+    if not names:
+        return "", False
+    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    verb = "is" if len(names) == 1 else "are"
+    told += f" {verb} not positive semi-definite: eigenvalues on training rows are negative"
+    return told, bool(counting)
+
+
+def warn_of_indefinite(kernels: Sequence[Kernel], weights: Array, X: Features) -> None:
+    """Warn of kernels of one's own that have negative eigenvalues, by name.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    weights : ndarray of shape (n_kernels,)
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    told, counts = indefinite_kernels(kernels, weights, X)
+    if counts:
+        warn(
+            f"{told}. Predictors on the learned kernel may fail; "
+            "AlignmentMaximization(clip_spectrum=True) drops the negative part of its spectrum."
+        )
+    elif told:
+        warn(f"{told}; {WITHOUT_WEIGHT}")
+
+
+def _may_be_indefinite(kernel: Kernel) -> bool:
+    """Whether a kernel, or one that it is made of, has no formula that makes it one."""
+    if isinstance(kernel, WeightedSum):
+        weights = np.asarray(kernel.weights, dtype=float)
+        parts = [part for part, weight in zip(kernel.kernels, weights, strict=True) if weight]
+        return bool((weights < 0.0).any()) or any(map(_may_be_indefinite, parts))
+    if isinstance(kernel, Composite):
+        return any(map(_may_be_indefinite, kernel._parts()))
+    is_own = type(kernel).__module__.partition(".")[0] != __name__.partition(".")[0]
+    return is_own or isinstance(kernel, CallableKernel | SklearnKernel)
+
+
+def _is_indefinite(kernel: Kernel, X: Features) -> bool:
+    gram = np.asarray(kernel(X), dtype=float)
+    # What centering leaves of a constant is rounding.
+    rounding = 10.0 * len(gram) * np.finfo(float).eps * float(np.abs(gram).max())
+    values = eigvalsh(centered((gram + gram.T) / 2.0))
+    return bool(values[0] < -max(TOLERANCE * values[-1], rounding))
