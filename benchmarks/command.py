@@ -2,31 +2,36 @@
 
     python benchmarks/command.py                       # every table: some minutes
     python benchmarks/command.py 3000x50 --tasks regression
+    python benchmarks/command.py --tasks ordinal,count     # limits of grades and counts
 
 The tables are made: numbers, a category of few levels and one of many, a flag and a count, with a
 target that depends on seven of the columns. Each line is the processor time of one kind of work,
 without that of the other lines inside it, on one thread. `fit` in a new process has two seconds
-more, for imports.
+more, for imports. Memory is the largest that the process of a fit has held, beyond what it held
+before the fit.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import resource
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from common import command_line, print_table
+from common import Array, print_table
 from threadpoolctl import threadpool_limits
 
 from mercer_command import commands
@@ -35,8 +40,19 @@ from mercer_command.app import Fit
 SIZES = ("1000x20", "3000x50", "50000x20")
 """Rows times columns to learn from, of which a quarter of the rows are held out."""
 
+GRADED, GRADED_SIZES = ("ordinal", "count"), ("1333x20", "2667x20", "6667x20")
+"""Tasks whose fits are exact, and tables of which 1,000, 2,000 and 5,000 rows are learned from."""
+
 TARGETS = {"3000x50": 15, "50000x20": 60}
 """Seconds that a fit with its report is to take at most."""
+
+LEARNERS = (
+    "KernelStackingRegressor",
+    "KernelStackingClassifier",
+    "KernelOrdinalClassifier",
+    "KernelPoissonRegressor",
+)
+"""What the command learns responses, classes, grades and counts with."""
 
 WORK = {
     "reading": ["mercer_command.commands._problem"],
@@ -45,11 +61,11 @@ WORK = {
         "sklearn.compose.ColumnTransformer.transform",
         "mercer_command.table_reader.TableReader.transform",
     ],
-    "learning": ["mercer.KernelStackingRegressor.fit", "mercer.KernelStackingClassifier.fit"],
+    "learning": [f"mercer.{kind}.fit" for kind in LEARNERS],
     "predictions": [
-        "mercer.KernelStackingRegressor.predict",
-        "mercer.KernelStackingClassifier.predict",
+        *(f"mercer.{kind}.predict" for kind in LEARNERS),
         "mercer.KernelStackingClassifier.predict_proba",
+        "mercer.KernelOrdinalClassifier.predict_proba",
     ],
     "baselines": ["mercer.inspection._report._compared"],
     "checks": ["mercer.inspection._report.all_checks"],
@@ -76,10 +92,22 @@ def made_table(n_rows: int, n_columns: int, task: str, seed: int = 0) -> pd.Data
         "shop": rng.choice([f"shop {k}" for k in range(60)], n_rows),
         "flag": rng.random(n_rows) < 0.5,
         "size": size,
-        "y": y.round(4) if task == "regression" else np.where(y > np.median(y), "high", "low"),
+        "y": target_of(y, task, rng),
     }
     numbers = {f"x{k}": column for k, column in enumerate(X.T)}
     return pd.DataFrame({**numbers, **others})
+
+
+def target_of(y: Array, task: str, rng: np.random.Generator) -> Array:
+    """Return responses, two classes, six grades or counts of a mean of about two."""
+    match task:
+        case "regression":
+            return y.round(4)
+        case "ordinal":
+            return np.digitize(y, np.quantile(y, [0.1, 0.3, 0.5, 0.7, 0.9]))
+        case "count":
+            return rng.poisson(np.exp(0.5 * y))
+    return np.where(y > np.median(y), "high", "low")
 
 
 class Spent:
@@ -117,8 +145,18 @@ def owner_of(path: str) -> tuple[Any, str]:
         return getattr(importlib.import_module(module), owner), name
 
 
-def measured(size: str, task: str) -> tuple[Spent, float]:
-    """Return the time of a fit with its report, and what it was spent on."""
+class Measured(NamedTuple):
+    """Seconds and calls of each kind of work of a fit with its report, and memory in bytes."""
+
+    seconds: Counter[str]
+    calls: Counter[str]
+    memory: int
+
+
+def measured(size: str, task: str) -> Measured:
+    """Return the time of a fit with its report, what it was spent on, and its memory."""
+    warnings.simplefilter("ignore")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     n_rows, n_columns = map(int, size.split("x"))
     spent = Spent()
     with TemporaryDirectory() as folder, ExitStack() as entered:
@@ -131,14 +169,23 @@ def measured(size: str, task: str) -> tuple[Spent, float]:
         entered.enter_context(threadpool_limits(1))
         entered.enter_context(redirect_stdout(StringIO()))
         entered.enter_context(redirect_stderr(StringIO()))
-        given = Fit(table, "y", out=Path(folder, "m.skops"), report=Path(folder, "r.html"))
+        given = Fit(
+            table,
+            "y",
+            task=task if task in GRADED else None,
+            out=Path(folder, "m.skops"),
+            report=Path(folder, "r.html"),
+        )
         spent.timed("all", commands.fit)(given)
-    return spent, sum(spent.seconds.values())
+    memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    return Measured(spent.seconds, spent.calls, memory)
 
 
 def report(size: str, task: str) -> None:
-    """Print the time of each kind of work."""
-    spent, total = measured(size, task)
+    """Print the time of each kind of work of a fit in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        spent = pool.submit(measured, size, task).result()
+    total = sum(spent.seconds.values())
     kinds = [*WORK, "all"]
     rows = [
         [
@@ -150,20 +197,20 @@ def report(size: str, task: str) -> None:
         for kind in kinds
     ]
     target = f"at most {TARGETS[size]} s" if size in TARGETS else ""
-    title = f"{size}, {task}: {total:.1f} s of processor time"
+    title = f"{size}, {task}: {total:.1f} s of processor time, {spent.memory / 2**20:,.0f} MiB"
     print_table(title, ["work", "time", "share", "calls"], [*rows, ["target", target, "", ""]])
 
 
 def main() -> None:
     """Measure the tables that the command line names."""
-
-    def add_options(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--tasks", default="regression,classification")
-
-    sizes, options = command_line(__doc__ or "", SIZES, add_options)
-    warnings.simplefilter("ignore")
-    for size in sizes:
-        for task in options.tasks.split(","):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sizes", nargs="*", metavar="ROWSxCOLUMNS", help=", ".join(SIZES))
+    parser.add_argument("--tasks", default="regression,classification")
+    options = parser.parse_args()
+    for task in options.tasks.split(","):
+        for size in options.sizes or (GRADED_SIZES if task in GRADED else SIZES):
             report(size, task)
 
 

@@ -16,7 +16,7 @@ from mercer import __version__
 from mercer_command.messages import ROLES, one_line
 
 DESCRIPTIONS = {
-    "stacking": "evaluated, stacked",
+    "stacking": "predictions combined",
     "ca": "searched widths",
     "ca-nd": "searched, per feature",
     "auto": "per feature if better",

@@ -29,6 +29,7 @@ from mercer_command.choices import read_choices, write_choices
 from mercer_command.columns import recognize_columns
 from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
+from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
@@ -252,8 +253,8 @@ def _fit(
             bar.step("drawing pictures")
             with postponed(failures, f"write the report {given.report}"):
                 assert trial.report is not None
-                found = trial.report.sections()[0]
-                title = f"Predicting {shown(problem.name)}: {found.header[1]} {found.rows[0][1]}"
+                score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
+                title = f"Predicting {shown(problem.name)}: {score}"
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
                 page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)

@@ -35,11 +35,17 @@ def importance_section(trial: Trial) -> Section:
         "Mean ± standard deviation of three shuffles of the column's cells among held-out rows. "
         "Columns that tell the same share their importance."
     )
+    if any(isnan(column.increase) for column in found):
+        told += " Where there are many columns, the most relevant ones are shuffled."
     if is_exact:
         title = "Columns that matter: how far they take predictions from that of the average row"
         told = "Mean absolute contribution to the predictions of held-out rows (Shapley values). "
         told += _what_odds_are(trial) + "It says what the model uses, whether right or wrong."
-    rows = [[shown(c.name), *importance_cells(c, trial.task, trial.kind)] for c in found]
+    sizes = [c.contribution if is_exact else abs(c.increase) for c in found]
+    largest = float(np.nanmax(sizes)) if not np.isnan(sizes).all() else 0.0
+    rows = [
+        [shown(c.name), *importance_cells(c, trial.task, trial.kind, beside=largest)] for c in found
+    ]
     is_known = not all(isnan(column.relevance) for column in found)
     relevance = "Relevance is the column's share in what the kernels measure distances by."
     if not is_known:
@@ -94,16 +100,18 @@ def _pairs(trial: Trial) -> list[Part]:
     ]
 
 
-def _amount(size: float, task: Task, kind: str = "") -> str:
+def _amount(size: float, task: Task, kind: str = "", beside: float | None = None) -> str:
     """Return a mean absolute contribution in the unit of the response, or as a factor."""
     if kind == "count":
-        return f"count x {exp(size):.3g}"
+        return f"count x {exp(size):#.3g}"
     if task == "classification":
-        return f"odds x {exp(size):.3g}"
-    return format_error(size, task)
+        return f"odds x {exp(size):#.3g}"
+    return format_error(size, task, beside=beside)
 
 
-def importance_cells(column: ColumnImportance, task: Task, kind: str = "") -> list[str]:
+def importance_cells(
+    column: ColumnImportance, task: Task, kind: str = "", *, beside: float | None = None
+) -> list[str]:
     """Return what a column contributes, or by how much the error rises, and its relevance.
 
     Parameters
@@ -111,14 +119,17 @@ def importance_cells(column: ColumnImportance, task: Task, kind: str = "") -> li
     column : ColumnImportance
     task : {"classification", "regression"}
     kind : {"", "ordinal", "count"}, default=""
+    beside : float, default=None
+        The largest number of the table, by which those of responses have decimals.
     """
     relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
     if not isnan(column.contribution):
-        return [_amount(column.contribution, task, kind), relevance]
+        return [_amount(column.contribution, task, kind, beside), relevance]
     if isnan(column.increase):
         return ["not measured", relevance]
     sign = "-" if column.increase < 0 else ""
-    return [sign + format_error(abs(column.increase), task, column.deviation), relevance]
+    size = abs(column.increase)
+    return [sign + format_error(size, task, column.deviation, beside=beside), relevance]
 
 
 def reasons_section(found: Reasons, *, n_rows: int) -> Section:

@@ -46,6 +46,17 @@ def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
     axis.set_major_formatter(FuncFormatter(label))
 
 
+def score_called(report: inspection.ModelReport) -> str:
+    """Return the name of the first score of a report, in titles.
+
+    Parameters
+    ----------
+    report : ModelReport
+    """
+    name = report.sections()[0].header[1]
+    return {"Balanced": "Balanced accuracy", "Deviance": "Poisson deviance"}.get(name, name)
+
+
 def error_figure(trial: Trial) -> Figure:
     """Draw the first score of several predictors with confidence intervals; errors from zero.
 
@@ -57,7 +68,7 @@ def error_figure(trial: Trial) -> Figure:
     assert trial.report is not None
     name = trial.report.metric
     tested = [one for one in trial.report.held_out if name in one.scores]
-    called = trial.report.sections()[0].header[1]
+    called = score_called(trial.report)
     factor, unit = (100.0, ", %") if name in ("error", "balanced_accuracy") else (1.0, "")
     unit = f", in {trial.unit}" if trial.task == "regression" and name in ("rmse", "mae") else unit
     is_error = name not in HIGH_IS_GOOD
@@ -155,10 +166,11 @@ def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Pa
     """
     if len(found.output_names) > 1 or len(found.feature_names) < 3:
         return []
-    named = replace(found, feature_names=[shown(n, longest=20) for n in found.feature_names])
+    named = replace(found, feature_names=[shown(n, longest=16) for n in found.feature_names])
     unit = unit_of_target(trial.name, trial.model["reader"].target[1])
     draw = inspection.InteractionsDisplay(named, unit=unit).plot
-    return [Figure(lambda ax: draw(ax=ax), "What pairs of columns do together.", 4.4)]
+    caption = "What pairs of columns do together."
+    return [Figure(lambda ax: draw(ax=ax, max_columns=7), caption, 4.4)]
 
 
 def kernel_figures(trial: Trial) -> list[Part]:
@@ -235,6 +247,8 @@ def dependence_section(trial: Trial) -> list[Section]:
         "stay as they are. Gray bars show how often values occur. All pictures have the same "
         "vertical axis."
     )
+    if trial.kind == "ordinal":
+        told += " The higher the latent mean, the more probable are high grades."
     drawn = [
         Figure(
             partial(_draw_dependence, trial, one, limits),
@@ -285,6 +299,13 @@ def _draw_dependence(
     if found.kinds == ("number",):
         [grid] = found.grid_values
         plain_numbers(ax.xaxis, whole=bool((grid == np.round(grid)).all()))
+    if ax.get_legend() is not None:  # Inside, it would hide curves.
+        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    if found.kinds == ("category",):
+        # Browsers have wider letters than the font that the picture is laid out with.
+        texts = [shown(label.get_text(), longest=16) for label in ax.get_xticklabels()]
+        ax.set_xticks(ax.get_xticks(), texts)
+        ax.xaxis.labelpad = 10.0
     if trial.has_dates:
         label_dates(ax.yaxis)
     if found.scale == "probability":

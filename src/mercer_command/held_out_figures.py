@@ -61,16 +61,21 @@ def _classes(trial: Trial, predicted: Array) -> list[Part]:
 
 
 def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
+    labels = [shown(name, longest=20) for name in classes]
+
     def draw(ax: Axes) -> None:
         metrics.ConfusionMatrixDisplay.from_predictions(
             truth,
             predicted,
             labels=classes,
-            display_labels=[shown(name, longest=20) for name in classes],
+            display_labels=labels,
             ax=ax,
             cmap="Blues",
             colorbar=False,
-            xticks_rotation="horizontal" if len(classes) <= 4 else "vertical",
+            # Each class has space for its part of about 30 letters.
+            xticks_rotation=(
+                "horizontal" if len(labels) * max(map(len, labels)) <= 30 else "vertical"
+            ),
         )
         ax.set(xlabel="Predicted", ylabel="True", title="Confusion matrix")
 
@@ -135,9 +140,17 @@ def _curve_figure(
             ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
         ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.legend(frameon=False, fontsize=9)
+        if len(curves) > 2:  # Inside, it would hide curves.
+            place: dict[str, Any] = {
+                "loc": "upper center",
+                "bbox_to_anchor": (0.5, -0.17),
+                "ncols": 2,
+            }
+            ax.legend(frameon=False, fontsize=9, **place)
+        else:
+            ax.legend(frameon=False, fontsize=9)
 
-    return Figure(draw, caption)
+    return Figure(draw, caption, *[5.0] * (len(curves) > 2))
 
 
 def _responses(trial: Trial, predicted: Array) -> list[Part]:
@@ -148,7 +161,9 @@ def _responses(trial: Trial, predicted: Array) -> list[Part]:
         encoded = trial.model[:-1].transform(trial.X)
         usual = intervals(trial.model, encoded, 0.9)
         drawn += [_coverage(trial, encoded, usual), _intervals(trial, predicted, usual)]
-        if np.isfinite(usual).all():
+        found = None if trial.report is None else trial.report.coverage
+        are_alike = found is not None and len(found.bins) == 1
+        if np.isfinite(usual).all() and not are_alike:
             drawn.append(_coverage_by_width(np.asarray(trial.y), usual))
     return drawn
 

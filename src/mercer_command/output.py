@@ -16,6 +16,7 @@ from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from string import Template
+from textwrap import wrap
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -233,6 +234,9 @@ def _svg(figure: Figure) -> str:
         # Pyplot would keep the figure in memory, and may need a screen.
         drawing = Drawing(figsize=(5.6, figure.height), layout="constrained")
         figure.draw(drawing.subplots())
+        for ax in drawing.axes:  # Axes have space for as many letters of the browser's font.
+            ax.set_xlabel("\n".join(wrap(ax.get_xlabel(), 44)))
+            ax.set_ylabel("\n".join(wrap(ax.get_ylabel(), 34)))
         drawing.savefig(file, format="svg", metadata={"Date": None})
     text = file.getvalue().decode()
     text = text[text.index("<svg") :]

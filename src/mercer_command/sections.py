@@ -30,7 +30,9 @@ ON_SCREEN = 12
 """Those in the terminal have this number, so that they fit on a screen."""
 
 
-def format_error(error: float, task: Task, deviation: float | None = None) -> str:
+def format_error(
+    error: float, task: Task, deviation: float | None = None, *, beside: float | None = None
+) -> str:
     """Format an error as a percentage, or as a number in the target's unit.
 
     Parameters
@@ -39,11 +41,14 @@ def format_error(error: float, task: Task, deviation: float | None = None) -> st
     task : {"classification", "regression"}
     deviation : float, default=None
         Its standard deviation, which follows a plus-minus sign and has as many decimals.
+    beside : float, default=None
+        The largest error of a column, which four digits of are shown; this error where None.
     """
     if task == "classification":
         digits = ".1%"
     else:
-        decimals = 3 - floor(log10(error)) if error > 0 else 0
+        largest = error if beside is None else beside
+        decimals = 3 - floor(log10(largest)) if largest > 0 else 0
         digits = f",.{min(max(decimals, 0), 12)}f"
     return " ± ".join(f"{value:{digits}}" for value in (error, deviation) if value is not None)
 
@@ -123,7 +128,8 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         lengths = [c.weight for c in found]
         # Errors of machines are on another scale than those of ridge regressions.
         are_machines = [c.description.startswith("support vector machine") for c in found]
-        header = ["Candidate", "Penalty", "Error", *["Wrong"] * any(are_machines), "Weight"]
+        header = ["Candidate", "Penalty", "Relative error", "Weight"]
+        header[3:3] = ["Wrong"] * any(are_machines)
         rows = [
             [
                 c.description,
@@ -136,10 +142,10 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         ]
         wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
         told = [
-            "Stacking combines the predictions of several kernels. Error: the mean squared "
-            "leave-one-out error of ridge regression, relative to that of the mean, or of the "
-            f"class frequencies{wrong if any(are_machines) else ''}. Weights do not follow errors "
-            "alone, because kernels that err on different rows complement each other."
+            "Stacking combines the predictions of several kernels. Relative error: the mean "
+            "squared leave-one-out error of ridge regression, relative to that of the mean, or of "
+            f"the class frequencies{wrong if any(are_machines) else ''}. Weights do not follow "
+            "errors alone, because kernels that err on different rows complement each other."
         ]
     else:
         shares = np.abs(terms.shares)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inspection import ModelReport
@@ -27,6 +29,18 @@ _SCORES = {
 """What scores are called in a sentence."""
 
 
+_DOUBTS = {
+    "leakage": "columns that tell the target",
+    "copies": "copies of rows",
+    "shift": "held-out rows unlike the others",
+    "identifiers": "rows that belong together",
+    "time order": "rows in the order of time",
+    "coverage": "wrong widths of intervals",
+    "left-out score": "scores that differ",
+}
+"""What checks are called in a sentence on what they found."""
+
+
 def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:
     """Return a paragraph on a fit and its test.
 
@@ -47,7 +61,7 @@ def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) ->
         f"The model predicts {_target(trial)} from {_counted(columns, 'column')}, learned from "
         f"{rows}.",
         f"It was tested on {described_division(problem, test)}.",
-        *_scores(report),
+        *_scores(report, trial.kind),
         *_intervals(report),
         _doubts(report),
     ]
@@ -69,25 +83,35 @@ def _target(trial: Trial) -> str:
     return f"{name}, {told},"
 
 
-def _scores(report: ModelReport) -> list[str]:
+def _scores(report: ModelReport, kind: str) -> list[str]:
     """Say what the first score is, and what simple predictors have."""
     own, *others = rows = report.sections()[0].rows
     name = report.metric
-    told = [f"Its {_SCORES[name]} is {own[1]} (95% interval {own[2]})."]
+    called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
+    told = [f"Its {called or _SCORES[name]} is {own[1]} (95% interval {own[2]})."]
     if not others:
         return told
-    values = {one.name: one.scores[name].value for one in report.held_out[1:] if name in one.scores}
+    scores = {one.name: one.scores[name] for one in report.held_out if name in one.scores}
     *simple, constant = [one.name for one in report.held_out[1:]]
     cells = {row[0]: row[1] for row in rows}
-    known = [one for one in simple if one in values]
+    known = [one for one in simple if one in scores]
     if known:
         sign = 1.0 if name in HIGH_IS_GOOD else -1.0
-        best = max(known, key=lambda one: sign * values[one])
-        told.append(f"The best of {len(known)} simple predictors, {best}, has {cells[best]}")
-    if constant in values:
+        best = max(known, key=lambda one: sign * scores[one].value)
+        said = f"{cells[best]}{_beside(scores[best], report.held_out[0].scores[name], sign)}"
+        told.append(f"The best of {len(known)} simple predictors, {best}, has {said}")
+    if constant in scores:
         what = "the mean" if constant == "mean" else "the most frequent class"
         told[-1] = told[-1].rstrip(".") + f", and always predicting {what} {cells[constant]}."
     return told
+
+
+def _beside(best: Any, own: Any, sign: float) -> str:
+    """Say where a simple predictor is as good as the model, or its interval beyond the model's."""
+    if sign * best.value < sign * own.value:
+        return ""
+    is_apart = best.low > own.high if sign > 0.0 else best.high < own.low
+    return ", clearly better than the model" if is_apart else ", no worse than the model"
 
 
 def _intervals(report: ModelReport) -> list[str]:
@@ -102,7 +126,8 @@ def _doubts(report: ModelReport) -> str:
     n_warnings = len(report.warnings)
     if not n_warnings:
         return "The checks found nothing that makes these figures deceptive."
-    names = [check.name for check in report.checks if check.warnings]
+    found = [check.name for check in report.checks if check.warnings]
+    names = [_DOUBTS.get(name, name) for name in found]
     if report.beats_constant is False:
         names.insert(0, "no better than a constant")
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"

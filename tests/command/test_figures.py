@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
-from mercer.inspection import kernel_terms
+from mercer.inspection import kernel_terms, report
 from mercer_command.figures import dependence_section
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.importances import ColumnImportance
 from mercer_command.methods import make_model
 from mercer_command.models import Trial
-from mercer_command.output import Table
+from mercer_command.output import Figure, Table, _svg
 from mercer_command.problem import as_problem
 from mercer_command.sections import kernel_section
 from mercer_command.table_model import TableModel
@@ -94,6 +94,49 @@ def test_curves_are_those_of_the_rarer_class(rare: str) -> None:
     assert precision[recall == 1.0].min() == pytest.approx(np.mean(y == rare))
     predicted, share = titled("Calibration", axes).lines[0].get_data()
     assert np.corrcoef(predicted, share)[0, 1] > 0.6
+
+
+class Three(Scores):
+    """Three classes of long names, by three columns of probabilities."""
+
+    classes_ = np.array(["a class of a long name", "another one of these", "third"])
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[np.asarray(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(X)
+
+
+def test_legends_of_several_classes_hide_no_curve_and_names_do_not_overlap() -> None:
+    p = RNG.dirichlet(np.ones(3), N)
+    y = Three().predict(p + 0.3 * RNG.random(p.shape))
+    axes = drawn_axes(section_of(Three(), pd.DataFrame(p), y, "classification"))
+    for title in ("ROC curve", "Precision and recall", "Calibration"):
+        ax = titled(title, axes)
+        ax.figure.draw_without_rendering()
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y1 < ax.get_window_extent().y0
+    names = titled("Confusion matrix", axes).get_xticklabels()
+    assert {name.get_rotation() for name in names} == {90.0}
+
+
+def test_long_labels_of_axes_are_wrapped() -> None:
+    label = "Mean absolute contribution, to the log-odds of a higher grade"
+    page = _svg(Figure(lambda ax: ax.set(xlabel=label, ylabel=label), ""))
+    assert ">to the log-odds of a higher grade<" in page or "a higher grade" in page
+    assert f">{label}<" not in page
+
+
+def test_coverage_by_width_needs_widths_that_differ() -> None:
+    y = RNG.normal(size=N)
+    X = pd.DataFrame({"x": y})
+    model = TableModel([("reader", Reader()), ("step", Normal())]).fit(X, y)
+    trial = Trial(model, "y", "regression", "units of 'y'", X, y, report=report(model, X, y))
+    titles = [ax.get_title() for ax in drawn_axes(prediction_section(trial))]
+    assert "Intervals of 90% coverage" in titles
+    assert "Coverage by decile of width" not in titles
+    assert "Coverage of 90% intervals" in [one.title for one in trial.report.sections()]
 
 
 def test_precision_is_that_of_predictions_and_recall_that_of_classes() -> None:

@@ -10,7 +10,12 @@ from sklearn.inspection import permutation_importance
 
 from mercer.inspection import kernel_terms
 from mercer_command.explanation_sections import importance_cells
-from mercer_command.importances import column_importances, column_relevances, why_no_relevance
+from mercer_command.importances import (
+    ColumnImportance,
+    column_importances,
+    column_relevances,
+    why_no_relevance,
+)
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
 from mercer_command.table_reader import source_columns
@@ -102,3 +107,15 @@ def test_a_sentence_says_why_there_is_no_relevance(
     monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _: given)
     assert all(np.isnan(share) for share in column_relevances(model).values())
     assert told in why_no_relevance(model)
+
+
+def test_numbers_of_a_table_have_the_same_decimals() -> None:
+    small = ColumnImportance("a", np.nan, increase=0.01234, deviation=0.002)
+    assert importance_cells(small, "regression")[0] == "0.01234 ± 0.00200"
+    assert importance_cells(small, "regression", beside=12.0)[0] == "0.01 ± 0.00"
+    exact = ColumnImportance("a", np.nan, contribution=0.5)
+    assert importance_cells(exact, "regression", beside=512.0)[0] == "0.5"
+    assert importance_cells(exact, "classification")[0] == "odds x 1.65"
+    assert importance_cells(replace(exact, contribution=0.3364722), "classification")[0] == (
+        "odds x 1.40"
+    )

@@ -38,7 +38,7 @@ def test_classification(run: Run) -> None:
         "Confusion matrix",
         "ROC curve",
         "Calibration: rows by predicted probability",
-        "Coverage of 90% sets by size",
+        "Coverage of 90% sets",
         "Where the model errs",
         "Nothing found by the checks of: leakage, copies, shift",
         "Columns that matter",

@@ -139,6 +139,19 @@ def test_unequal_classes_are_scored_by_ranking_and_costs(run: Run) -> None:
     assert "--cost takes two positive numbers" in line
 
 
+def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
+    """A trend goes on, which a kernel of one width does not follow."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": pd.date_range("2023-01-01", periods=200).astype(str)})
+    frame["level"] = np.linspace(0.0, 9.0, 200) + rng.normal(size=200)
+    frame["y"] = 3.0 * np.linspace(0.0, 9.0, 200) + 0.1 * rng.normal(size=200)
+    said = told(run, frame, "--time", "day", "--learner", "hsic")
+    assert re.search(
+        r"linear \(ridge\), has [\d.,]+, clearly better than the model, and always", said
+    )
+    assert "wrong widths of intervals" in said
+
+
 def test_noise_is_no_better_than_a_constant(run: Run) -> None:
     frame = rare().assign(x=np.random.default_rng(7).normal(size=900))
     said = told(run, frame)
@@ -241,7 +254,7 @@ def test_grades_in_their_order(run: Run) -> None:
         run, frame, "--task", "ordinal", "--learner", "ordinal", "--out", "m.skops", target="grade"
     )
     assert "2 columns to learn from, 5 ordered grades to predict" in said
-    assert "Its mean absolute error is 0." in said
+    assert "Its mean absolute error, in grades, is 0." in said
     assert "Kernels found by ordinal (ordered grades)" in said
     assert "odds x" in said
     model = load_model(Path("m.skops"))

@@ -40,6 +40,17 @@ def test_shares_are_those_of_deciles_of_the_width(known: Any) -> None:
     assert again.ax_ is display.ax_
 
 
+def test_widths_that_are_alike_are_one_bin(known: Any) -> None:
+    y, _ = known
+    half = np.linspace(3.0, 3.2, N)
+    half[:5] = 9.0
+    display = CoverageDisplay.from_intervals(y, np.column_stack([-half, half]))
+    assert_allclose(display.widths, [2.0 * half.mean()])
+    assert_allclose(display.shares, [np.mean(np.abs(y) <= half)])
+    half[:30] = 9.0
+    assert len(CoverageDisplay.from_intervals(y, np.column_stack([-half, half])).widths) > 5
+
+
 def test_intervals_are_those_of_the_estimator() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (N, 1))

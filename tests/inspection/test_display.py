@@ -165,6 +165,16 @@ def test_ordered_by_class(data: tuple[Any, Any]) -> None:
     assert tick_labels(display) == ["no", "yes"]
 
 
+@pytest.mark.parametrize(
+    ("names", "rotation"),
+    [(["a", "b", "c"], 0.0), (["first class", "second class", "third"], 90.0)],
+)
+def test_names_of_classes_do_not_overlap(names: list[str], rotation: float) -> None:
+    y = np.repeat(names, [2, 2, 20])
+    display = GramMatrixDisplay.from_gram(np.eye(24), y)
+    assert [text.get_rotation() for text in display.ax_.get_xticklabels()] == [rotation] * 3
+
+
 def test_ordered_by_response(data: tuple[Any, Any]) -> None:
     X = data[0]
     y = np.round(X[:, 0])  # These are whole numbers, but responses of a regressor.

@@ -27,6 +27,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
+from mercer.inspection._report_text import formatted
 
 N_TRAIN, N = 120, 200
 
@@ -44,11 +45,11 @@ def classes(responses: Any) -> tuple[Any, Any]:
     return X, np.where(y > 0, "yes", "no")
 
 
-def reported(model: Any, data: Any, train: bool = True) -> ModelReport:
+def reported(model: Any, data: Any, train: bool = True, **settings: Any) -> ModelReport:
     X, y = data
     model.fit(X[:N_TRAIN], y[:N_TRAIN])
     known = {"train": (X[:N_TRAIN], y[:N_TRAIN])} if train else {}
-    return report(model, X[N_TRAIN:], y[N_TRAIN:], **known)
+    return report(model, X[N_TRAIN:], y[N_TRAIN:], **known, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,7 @@ def test_scores_of_responses(responses: Any, regression: Any) -> None:
         r2_score(y[:N_TRAIN], model.loo_predictions_)
     )
     assert found.stated == {"loo_score_": model.loo_score_}
+    assert "states" not in found.to_markdown()  # The table has the scores of left-out rows.
     assert found.beats_constant
     low, high = model.predict_interval(X[N_TRAIN:]).T
     inside = (low <= y[N_TRAIN:]) & (y[N_TRAIN:] <= high)
@@ -255,6 +257,13 @@ class _Tags(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+
+
+def test_the_first_score_comes_first_and_none_is_minus_zero(classes: Any) -> None:
+    found = reported(KernelStackingClassifier(), classes, metric="log_loss")
+    assert [section.rows[0][0] for section in found.sections()[:2]] == ["model", "Log-loss"]
+    assert formatted("r2", -1e-9) == "0.000"
+    assert formatted("r2", -0.001) == "-0.001"
 
 
 def test_texts_have_all_sections(classification: Any) -> None:

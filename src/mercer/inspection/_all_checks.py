@@ -26,6 +26,7 @@ from mercer.inspection._held_out import (
     Truth,
 )
 from mercer.inspection._leakage import leakage
+from mercer.inspection._report_text import number
 
 
 def all_checks(
@@ -123,7 +124,7 @@ def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) 
     new, own = held_out.scores[name], left_out.scores[name]
     if min(new.value, own.value) <= 0.0 or not _differ(new, own):
         return Check("left-out score", ())
-    told = [f"{one.value:.1%}" if name == "error" else f"{one.value:.4g}" for one in (new, own)]
+    told = [f"{one.value:.1%}" if name == "error" else number(one.value) for one in (new, own)]
     told[0] = f"the error is {told[0]} on held-out rows and {told[1]} on left-out training rows"
     verdict = "held-out rows differ from those of the fit"
     if new.value < own.value:

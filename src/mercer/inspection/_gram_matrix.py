@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -206,7 +207,10 @@ class GramMatrixDisplay(Display):
             ax.axhline(end - 0.5, color="white", linewidth=0.8)
             ax.axvline(end - 0.5, color="white", linewidth=0.8)
         centers, labels = ends - counts / 2 - 0.5, [str(name) for name in classes]
-        ax.set_xticks(centers, labels, rotation=0 if len(labels) <= 5 else 90)
+        # An axis has space for about 30 letters.
+        room = 30.0 * np.diff(centers) / self.y.size
+        needed = [1.0 + (len(a) + len(b)) / 2.0 for a, b in itertools.pairwise(labels)]
+        ax.set_xticks(centers, labels, rotation=0 if (room >= needed).all() else 90)
         ax.set_yticks(centers, labels)
         ax.set(xlabel="Samples, by class", ylabel="Samples, by class")
 

@@ -116,7 +116,7 @@ def formatted(name: str, value: float) -> str:
         return f"{value:.1%}"
     if name in ("rmse", "mae") or isinf(value):
         return number(value)
-    return f"{value:.3f}"
+    return f"{value:.3f}".replace("-0.000", "0.000")
 
 
 _STATED = {
@@ -190,7 +190,8 @@ def _own_scores(report: Any) -> ReportSection:
     both = [own, left_out] if left_out is not None else [own]
     header = ["Score", "Held-out", "95% interval", "Left-out", "95% interval"]
     rows = [
-        (NAMES[name], *(cell for one in both for cell in _cells(one, name))) for name in own.scores
+        (NAMES[name], *(cell for one in both for cell in _cells(one, name)))
+        for name in sorted(own.scores, key=lambda name: name != report.metric)
     ]
     told = (
         "Left-out scores are of training rows, by predictions in which their own targets had no "
@@ -198,9 +199,9 @@ def _own_scores(report: Any) -> ReportSection:
     )
     if left_out is not None and left_out.note:
         told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
-    stated = tuple(
-        f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in report.stated.items()
-    )
+    # Left-out predictions say more than the score that a model has of them.
+    named = {n: v for n, v in report.stated.items() if left_out is None or n != "loo_score_"}
+    stated = tuple(f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in named.items())
     return ReportSection(
         f"Scores of the model, {report.model}",
         tuple(header[: 1 + 2 * len(both)]),
@@ -219,9 +220,13 @@ def _losses(report: Any) -> ReportSection:
     rows = []
     for one in report.losses:
         pairs = sorted(zip(one.losses, one.labels, strict=True))
-        ends = ((formatted(name, loss), shorten(label)) for loss, label in (pairs[-1], pairs[0]))
+        # Two dates and a word between them have 24 letters.
+        ends = (
+            (formatted(name, loss), shorten(label, 24)) for loss, label in (pairs[-1], pairs[0])
+        )
         rows.append((shorten(one.column), *(cell for end in ends for cell in end)))
-    header = ("Column", f"Highest {NAMES[name]}", "where", "Lowest", "where")
+    error = NAMES[name] if NAMES[name].isupper() else NAMES[name].lower()
+    header = ("Column", f"Highest {error}", "where", "Lowest", "where")
     told = (
         "Mean errors of deciles or categories of each column. Columns are listed by whose values "
         "the errors differ beyond what chance explains (Kruskal-Wallis tests, false discovery "
@@ -256,6 +261,9 @@ def _coverage(report: Any) -> ReportSection:
         f"held-out {of} in {found.asked:.0%} {what}: {share.value:.1%} "
         f"({_interval('error', share)}); mean {unit} {number(found.width)}"
     )
+    if len(found.bins) == 1:
+        alike = "all sets have one size" if unit == "size" else "all intervals are about as wide"
+        return ReportSection(f"Coverage of {found.asked:.0%} {what}", findings=(told, alike))
     header = (f"Mean {unit}", "Share inside", "95% interval", "Rows")
     return ReportSection(
         f"Coverage of {found.asked:.0%} {what} by {unit}",
