@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mercer_command.app import CLASS_METRICS, LEARNERS, RESPONSE_METRICS
+from mercer_command.app import CLASS_METRICS, KINDS, LEARNERS, RESPONSE_METRICS
 from mercer_command.messages import InputError, checked_name, listing
 from mercer_command.methods import METHODS, takes
 from mercer_command.problem import Problem, Task
@@ -49,9 +49,10 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
     """
     for name in names:
         if not feasible([name], n_rows):
+            other = f"; --task {KINDS[name]} learns from more" if name in KINDS else ""
             raise InputError(
                 f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
-                f"{METHODS[name].max_rows:,}"
+                f"{METHODS[name].max_rows:,}{other}"
             )
 
 

@@ -40,7 +40,9 @@ _EXACT_ROWS = 10_000
 of all of them in memory, for each kernel and fold."""
 
 _GRADED_ROWS = 5_000
-"""Grades and counts are learned from at most this many rows, which takes some minutes."""
+"""Grades and counts are learned from at most this many rows: a fit with its report takes up to two
+minutes of one processor and .9 GB (`benchmarks/command.py --tasks ordinal,count`), and twice the
+rows eight times as long."""
 
 _GRIDS: dict[str, dict[str, Any]] = {
     "one-stage": {"C": 10.0 ** np.arange(-1, 3), "alpha": 10.0 ** np.arange(1, -4, -1)},

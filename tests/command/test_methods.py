@@ -243,6 +243,9 @@ def test_a_method_rejects_too_many_rows() -> None:
     assert feasible(["bayes", "ca"], 2001) == ["ca"]
     with pytest.raises(InputError, match=r"bayes .* 2,001 rows; it is for at most 2,000"):
         check_size(["ca", "bayes"], 2001)
+    check_size(["ordinal", "count"], 5000)
+    with pytest.raises(InputError, match="at most 5,000; --task regression learns from more"):
+        check_size(["count"], 5001)
 
 
 @pytest.mark.parametrize(
