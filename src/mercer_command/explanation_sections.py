@@ -146,7 +146,9 @@ def reasons_section(found: Reasons, *, n_rows: int) -> Section:
         for row in range(min(n_rows, len(found)))
     ]
     title = "Why: what takes predictions away from that of the average row"
-    return Section(title, [Table(["Row", "Prediction", "Largest contributions"], rows, {0})])
+    table = Table(["Row", "Prediction", "Largest contributions"], rows, {0})
+    told = ["the latent mean has no unit: the higher it is, the more probable are high grades"]
+    return Section(title, [table, *told * (found.values.scale == "latent mean")])
 
 
 def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:

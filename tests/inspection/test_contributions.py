@@ -39,11 +39,11 @@ class TestLargest:
 
     def test_responses_in_words(self) -> None:
         assert self.found.in_words(unit="kg") == [
-            "town Bern: -4.00 kg below the average row",
-            "age 61: +2.31 kg above the average row",
+            "town Bern: 4.00 kg below the average row",
+            "age 61: 2.31 kg above the average row",
         ]
         assert self.found.in_words(1) == [
-            "town Chur: +0.50 above the average row",
+            "town Chur: 0.50 above the average row",
             "age missing: as the average row",
         ]
 
@@ -80,7 +80,7 @@ class TestClasses:
     def test_decision_values(self) -> None:
         found = values([[0.5, -0.25]], "decision value", ["yes"])
         assert found.in_words(n_largest=1) == [
-            "age 61: +0.500 above the average row in the decision value of yes"
+            "age 61: 0.500 above the average row in the decision value of yes"
         ]
 
 
@@ -89,8 +89,8 @@ def test_one_of_several_responses_is_named() -> None:
     with pytest.raises(ValueError, match="output must be one of 0, 1; got None"):
         found.in_words()
     assert found.in_words(output=1) == [
-        "town Bern: +4.00 above the average row",
-        "age 61: +2.00 above the average row",
+        "town Bern: 4.00 above the average row",
+        "age 61: 2.00 above the average row",
     ]
 
 

@@ -29,7 +29,7 @@ class Contribution:
     --------
     >>> from mercer.inspection import Contribution
     >>> Contribution("age", 61.0, 2.314, 0.0).in_words("response", unit="kg")
-    'age 61: +2.31 kg above the average row'
+    'age 61: 2.31 kg above the average row'
     """
 
     name: str
@@ -43,7 +43,7 @@ class Contribution:
         return f"{self.name} {cell_text(self.value)}".rstrip()
 
     def in_words(self, scale: Scale, output: str = "", unit: str = "", decimals: int = 2) -> str:
-        """The contribution as a phrase, such as "age 61: +2.3 kg above the average row".
+        """The contribution as a phrase, such as "age 61: 2.3 kg above the average row".
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Contribution:
         if scale == "log rate":
             factor = exp(min(self.amount, 700.0))
             return f"{self.cell}: multiplies the expected count by {_significant(factor)}"
-        amount = signed(self.amount, decimals)
+        amount = f"{abs(self.amount):,.{decimals}f}"  # A word says on which side it is.
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"
         side = "above" if self.amount > 0.0 else "below"

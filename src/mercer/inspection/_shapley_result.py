@@ -170,7 +170,7 @@ class ShapleyValues:
         Returns
         -------
         list of str
-            Such as "age 61: +2.3 kg above the average row", or for classes "age 61: multiplies the
+            Such as "age 61: 2.3 kg above the average row", or for classes "age 61: multiplies the
             odds of yes by 2.3". The average row is what `base_value` is the prediction of.
 
         Examples
@@ -181,7 +181,7 @@ class ShapleyValues:
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> model = TwoStageRegressor().fit(X, y)
         >>> shapley_values(model, X[:1]).in_words(0, 2)
-        ['bmi 32.1: +32.5 above the average row', 'sex 2: -11.7 below the average row']
+        ['bmi 32.1: 32.5 above the average row', 'sex 2: 11.7 below the average row']
         """
         found = self.of_row(row, output)
         chosen = self.largest(row, n_largest, output=output)
