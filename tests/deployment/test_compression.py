@@ -31,7 +31,9 @@ from mercer import (
     compress,
 )
 from mercer._deployment import few_centers
+from mercer._deployment.compared_rows import FOLDS
 from mercer._deployment.few_centers import KernelPart, cluster_means
+from mercer.inspection._compression_loss import compression_loss
 from mercer.kernels import Gaussian
 
 pytestmark = [
@@ -233,7 +235,7 @@ class TestWhatIsLeftOfTheRows:
         counts = small.rows_per_center_
         assert len(centers) == len(counts)
         assert counts.min() >= 2
-        assert counts.sum() <= 45
+        assert counts.sum() <= N
 
     @given(st.integers(1, 30), st.integers(0, 3))
     @settings(max_examples=20, deadline=None)
@@ -252,11 +254,20 @@ class TestWhatIsLeftOfTheRows:
 class TestLoss:
     def test_it_is_that_of_rows_that_were_not_fitted_to(self) -> None:
         model = fitted("regression", "two-stage")
-        small = compress(model, NEW, n_components=20)
-        held_out = NEW[np.random.RandomState(0).permutation(N)[: N // 4]]
-        assert small.loss_.n_rows == N // 4
-        difference = small.predict(held_out) - model.predict(held_out)
-        assert_allclose(small.loss_.difference, np.sqrt(np.mean(difference**2)), rtol=1e-10)
+        loss = compress(model, NEW, n_components=20).loss_
+        draws = np.random.RandomState(0)
+        order, seed = draws.permutation(N), draws.randint(2**31 - 1)
+        part = KernelPart.of(model.kernel_expansion(), {"given": NEW})
+        differences = []
+        for fold in range(FOLDS):
+            others = {"given": NEW[order[np.arange(N) % FOLDS != fold]]}
+            held_out = NEW[order[np.arange(N) % FOLDS == fold]]
+            centers = cluster_means(others, part.relevance, 20, seed)
+            function = part.on_centers(centers, others, part.values(others))
+            differences.append(function(held_out)[:, 0] - model.predict(held_out))
+        size = np.sqrt(np.mean(np.concatenate(differences) ** 2))
+        assert loss.n_rows == N
+        assert_allclose(loss.difference, size, rtol=1e-10)
 
     def test_growth_of_squared_errors(self) -> None:
         model = fitted("regression", "two-stage")
@@ -270,19 +281,22 @@ class TestLoss:
     @pytest.mark.parametrize("task", ["two classes", "three classes"])
     def test_growth_of_the_logarithmic_loss(self, task: str) -> None:
         model = fitted(task, "stacking")
-        small = compress(model, NEW, n_components=20)
-        held_out = NEW[np.random.RandomState(0).permutation(N)[: N // 4]]
-        scores = [m.kernel_expansion()(held_out) for m in (model, small)]
-        if task == "two classes":
-            scores = [np.column_stack([0.0 * s, s]) for s in scores]
+        expansion = model.kernel_expansion()
+        mine = expansion(NEW)
+        theirs = mine + np.random.default_rng(0).normal(size=mine.shape)
+        found = compression_loss(expansion, mine, theirs, model)
+        scores = [np.column_stack([0.0 * s, s]) if s.shape[1] == 1 else s for s in (mine, theirs)]
         p, q = (log_softmax(s, axis=1) for s in scores)
-        divergence = np.sum(np.exp(p) * (p - q), axis=1).mean()
+        divergences = np.sum(np.exp(p) * (p - q), axis=1)
         codes = np.searchsorted(model.classes_, classes(X, len(model.classes_)))
         error = -np.mean(np.log(model.loo_predictions_[np.arange(N), codes]))
-        assert_allclose(small.loss_.left_out_error, error, rtol=1e-8)
-        assert_allclose(small.loss_.expected_growth, divergence / error, rtol=1e-6)
+        assert_allclose(found.left_out_error, error, rtol=1e-8)
+        assert_allclose(found.expected_growth, divergences.mean() / error, rtol=1e-6)
+        spread = divergences.std(ddof=1) / np.sqrt(N) / error
+        assert_allclose(found.standard_error, spread, rtol=1e-6)
+        assert_allclose(found.criterion, found.expected_growth + spread, rtol=1e-6)
         largest = np.abs(p - q).max(axis=1).mean() / error
-        assert_allclose(small.loss_.largest_growth, largest, rtol=1e-6)
+        assert_allclose(found.largest_growth, largest, rtol=1e-6)
 
     def test_squared_errors_of_new_rows_grow_by_about_what_is_expected(self) -> None:
         many = rows(3000, seed=7)
@@ -302,3 +316,70 @@ class TestLoss:
         assert "is what tol bounds" in str(loss)
         loss = compress(fitted("two classes", "Bayesian"), n_components=20).loss_
         assert loss.criterion == loss.changed
+
+
+class TestLossWithLabels:
+    """Responses or classes of the rows measure what the compression costs."""
+
+    def test_it_tells_what_a_model_that_shrinks_does_not(self) -> None:
+        """A ripple that the model shrinks is dropped: more is lost than the model expects."""
+        rng = np.random.default_rng(0)
+        many = rng.uniform(-1.0, 1.0, size=(6000, 2))
+        y = many[:, 0] + 0.5 * np.sin(12.0 * many[:, 1]) + 0.2 * rng.normal(size=6000)
+        model = TwoStageRegressor(UniformCombination([Gaussian(0.25)]), alpha=[3.0])
+        model.fit(many[:500], y[:500])
+        small = compress(model, many[500:3000], y[500:3000], n_components=40)
+        before, after = (np.square(m.predict(many[3000:]) - y[3000:]) for m in (model, small))
+        growth = np.sqrt(after.mean() / before.mean()) - 1.0
+        loss = small.loss_
+        assert abs(loss.measured_growth - growth) < 4.0 * loss.standard_error
+        assert loss.expected_growth < 0.5 * growth
+        blind = compress(model, many[500:3000], n_components=40)
+        assert blind.loss_.expected_growth == loss.expected_growth
+        assert_array_equal(blind.predict(NEW[:, :2]), small.predict(NEW[:, :2]))
+
+    def test_growth_of_responses_and_its_standard_error(self) -> None:
+        model = fitted("regression", "two-stage")
+        expansion, rng = model.kernel_expansion(), np.random.default_rng(0)
+        draws = []
+        for _ in range(200):
+            truth = rng.normal(size=(400, 1))
+            mine, theirs = (truth + size * rng.normal(size=(400, 1)) for size in (0.3, 0.4))
+            loss = compression_loss(expansion, mine, theirs, model, truth)
+            draws.append((loss.measured_growth, loss.standard_error))
+        mine, theirs = (np.sum((v - truth) ** 2) for v in (mine, theirs))
+        assert_allclose(draws[-1][0], np.sqrt(theirs / mine) - 1.0)
+        growths, errors = np.array(draws).T
+        assert_allclose(growths.mean(), 1.0 / 3.0, atol=0.02)
+        assert_allclose(errors.mean(), growths.std(), rtol=0.2)
+
+    @pytest.mark.parametrize("task", ["two classes", "three classes"])
+    def test_growth_of_the_logarithmic_loss(self, task: str) -> None:
+        model = fitted(task, "stacking")
+        small = compress(model, n_components=20)
+        y = classes(NEW, len(model.classes_))
+        expansion = model.kernel_expansion()
+        truth = np.searchsorted(model.classes_, y)
+        expansions = [m.kernel_expansion() for m in (model, small)]
+        values = [found.predicted(found.views(NEW)) for found in expansions]
+        loss = compression_loss(expansion, *values, model, truth)
+        before, after = (-np.log(m.predict_proba(NEW)[np.arange(N), truth]) for m in (model, small))
+        assert_allclose(loss.measured_growth, after.mean() / before.mean() - 1.0, rtol=1e-6)
+        assert loss.criterion == loss.measured_growth + loss.standard_error
+        assert f"grows by {loss.measured_growth:.2%}" in str(loss)
+
+    def test_bad_labels_are_refused(self) -> None:
+        regressor = fitted("regression", "two-stage")
+        with pytest.raises(ValueError, match="X has 60 rows, and y has 10"):
+            compress(regressor, NEW, np.zeros(10))
+        with pytest.raises(ValueError, match=r"y must have 1 column\(s\); got 2"):
+            compress(regressor, NEW, np.zeros((N, 2)))
+        with pytest.raises(ValueError, match="y needs the rows that it belongs to"):
+            compress(regressor, y=responses(X))
+        with pytest.raises(ValueError, match="NaN"):
+            compress(regressor, NEW, np.full(N, np.nan))
+        with pytest.raises(TypeError, match="predicts a latent mean: compress it without y"):
+            compress(fitted("two classes", "Bayesian"), NEW, classes(NEW, 2))
+        stack = fitted("two classes", "stacking")
+        with pytest.raises(ValueError, match=r"previously unseen labels: \['purple'\]"):
+            compress(stack, NEW, np.repeat(["blue", "purple"], N // 2))

@@ -12,17 +12,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
 from mercer._blocks.blocks import BlockSource
-from mercer._deployment.few_centers import KernelPart, cluster_means
+from mercer._deployment.compared_rows import LEAST_ROWS, ComparedRows, truth_of
+from mercer._deployment.few_centers import KernelPart
 from mercer._expansion import KernelExpansion, Views, as_doubles
 from mercer._gram.new_rows import fitting_rows
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._tree_terms import without_training_rows
 from mercer._typing import Array, Features, RandomState
 from mercer._validation import check_number, check_positive, warn
-from mercer.inspection._compression_loss import CompressionLoss, compression_loss
+from mercer.inspection._compression_loss import CompressionLoss
 
 MOST_HELD_OUT = 2000
-"""The loss is measured on at most this many rows, and held-out predictions of as many are kept."""
+"""Held-out predictions of at most this many rows are kept, and rounding is compared on as many."""
 
 
 def refuse_grades(model: Any, what: str) -> None:
@@ -102,7 +103,7 @@ class Compressed(KernelTermsMixin, BaseEstimator):
             )
         check_positive("tol", self.tol)
 
-    def _compress(self, model: Any, X: Any) -> Self:
+    def _compress(self, model: Any, X: Any, y: Any = None) -> Self:
         """Take over what a fitted model predicts with."""
         self._check_settings()
         expansion: KernelExpansion = model.kernel_expansion()
@@ -117,52 +118,55 @@ class Compressed(KernelTermsMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         if X is None or isinstance(X, BlockSource) or tables.is_dask(X):
+            if y is not None:
+                raise ValueError("y needs the rows that it belongs to, as an array or a table.")
             views = {name: as_doubles(view) for name, view in expansion.training.items()}
         else:
             views = expansion.views(validate_data(model, X, reset=False, **tables.checks_of(model)))
-        self._find_function(model, KernelPart.of(expansion, views), views)
+        n_rows = next(iter(views.values())).shape[0]
+        if n_rows < LEAST_ROWS:
+            raise ValueError(f"Found {n_rows} row(s), while a minimum of {LEAST_ROWS} is required.")
+        truth = None if y is None else truth_of(model, y, n_rows)
+        self._find_function(model, KernelPart.of(expansion, views), views, truth)
         terms = model.kernel_terms()
         self._terms = replace(terms, kernels=[without_training_rows(k) for k in terms.kernels])
         self._keep_held_out(model)
         return self
 
     def _find_function(
-        self, model: Any, part: KernelPart, views: Views, most_rows: int = 20_000
+        self,
+        model: Any,
+        part: KernelPart,
+        views: Views,
+        truth: Array | None,
+        most_rows: int = 20_000,
     ) -> None:
         """Set the function of few centers, fitted to most rows, with its loss."""
-        n_rows = next(iter(views.values())).shape[0]
-        if n_rows < 4:
-            raise ValueError(f"Found {n_rows} row(s), while a minimum of 4 is required.")
         rng = check_random_state(self.random_state)
-        order, n_held_out = rng.permutation(n_rows), min(n_rows // 4, MOST_HELD_OUT)
-        held_out, fitted = (
-            {name: view[rows] for name, view in views.items()}
-            for rows in (order[:n_held_out], order[n_held_out : n_held_out + most_rows])
-        )
-        mine, values = part.expansion.of_views(held_out), part.values(fitted)
-        self.rows_per_center_ = None
-        for n_centers in self._numbers(part, len(values)):
-            if n_centers is None:
-                self._function = part.on_all_centers(held_out)
-            else:
-                centers = cluster_means(fitted, part.relevance, n_centers, rng, part.codes)
-                self.rows_per_center_ = centers.n_rows
-                self._function = part.on_centers(centers, fitted, values)
-            theirs = self._function.of_views(held_out)
-            self.loss_ = compression_loss(part.expansion, mine, theirs, model)
+        order = rng.permutation(next(iter(views.values())).shape[0])
+        order = order[: MOST_HELD_OUT if self.n_components == "all" else most_rows]
+        views = {name: view[order] for name, view in views.items()}
+        truth = None if truth is None else truth[order]
+        rows = ComparedRows.of(model, part, views, truth, rng.randint(2**31 - 1))
+        if self.n_components == "all":
+            self.rows_per_center_, self._function = None, part.on_all_centers(views)
+            self.loss_ = rows.loss(self._function.predicted(views))
+            return
+        is_given = self.n_components != "auto"
+        for n_centers in self._numbers(part, len(rows)):
+            self.loss_ = rows.left_out_loss(n_centers, np.inf if is_given else self.tol)
             if self.loss_.criterion <= self.tol:
-                return
-        if self.n_components == "auto":
+                break
+        self._function, self.rows_per_center_ = rows.on_centers(n_centers)
+        if not is_given and self.loss_.criterion > self.tol:
             warn(
                 f"No number of centers that was tried has a loss of at most tol={self.tol:g}: with "
                 f"{n_centers:,} centers, {self.loss_}. n_components='all' keeps the model's own."
             )
 
-    def _numbers(self, part: KernelPart, n_rows: int, first: int = 50) -> Iterator[int | None]:
-        """Numbers of centers to try, "auto" from the first on; None for those of the model."""
-        if self.n_components == "all":
-            yield None
-        elif not isinstance(self.n_components, str):
+    def _numbers(self, part: KernelPart, n_rows: int, first: int = 50) -> Iterator[int]:
+        """Numbers of centers to try, "auto" from the first on."""
+        if not isinstance(self.n_components, str):
             yield min(self.n_components, n_rows // 2)
         else:
             most, n_centers = min(part.most_centers, n_rows // 2), first

@@ -40,7 +40,7 @@ class CompressedRegressor(RegressorMixin, Compressed):
     Attributes
     ----------
     loss_ : CompressionLoss
-        How far the function is from that of the model, on rows that it was not fitted to.
+        How far such a function is from that of the model, on rows that it was not fitted to.
     rows_per_center_ : ndarray of int of shape (n_centers,), or None
         Number of rows that each center is the mean of; None for the centers of the model.
     n_features_in_ : int
@@ -58,7 +58,7 @@ class CompressedRegressor(RegressorMixin, Compressed):
     >>> X, y = make_friedman1(300, noise=1.0, random_state=0)
     >>> small = CompressedRegressor(TwoStageRegressor(), n_components=50).fit(X[:200], y[:200])
     >>> small.loss_.n_rows, small.score(X[200:], y[200:]) > 0.8
-    (50, True)
+    (200, True)
     """
 
     _default = TwoStageRegressor
@@ -103,8 +103,8 @@ class CompressedRegressor(RegressorMixin, Compressed):
 
         Notes
         -----
-        The half-width is a quantile of the model's left-out residuals, enlarged as errors are
-        expected to grow by the compression.
+        The half-width is a quantile of the model's left-out residuals, enlarged as errors grow by
+        the compression: as measured, or else as expected.
         """
         check_coverage(coverage)
         check_is_fitted(self)
@@ -121,7 +121,11 @@ class CompressedRegressor(RegressorMixin, Compressed):
         residuals = model._left_out_residuals()
         if residuals is not None:
             some = sample_rows(len(residuals), MOST_HELD_OUT, None, self.random_state)
-            self._residuals = residuals[some] * (1.0 + (self.loss_.expected_growth or 0.0))
+            loss = self.loss_
+            growth = (
+                loss.measured_growth if loss.measured_growth is not None else loss.expected_growth
+            )
+            self._residuals = residuals[some] * (1.0 + max(growth or 0.0, 0.0))
 
 
 class CompressedClassifier(PredictionSetMixin, ClassifierMixin, Compressed):
@@ -143,7 +147,7 @@ class CompressedClassifier(PredictionSetMixin, ClassifierMixin, Compressed):
     Attributes
     ----------
     loss_ : CompressionLoss
-        How far the function is from that of the model, on rows that it was not fitted to.
+        How far such a function is from that of the model, on rows that it was not fitted to.
     rows_per_center_ : ndarray of int of shape (n_centers,), or None
         Number of rows that each center is the mean of; None for the centers of the model.
     classes_ : ndarray of shape (n_classes,)
@@ -245,6 +249,7 @@ class CompressedClassifier(PredictionSetMixin, ClassifierMixin, Compressed):
 def compress(
     model: Any,
     X: Any = None,
+    y: Any = None,
     *,
     n_components: int | str = "auto",
     tol: float = 0.01,
@@ -258,16 +263,19 @@ def compress(
         Fitted: an estimator of mercer that predicts, a pipeline that ends in one, or a search over
         either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns), default=None
-        Rows like those that will be predicted, as the model takes them; they need no labels, and
-        are best not those that the model was fitted to. None for the training rows that the model
-        keeps, of stacks beyond 3,000 rows a sample.
+        Rows like those that will be predicted, as the model takes them, best not those that the
+        model was fitted to. None for the training rows that the model keeps, of stacks beyond 3,000
+        rows a sample.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        Responses or classes of these rows, by which the growth of the error is measured. None
+        where they are unknown, or the rows are training rows, whose labels the model knows: then
+        its growth is what is expected if the model is right.
     n_components : int, "auto" or "all", default="auto"
         Number of centers, which all kernels of the model share. "auto" doubles it, from 50 on,
-        until the loss is at most `tol`. "all" keeps the model's own centers: training rows, unless
-        it is fitted on Nyström features.
+        until the loss with its standard error is at most `tol`. "all" keeps the model's own
+        centers: training rows, unless it is fitted on Nyström features.
     tol : float, default=0.01
-        By how much errors may be expected to grow; see
-        :class:`mercer.inspection.CompressionLoss`, in `loss_`.
+        By how much errors may grow; see :class:`mercer.inspection.CompressionLoss`, in `loss_`.
     random_state : int, RandomState instance or None, default=0
         Draws rows, and the first centers of k-means.
 
@@ -281,10 +289,11 @@ def compress(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If it predicts nothing, is not of mercer, predicts grades, or was fitted to Gram matrices.
+        If it predicts nothing, is not of mercer, predicts grades, or was fitted to Gram matrices,
+        or if `y` is given and it predicts neither responses nor probabilities.
     ValueError
-        If a setting is out of its range, there are fewer than four rows, or a kernel is not
-        positive semi-definite.
+        If a setting is out of its range, there are fewer than four rows, `y` does not match the
+        rows or the classes, or a kernel is not positive semi-definite.
 
     Warns
     -----
@@ -299,10 +308,10 @@ def compress(
     -----
     A center is the mean of two rows at least, found by k-means in the features as the kernels weigh
     them; columns of codes have the most frequent one. Coefficients for all kernels together are
-    fitted by least squares to the values of :meth:`kernel_expansion` of the model, on three
-    quarters of the rows; the loss is measured on the others. Leaves of trees are kept as they are.
-    At its own training rows, a model has peaks toward their labels, so that the loss is overstated
-    there: other rows show less.
+    fitted by least squares to the values of :meth:`kernel_expansion` of the model; labels have no
+    part in them. The loss is measured on each eighth of the rows by a function that was fitted to
+    the others. Leaves of trees are kept as they are. At its own training rows, a model has peaks
+    toward their labels, so that the loss is overstated there: other rows show less.
 
     Probabilities, decision values, prediction sets and intervals of one width are kept; intervals
     by the jackknife+, with a learned scale or by the variance of a Gaussian process are not, and
@@ -330,7 +339,7 @@ def compress(
     if isinstance(model, Pipeline):
         rows = X if X is None or len(model) == 1 else model[:-1].transform(X)
         name, step = model.steps[-1]
-        return Pipeline([*model.steps[:-1], (name, compress(step, rows, **settings))])
+        return Pipeline([*model.steps[:-1], (name, compress(step, rows, y, **settings))])
     if not hasattr(model, "kernel_expansion"):
         raise TypeError(
             f"{type(model).__name__} cannot be compressed: this takes a fitted estimator of mercer "
@@ -338,4 +347,4 @@ def compress(
         )
     check_is_fitted(model)
     kind = CompressedClassifier if is_classifier(model) else CompressedRegressor
-    return kind(clone(model), **settings)._compress(model, X)
+    return kind(clone(model), **settings)._compress(model, X, y)

@@ -167,12 +167,26 @@ class KernelPart:
 
     def values(self, views: Views) -> Array:
         """Sum of the terms that depend on centers, shape (n_rows, n_outputs)."""
-        terms = [
-            term for term in self.expansion.terms if not isinstance(term, FeatureTerm | TreeTerm)
-        ]
+        terms = [term for term in self.expansion.terms if not _is_of_trees(term)]
         n_outputs = len(self.expansion.intercept)
         found = replace(self.expansion, terms=terms, intercept=np.zeros(n_outputs))
         return np.concatenate([found.of_views(block) for block in _blocks(views)])
+
+    def predicted(self, views: Views, values: Array) -> Array:
+        """Predictions of the model from the values of this part, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        views : dict of str to ndarray of shape (n_rows, n_features)
+        values : ndarray of shape (n_rows, n_outputs)
+            Of this part.
+        """
+        terms = [term for term in self.expansion.terms if _is_of_trees(term)]
+        others = replace(self.expansion, terms=terms)
+        parts = [
+            others.of_views(block) + self.expansion.shrinkage(block) for block in _blocks(views)
+        ]
+        return np.asarray(values + np.concatenate(parts))
 
     def on_centers(self, centers: Centers, views: Views, values: Array) -> KernelExpansion:
         """The function with the coefficients at centers that fit its values at some rows best.
