@@ -1,15 +1,17 @@
 """Errors and processor times of stacking at growing numbers of rows, beside boosted trees.
 
-    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --rows 1000 3000 10000
+    MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --rows 1000 3000 10000 all
     MERCER_DATA=/path/to/sets python benchmarks/every_n.py measure --tables pol --splits 1
     python benchmarks/every_n.py page
 
 The first two write a line to every_n.jsonl, or the file that `--output` names, for each fit of a
-method to a split of a table, and leave out those that are there; the last writes docs/every_n.md.
+method to a split of a table, and leave out those that are there; the last writes docs/every_n.md
+and its figure.
 The tables are those of MERCER_DATA with more than 14,000 rows, whose training rows are stratified
-for classes; the test has up to 10,000 of the other rows. LightGBM and CatBoost take categories as
-they are, the stack what `table_encoder` makes of them. All methods have their defaults and one
-thread. Methods whose package is missing are skipped.
+for classes; the test has up to 10,000 of the other rows, a tenth of them where all others are for
+training. LightGBM, CatBoost and EBM take categories as they are, the stack what `table_encoder`
+makes of them. All methods have their defaults and one thread. Methods whose package is missing are
+skipped, and so is EBM where a fit would take many minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import Record, read_records, write_records
-from every_n_page import page
+from every_n_page import CATBOOST, figure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -38,11 +40,13 @@ from mercer.preprocessing import table_encoder
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "every_n.md"
+FIGURE = PAGE.parent / "images" / "every_n.png"
 LEAST_ROWS = 14_000
 MOST_TEST_ROWS = 10_000
-ROWS = (1000, 3000, 10_000)
+ROWS = ("400", "1000", "3000", "10000", "all")
 N_SPLITS = 2
-LIGHTGBM, CATBOOST = "LightGBM", "CatBoost"
+LIGHTGBM, EBM = "LightGBM", "EBM"
+MOST_EBM_ROWS = 10_000
 
 
 def lightgbm(task: str, n_trees: int) -> Any:
@@ -59,6 +63,13 @@ def catboost(task: str, categories: list[str]) -> Any:
     return kind(thread_count=1, verbose=0, cat_features=categories, allow_writing_files=False)
 
 
+def boosting_machine(task: str) -> Any:
+    """The explainable boosting machine of `interpret`, in one process."""
+    library = import_module("interpret.glassbox")
+    kind = "Regressor" if task == "regression" else "Classifier"
+    return getattr(library, f"ExplainableBoosting{kind}")(n_jobs=1)
+
+
 def stacking(task: str) -> Any:
     """The encoder of tables, and the stack."""
     kind = KernelStackingRegressor if task == "regression" else KernelStackingClassifier
@@ -72,6 +83,8 @@ def methods(task: str, categories: list[str]) -> dict[str, Any]:
         found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
     if find_spec("catboost"):
         found[CATBOOST] = catboost(task, categories)
+    if find_spec("interpret"):
+        found[EBM] = boosting_machine(task)
     return found
 
 
@@ -102,19 +115,21 @@ def measured(estimator: Any, method: str, split: list[Any], task: str) -> dict[s
     return found | {"error": float(np.mean(predicted != y_new)), "log_loss": loss}
 
 
-def measure(tables: list[str], sizes: list[int], n_splits: int, output: Path) -> None:
+def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) -> None:
     """Fit every method to every split that has no record."""
     names = ("table", "rows", "split", "method")
     done = {tuple(record[name] for name in names) for record in read_records(output)}
-    for name, rows, seed in product(tables, sizes, range(n_splits)):
-        table = load_table(name)
+    for name, size, seed in product(tables, sizes, range(n_splits)):
+        table, whole = load_table(name), size == "all"
+        n_rows = len(table.target)
+        rows = n_rows - n_rows // 10 if whole else int(size)
         target, classes = table.target, table.task == "classification"
         if not classes:
             target = (target - target.mean()) / target.std()
         categories = list(table.frame.select_dtypes("category").columns)
         for method, estimator in methods(table.task, categories).items():
             key = (name, rows, seed, method)
-            if key in done:
+            if key in done or (method == EBM and rows > MOST_EBM_ROWS):
                 continue
             split = train_test_split(
                 table.frame,
@@ -128,6 +143,7 @@ def measure(tables: list[str], sizes: list[int], n_splits: int, output: Path) ->
                 warnings.simplefilter("ignore")
                 found = measured(estimator, method, split, table.task)
             record: Record = dict(zip(names, key, strict=True)) | {"task": table.task}
+            record |= {"whole": True} if whole else {}
             record |= {name: round(value, 5) for name, value in found.items()}
             write_records(output, [*read_records(output), record])
             print(record, flush=True)
@@ -139,14 +155,16 @@ def main() -> None:
     parser.add_argument("what", choices=["measure", "page"])
     large = [name for name, n_rows in TABLES.items() if n_rows > LEAST_ROWS]
     parser.add_argument("--tables", nargs="+", default=large)
-    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--rows", nargs="+", default=ROWS)
     parser.add_argument("--splits", type=int, default=N_SPLITS)
     parser.add_argument("--output", type=Path, default=RECORDS)
     given = parser.parse_args()
     if given.what == "measure":
         measure(given.tables, given.rows, given.splits, given.output)
     else:
-        PAGE.write_text(page(read_records(given.output)))
+        records = read_records(given.output)
+        PAGE.write_text(page(records))
+        figure(records).savefig(FIGURE, dpi=110, metadata={"Software": None})
 
 
 if __name__ == "__main__":

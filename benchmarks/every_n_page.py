@@ -1,4 +1,4 @@
-"""The page docs/every_n.md, from the records of every_n.py."""
+"""The page docs/every_n.md and its figure, from the records of every_n.py."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 Record = dict[str, Any]
 
-STACK = "stacking"
+STACK, CATBOOST = "stacking", "CatBoost"
 OFFSET = 0.005
 """Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
 
@@ -20,7 +22,10 @@ Written by `python benchmarks/every_n.py page` from benchmarks/every_n.jsonl. "S
 `table_encoder()` with `KernelStackingRegressor()` or `KernelStackingClassifier()`; all methods have
 their defaults and one thread. Errors are root mean squared errors in units of the deviation of the
 response, or percentages of wrong labels: means over random splits, of which the tables say how
-many. Seconds are processor time of a fit, and of predictions for up to 10,000 rows.
+many. "All" rows are those that are not among the 10 % for the test. Seconds are processor time of a
+fit, and of predictions for up to 10,000 rows.
+
+![Errors of stacking in units of CatBoost's as the number of rows grows](images/every_n.png)
 
 """
 
@@ -52,7 +57,11 @@ def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]
         groups[record["table"], record["rows"]][record["method"]].append(record)
     return {
         key: {
-            method: {"task": found[0]["task"], "splits": len(found)}
+            method: {
+                "task": found[0]["task"],
+                "size": "all" if found[0].get("whole") else f"{found[0]['rows']:,}",
+                "splits": len(found),
+            }
             | {
                 name: float(np.mean([record[name] for record in found]))
                 for name in ("error", "log_loss", "fit", "predict")
@@ -62,6 +71,38 @@ def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]
         }
         for key in sorted(groups, key=lambda key: (key[1], key[0]))
     }
+
+
+def figure(records: Sequence[Record]) -> Figure:
+    """Errors of stacking in units of CatBoost's: a line for each table, and geometric means.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    """
+    cells = means(records)
+    points: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    by_size: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for (table, rows), found in cells.items():
+        if STACK in found and CATBOOST in found:
+            point = rows, ratio(found[STACK], found[CATBOOST], "error")
+            points[table].append(point)
+            by_size[found[STACK]["size"]].append(point)
+    drawn = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = drawn.subplots()
+    for table, line in points.items():
+        axes.plot(*np.transpose(line), marker="o", ms=3, lw=1.0, alpha=0.7, label=table)
+    middle = [np.exp(np.log(values).mean(axis=0)) for values in by_size.values()]
+    axes.plot(*np.transpose(middle), color="black", marker="o", lw=2.5, label="geometric mean")
+    axes.axhline(1.0, color="0.4", lw=0.8)
+    axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="error / CatBoost's")
+    rows_of_ticks, ratios_of_ticks = (400, 1000, 3000, 10_000, 30_000), (0.2, 0.3, 0.5, 0.7, 1.0)
+    axes.set_xticks(rows_of_ticks, [f"{tick:,}" for tick in rows_of_ticks])
+    axes.set_yticks(ratios_of_ticks, [f"{tick:g}" for tick in ratios_of_ticks])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+    drawn.legend(loc="outside right upper", fontsize="small")
+    return drawn
 
 
 def ratio(stack: Record, other: Record, name: str) -> float:
@@ -82,11 +123,11 @@ def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) 
         + " |",
         "| ---: | ---: |" + " ---: |" * (2 * len(others)),
     ]
-    for rows in sorted({rows for _, rows in cells}):
-        of_rows = [found for (_, n), found in cells.items() if n == rows]
-        row = [f"{rows:,}", str(len(of_rows))]
+    for size in dict.fromkeys(found[STACK]["size"] for found in cells.values()):
+        of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
+        row = [size, str(len(of_rows))]
         for name, other in [(n, o) for n in ("error", "fit") for o in others]:
-            values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f and STACK in f]
+            values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f]
             row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
         lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"

@@ -73,6 +73,9 @@ def run(
     timing: Annotated[
         bool, typer.Option("--timing", help="Carry out one run at a time, and record its times.")
     ] = False,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Method; repeat it for several. All without it.")
+    ] = None,
     records: Records = None,
     small: Small = False,
 ) -> None:
@@ -87,6 +90,10 @@ def run(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from None
+    for name in method or []:
+        if name not in {run.method for run in runs}:
+            raise typer.BadParameter(f"no method {name!r}", param_hint="--method")
+    runs = [run for run in runs if run.method in (method or [run.method])]
     folder = archive(records, small=small)
     with stopping_cleanly():
         missing = folder.missing(runs, alone=timing)

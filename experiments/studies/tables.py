@@ -15,6 +15,12 @@ from experiments.tabular import table_files as files
 from experiments.tabular.table_files import MAX_TEST, MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
 from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_ITER, METHODS
 
+# The methods that need torch.
+NEURAL = ("xRFM", "RealMLP-TD")
+
+# The methods with all repeats at every number of rows.
+EVERY_SIZE = (table_parts.OURS, grouped.REFERENCE, "CatBoost", "EBM", "RealMLP-TD")
+
 
 def problem(name: str, n_train: int) -> str:
     """Return the name of a problem: a table, and a number of training rows."""
@@ -57,9 +63,9 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
         if many or name in SETS:
             return 0
         return (3 if n_train < SIZES[1] else 1) if classes else (None if n_train < SIZES[1] else 3)
-    if name in SETS and method == "xRFM":
+    if name in SETS and method in NEURAL:
         return 3
-    if many:
+    if many and method not in EVERY_SIZE:
         return 0 if method == "grid search" else 3
     return None
 

@@ -25,7 +25,7 @@ from experiments.c_search import MAX_ITER, Task, error
 from experiments.experiment import Measures, Method, Unavailable
 from experiments.problems import Array
 from experiments.tabular.table_files import TableSplit
-from experiments.tabular.xrfm_process import fit_xrfm
+from experiments.tabular.torch_methods import REALMLP, XRFM, TorchMethod
 from mercer.preprocessing import table_encoder
 
 # The number of bins of confidence in the calibration error (Guo et al. 2017, section 2).
@@ -128,6 +128,18 @@ def native(split: TableSplit) -> Inputs:
     return Inputs(train, test, 0.0)
 
 
+def strings(split: TableSplit) -> Inputs:
+    """Return the columns as they are, with strings for categories, missing ones too."""
+    given = native(split)
+    names = list(given.train.select_dtypes("category").columns)
+
+    def replaced(X: Any) -> Any:
+        columns = {name: X[name].astype(object).fillna("missing").astype(str) for name in names}
+        return X.assign(**columns)
+
+    return Inputs(replaced(given.train), replaced(given.test), 0.0)
+
+
 def of_estimator(
     split: TableSplit, *, make: Make, inputs: Callable[[TableSplit], Inputs] = encoded
 ) -> Measures:
@@ -211,6 +223,24 @@ def xgboost(split: TableSplit, _: Any) -> Any:
     return kind(random_state=0, n_jobs=1, enable_categorical=True)
 
 
+def catboost(split: TableSplit, X: Any) -> Any:
+    """Return CatBoost's estimator; columns that hold no numbers are its categories."""
+    library = package("catboost")
+    kind = of_task(split.task, library.CatBoostClassifier, library.CatBoostRegressor)
+    categories = list(X.select_dtypes(exclude="number").columns)
+    settings = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
+    return kind(random_seed=0, cat_features=categories, **settings)
+
+
+def boosting_machine(split: TableSplit, _: Any) -> Any:
+    """Return the explainable boosting machine of `interpret`."""
+    library = package("interpret.glassbox")
+    kind = of_task(
+        split.task, library.ExplainableBoostingClassifier, library.ExplainableBoostingRegressor
+    )
+    return kind(random_state=0, n_jobs=1)
+
+
 def gaussian_process(split: TableSplit, X: Array) -> Any:
     """Return a Gaussian process with one width a feature, by marginal likelihood.
 
@@ -246,12 +276,12 @@ def stacking(split: TableSplit, _: Any) -> Any:
     return of_task(split.task, mercer.KernelStackingClassifier, mercer.KernelStackingRegressor)()
 
 
-def xrfm(split: TableSplit) -> Measures:
-    """Fit xRFM to encoded inputs and, for responses, to standardized ones."""
+def of_torch(split: TableSplit, *, method: TorchMethod) -> Measures:
+    """Fit a method to encoded inputs and, for responses, to standardized ones."""
     given, classes = encoded(split), split.task == "classification"
     offset, unit = (0.0, 1.0) if classes else (split.y_train.mean(), split.y_train.std())
     y = split.y_train if classes else (split.y_train - offset) / unit
-    found = fit_xrfm(given.train, y, given.test, classes=classes)
+    found = method.predicted(given.train, y, given.test, classes=classes)
     predicted = found["predicted"] if classes else offset + unit * found["predicted"]
     calibration = of_probabilities(split.y_test, found["probabilities"]) if classes else {}
     return {
@@ -292,9 +322,12 @@ METHODS: dict[str, Method] = {
     "XGBoost, encoded": partial(of_estimator, make=xgboost),
     "HistGB": partial(of_estimator, make=histogram_boosting, inputs=native),
     "HistGB, encoded": partial(of_estimator, make=histogram_boosting),
+    "CatBoost": partial(of_estimator, make=catboost, inputs=strings),
+    "EBM": partial(of_estimator, make=boosting_machine, inputs=native),
     "forest": partial(of_estimator, make=forest),
     "GP-ARD": partial(of_estimator, make=gaussian_process),
-    "xRFM": xrfm,
+    "xRFM": partial(of_torch, method=XRFM),
+    "RealMLP-TD": partial(of_torch, method=REALMLP),
 }
 
 # The methods whose result differs from that with native inputs only on tables with categories or

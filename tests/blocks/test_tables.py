@@ -57,7 +57,7 @@ def test_drawn_rows_have_the_weights_of_their_classes(weights: Any) -> None:
 
 
 def test_the_weights_of_a_table_of_more_rows_than_are_drawn_by_default() -> None:
-    rows = np.arange(20_100)
+    rows = np.arange(40_100)
     weights = np.where(rows % 3, 1.0, 4.0)
     data = drawn_rows(TwoStageRegressor(), rows[:, None], rows % 7, weights, random_state=0)
     assert len(data.y) == 20_000

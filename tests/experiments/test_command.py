@@ -54,7 +54,18 @@ def test_killed_runs_continue_and_are_listed_and_reported(tmp_path: Path) -> Non
         assert (tmp_path / "docs" / picture).stat().st_size > 0
 
 
+def test_some_methods_are_carried_out(tmp_path: Path) -> None:
+    settings = ["--small", "--repeats", "1", "--jobs", "1", "--records", str(tmp_path)]
+    methods = sorted(catalog.experiment(WITHOUT_DATA, small=True).methods)[:1]
+    ended = CliRunner().invoke(app, ["run", WITHOUT_DATA, *settings, "--method", *methods])
+    assert ended.exit_code == 0, ended.output
+    assert {record.run.method for record in Archive(tmp_path).records(WITHOUT_DATA)} == {*methods}
+
+
 def test_unknown_names_and_folders_are_rejected() -> None:
+    unknown = CliRunner().invoke(app, ["run", WITHOUT_DATA, "--method", "alchemy"])
+    assert unknown.exit_code == 2
+    assert "alchemy" in unknown.output
     unknown = CliRunner().invoke(app, ["run", "alchemy"])
     assert unknown.exit_code == 2
     assert "alchemy" in unknown.output

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import sklearn.metrics
 from campaign import in_campaign, rotating
 
 from experiments.experiment import Unavailable
-from experiments.tabular import table_methods, xrfm_process
+from experiments.tabular import table_methods, torch_methods
 from experiments.tabular.table_files import TableSplit
 from experiments.tabular.table_methods import (
     METHODS,
@@ -21,8 +22,11 @@ from experiments.tabular.table_methods import (
     log_loss,
     native,
     of_intervals,
+    of_torch,
+    strings,
     uncertainty,
 )
+from experiments.tabular.torch_methods import TorchMethod
 
 
 def test_log_loss_is_that_of_scikit_learn() -> None:
@@ -73,8 +77,13 @@ def test_coverage_counts_responses_within_their_intervals() -> None:
     assert found["width"] == pytest.approx(np.mean([3, 3, 1, 2]) / 2.0)
 
 
-FAST = ("GP-ARD", "HistGB", "two-stage", "HistGB, encoded", "LightGBM", "XGBoost")
-PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}
+PACKAGES = {
+    "LightGBM": "lightgbm",
+    "XGBoost": "xgboost",
+    "CatBoost": "catboost",
+    "EBM": "interpret",
+}
+FAST = ("GP-ARD", "HistGB", "two-stage", "HistGB, encoded", *PACKAGES)
 
 
 def made_up(*, classes: bool) -> TableSplit:
@@ -132,6 +141,16 @@ def test_encoded_inputs_are_numbers_and_native_ones_keep_their_types() -> None:
     assert columns.train["x0"].isna().sum() == split.X_train["odd name:"].isna().sum()
 
 
+def test_categories_become_strings_where_a_library_wants_them() -> None:
+    split = made_up(classes=True)
+    split.X_train.loc[0, "kind"] = None
+    found = strings(split)
+    kinds = ["missing", *split.X_train["kind"].astype(str)[1:]]
+    assert found.train["x1"].tolist() == kinds
+    assert found.test["x1"].tolist() == split.X_test["kind"].tolist()
+    pd.testing.assert_series_equal(found.train["x0"], split.X_train["odd name:"], check_names=False)
+
+
 @pytest.mark.parametrize("columns", [False, True])
 def test_intervals_are_measured_where_an_estimator_gives_them(columns: bool) -> None:
     class Interval:
@@ -146,10 +165,14 @@ def test_intervals_are_measured_where_an_estimator_gives_them(columns: bool) -> 
     assert found["width"] == pytest.approx(100.0 / split.scale)
 
 
-def test_xrfm_needs_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(xrfm_process.VARIABLE, raising=False)
-    with pytest.raises(Unavailable, match=xrfm_process.VARIABLE):
-        METHODS["xRFM"](made_up(classes=True))
+TORCH = {"xRFM": torch_methods.XRFM, "RealMLP-TD": torch_methods.REALMLP}
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_methods_of_torch_need_an_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TORCH[name].variable, raising=False)
+    with pytest.raises(Unavailable, match=f"{TORCH[name].variable} .*{TORCH[name].package}"):
+        METHODS[name](made_up(classes=True))
 
 
 STAND_IN = """
@@ -168,22 +191,30 @@ for line in sys.stdin:
 """
 
 
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Callable[[str], TorchMethod]]:
+    """A method whose worker is a program of some lines, and the end of its process."""
+    path = tmp_path / "worker.py"
+
+    def method(program: str) -> TorchMethod:
+        path.write_text(program)
+        return TorchMethod("xRFM", "xrfm", path)
+
+    torch_methods.running.cache_clear()
+    yield method
+    if torch_methods.running.cache_info().currsize:
+        torch_methods.running(sys.executable, path).communicate()
+        torch_methods.running.cache_clear()
+
+
 @pytest.mark.parametrize("classes", [False, True])
-def test_xrfm_is_asked_in_its_own_process(
-    classes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_methods_of_torch_are_asked_in_a_process(
+    classes: bool, worker: Callable[[str], TorchMethod], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = tmp_path / "stand_in.py"
-    worker.write_text(STAND_IN)
-    monkeypatch.setattr(xrfm_process, "WORKER", worker)
-    monkeypatch.setenv(xrfm_process.VARIABLE, sys.executable)
-    xrfm_process.worker.cache_clear()
+    method = worker(STAND_IN)
+    monkeypatch.setenv(method.variable, sys.executable)
     split = made_up(classes=classes)
-    try:
-        found = METHODS["xRFM"](split)
-    finally:
-        process = xrfm_process.worker(sys.executable)
-        process.communicate()
-        xrfm_process.worker.cache_clear()
+    found = of_torch(split, method=method)
     assert found["fit_seconds"] >= 1.5
     assert found["predict_seconds"] == 0.5
     if classes:
@@ -194,12 +225,35 @@ def test_xrfm_is_asked_in_its_own_process(
         assert found["error"] == pytest.approx(expected)
 
 
-def test_a_process_that_ends_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = tmp_path / "silent.py"
-    worker.write_text("input()\n")
-    monkeypatch.setattr(xrfm_process, "WORKER", worker)
-    xrfm_process.worker.cache_clear()
-    process = xrfm_process.worker(sys.executable)
+LOOP = """
+import sys
+sys.path.insert(0, {folder!r})
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from worker_loop import serve
+def fit(X, y, classes):
+    print("an epoch")
+    return DummyClassifier(strategy="prior").fit(X, y) if classes else DummyRegressor().fit(X, y)
+serve(fit)
+"""
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_loop_of_workers_answers_whatever_a_method_prints(
+    classes: bool, worker: Callable[[str], TorchMethod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = worker(LOOP.format(folder=str(torch_methods.HERE)))
+    monkeypatch.setenv(method.variable, sys.executable)
+    X, y = np.zeros((4, 1)), np.array([0.0, 1.0, 1.0, 1.0])
+    found = method.predicted(X, y, np.zeros((2, 1)), classes=classes)
+    assert found["predicted"].tolist() == ([1, 1] if classes else [0.75, 0.75])
+    assert found["fit_seconds"] >= 0.0
+    assert ("probabilities" in found) == classes
+    if classes:
+        np.testing.assert_allclose(found["probabilities"], [[0.25, 0.75]] * 2)
+
+
+def test_a_process_that_ends_is_reported(
+    worker: Callable[[str], TorchMethod], tmp_path: Path
+) -> None:
     with pytest.raises(RuntimeError, match="xRFM failed"):
-        xrfm_process.ask(sys.executable, tmp_path / "rows.npz")
-    process.communicate()
+        worker("input()\n").ask(sys.executable, tmp_path / "rows.npz")

@@ -248,3 +248,14 @@ def test_folds_that_cannot_work_are_refused() -> None:
         stack(KernelStackingRegressor, cv=[(np.arange(20), np.arange(15, 30))]).fit(X, y)
     with pytest.raises(ValueError, match="Unknown label type"):
         stack(KernelStackingClassifier, cv=3).fit(X, y)
+
+
+def test_folds_of_rows_that_are_all_centers_need_no_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._nystroem.second_stage.EXACT_ROWS", 100)
+    X, y = problem(150)
+    settings = {"approximation": "nystroem", "max_samples": 100, "cv": TimeSeriesSplit(12)}
+    with config_context(working_memory=2):
+        with pytest.raises(ValueError, match="into 13 parts"):
+            KernelStackingRegressor(CANDIDATES, n_components=149, **settings).fit(X, y)
+        model = KernelStackingRegressor(CANDIDATES, n_components=150, **settings).fit(X, y)
+    assert_array_equal(np.isfinite(model.loo_predictions_), np.arange(150) >= 150 - 12 * 11)

@@ -6,12 +6,16 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
-from mercer._gram.tiles import check_gram_memory, working_memory
+from mercer._gram.tiles import available_memory, check_gram_memory, working_memory
 from mercer._validation import check_choice, check_has_rows, check_number
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
+
+MOST_EXACT_ROWS = 40_000
+"""More rows are not all centers where this takes more than scikit-learn's `working_memory`: a fit
+of them takes minutes (benchmarks/large_tables.py)."""
 
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:
@@ -70,20 +74,38 @@ def fits_exactly(
     return exact
 
 
+def all_are_centers(n_rows: int) -> bool:
+    """Whether all rows of a table are centers by default, if the table is not fitted exactly.
+
+    Parameters
+    ----------
+    n_rows : int
+
+    Notes
+    -----
+    The matrix of their kernel values takes 4 n^2 bytes in single precision. It has to fit
+    scikit-learn's `working_memory`, or with at most 40,000 rows a quarter of the available memory,
+    as preconditioners take some of the rest.
+    """
+    needed = 4.0 * float(n_rows) ** 2
+    if needed <= working_memory():
+        return True
+    return n_rows <= MOST_EXACT_ROWS and 4.0 * needed <= (available_memory() or 0.0)
+
+
 def number_of_components(n_components: int | str, n_rows: int) -> int:
     """Number of centers of a table.
 
     Parameters
     ----------
     n_components : int or "auto"
-        At most `n_rows` are used. By default all are centers, as long as the matrix of their kernel
-        values fits scikit-learn's `working_memory` in single precision: 16,384 rows in 1 GB. Of
-        more, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is quadratic in it
-        (benchmarks/large.py, estimators).
+        At most `n_rows` are used. By default all rows are centers where :func:`all_are_centers`
+        says so. Of more rows, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is
+        quadratic in it (benchmarks/large.py, estimators).
     n_rows : int
     """
     if isinstance(n_components, str):
-        if 4 * n_rows**2 <= working_memory():
+        if all_are_centers(n_rows):
             return n_rows
         n_components = 1500 if n_rows <= 50_000 else 1000
     return min(int(n_components), n_rows)

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
+from mercer._blocks.approximation import all_are_centers
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.listed_folds import ListedFolds
@@ -209,7 +210,7 @@ def drawn_rows(
     groups: Any = None,
     *,
     divide: Callable[[TableSample], Resampling] | None = None,
-    max_rows: int = 20_000,
+    max_rows: int | None = None,
     random_state: Any,
     **checks: Any,
 ) -> DrawnSample:
@@ -228,8 +229,8 @@ def drawn_rows(
     groups : array-like of shape (n_rows,), default=None
     divide : callable, default=None
         From the table to how its rows are left out; it makes the folds, in place of random ones.
-    max_rows : int, default=20_000
-        Number of rows to draw.
+    max_rows : int, default=None
+        Number of rows to draw; None for all where these are centers by default, else for 20,000.
     random_state : int, RandomState instance or None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
@@ -253,6 +254,9 @@ def drawn_rows(
         weights, all_groups, kept = data.weights, data.groups, data.kept
         resampling = None if divide is None else divide(data)
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
+    if max_rows is None:
+        n_rows = source.count_rows()
+        max_rows = n_rows if all_are_centers(n_rows) else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)

@@ -21,6 +21,7 @@ from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
+from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
@@ -171,8 +172,9 @@ class KernelStacking(
             given = data if groups is not None else replace(data, groups=None)
             found = resampling_of(None, data, given, target.codes)
         else:
-            if data.listed is not None:
-                data.listed.check_memory(self._n_centers(data))
+            n_centers = self._n_centers(data)
+            if data.listed is not None and not all_rows_are_centers(data, n_centers):
+                data.listed.check_memory(n_centers)
             found = data.all_resampling.take(data.positions)
         return replace(target, resampling=found)
 

@@ -57,7 +57,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features: all samples, as long as the matrix of their
         kernel values fits scikit-learn's `working_memory` in single precision (16,384 samples in
-        1 GB); then 1,500, or 1,000 from 50,000 samples on.
+        1 GB), or with at most 40,000 samples a quarter of the available memory; then 1,500, or
+        1,000 from 50,000 samples on.
     max_samples : int, default=1000
         Candidates are compared on at most this many samples. If the kernels that are kept are
         fitted on Nyström features, candidates are learned from twice as many others.
