@@ -128,7 +128,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         lengths = [c.weight for c in found]
         # Errors of machines are on another scale than those of ridge regressions.
         are_machines = [c.description.startswith("support vector machine") for c in found]
-        header = ["Candidate", "Penalty", "Relative error", "Weight"]
+        header = ["Candidate", "Penalty", "Rel. error", "Weight"]
         header[3:3] = ["Wrong"] * any(are_machines)
         rows = [
             [
@@ -142,7 +142,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         ]
         wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
         told = [
-            "Stacking combines the predictions of several kernels. Relative error: the mean "
+            "Stacking combines the predictions of several kernels. Rel. error: the mean "
             "squared leave-one-out error of ridge regression, relative to that of the mean, or of "
             f"the class frequencies{wrong if any(are_machines) else ''}. Weights do not follow "
             "errors alone, because kernels that err on different rows complement each other."
