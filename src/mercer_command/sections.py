@@ -19,7 +19,7 @@ from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.output import Part, Section, Table, Text
+from mercer_command.output import Part, Section, Table, Text, reworded
 from mercer_command.problem import Problem, Task
 from mercer_command.table_files import is_parquet, recognize_format
 
@@ -96,7 +96,12 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
-    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
+    found = [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
+    if trial.task == "classification" and len(trial.model.classes_) == 2:
+        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
+        found = [reworded(one, "the second class", second) for one in found]
+        found = [reworded(one, "above one of the first", f"above one of {first}") for one in found]
+    return found
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
