@@ -172,7 +172,7 @@ def measured(size: str, task: str) -> Measured:
         given = Fit(
             table,
             "y",
-            task=task if task in GRADED else None,
+            task=task if task in GRADED else "auto",
             out=Path(folder, "m.skops"),
             report=Path(folder, "r.html"),
         )

@@ -303,9 +303,9 @@ def _draw_dependence(
         ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     if found.kinds == ("category",):
         # Browsers have wider letters than the font that the picture is laid out with.
-        texts = [shown(label.get_text(), longest=16) for label in ax.get_xticklabels()]
+        texts = [shown(label.get_text(), longest=20) for label in ax.get_xticklabels()]
         ax.set_xticks(ax.get_xticks(), texts)
-        ax.xaxis.labelpad = 10.0
+        ax.xaxis.labelpad = 14.0
     if trial.has_dates:
         label_dates(ax.yaxis)
     if found.scale == "probability":

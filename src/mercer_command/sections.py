@@ -19,7 +19,7 @@ from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.output import Part, Section, Table, Text
+from mercer_command.output import Part, Section, Table, Text, reworded
 from mercer_command.problem import Problem, Task
 from mercer_command.table_files import is_parquet, recognize_format
 
@@ -96,7 +96,12 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
-    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
+    found = [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
+    if trial.task == "classification" and len(trial.model.classes_) == 2:
+        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
+        found = [reworded(one, "the second class", second) for one in found]
+        found = [reworded(one, "above one of the first", f"above one of {first}") for one in found]
+    return found
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
@@ -128,7 +133,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         lengths = [c.weight for c in found]
         # Errors of machines are on another scale than those of ridge regressions.
         are_machines = [c.description.startswith("support vector machine") for c in found]
-        header = ["Candidate", "Penalty", "Relative error", "Weight"]
+        header = ["Candidate", "Penalty", "Rel. error", "Weight"]
         header[3:3] = ["Wrong"] * any(are_machines)
         rows = [
             [
@@ -142,7 +147,7 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
         ]
         wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
         told = [
-            "Stacking combines the predictions of several kernels. Relative error: the mean "
+            "Stacking combines the predictions of several kernels. Rel. error: the mean "
             "squared leave-one-out error of ridge regression, relative to that of the mean, or of "
             f"the class frequencies{wrong if any(are_machines) else ''}. Weights do not follow "
             "errors alone, because kernels that err on different rows complement each other."

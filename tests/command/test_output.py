@@ -51,6 +51,8 @@ def test_classification(run: Run) -> None:
         "random_state",
     ):
         assert told in page.text
+    assert "a row of 'cat & dog' is ranked above one of '<none>'" in page.text
+    assert "second class" not in page.text
     assert page.tags.count("svg") >= 8
     assert "script" not in page.tags
 

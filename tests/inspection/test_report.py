@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -27,6 +28,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
+from mercer.inspection._coverage import Bin
 from mercer.inspection._report_text import formatted
 
 N_TRAIN, N = 120, 200
@@ -257,6 +259,14 @@ class _Tags(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+
+
+def test_empty_sets_are_explained(classes: Any) -> None:
+    found = reported(KernelStackingClassifier(), classes)
+    bins = (Bin(0.0, found.coverage.share, 3), Bin(1.0, found.coverage.share, 40))
+    empty = replace(found, coverage=replace(found.coverage, bins=bins))
+    assert "Sets are empty where the model is least sure" in empty.to_markdown()
+    assert "Sets are empty" not in replace(empty, coverage=None).to_markdown()
 
 
 def test_the_first_score_comes_first_and_none_is_minus_zero(classes: Any) -> None:

@@ -270,6 +270,17 @@ def _coverage(report: Any) -> ReportSection:
         header,
         _bins(found.bins, number if report.task == "regression" else "{:g}".format),
         (told,),
+        _empty_sets(found) if unit == "size" else (),
+    )
+
+
+def _empty_sets(found: Any) -> tuple[str, ...]:
+    """Say why some sets hold no class."""
+    if found.bins[0].value > 0.0:
+        return ()
+    return (
+        f"Sets are empty where the model is least sure: with a smaller share of errors than "
+        f"{1.0 - found.asked:.0%}, it does not need all sets to hold a class.",
     )
 
 
