@@ -92,6 +92,8 @@ if wheel := os.environ.get("MERCER_WHEEL"):
     # Buttons name notebooks by this folder.
     jupyterlite_contents = ["jupyterlite_contents/auto_examples"]
     jupyterlite_build_command_options = {"piplite-wheels": wheel}
+    if pyodide := os.environ.get("MERCER_PYODIDE"):
+        jupyterlite_build_command_options["pyodide"] = pyodide
     jupyterlite_silence = True
 
 html_math_renderer = "mathml"
