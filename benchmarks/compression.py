@@ -2,6 +2,7 @@
 
     MERCER_DATA=/path/to/sets python benchmarks/compression.py figures --components all
     MERCER_DATA=/path/to/sets python benchmarks/compression.py penalties centers
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py narrow --tables kin40k,calhousing,pol
 
 `figures` fits two-stage estimators and stacks to `--rows` rows (10,000) of tables that have more,
 and compresses them by half of the other rows; errors are those on the other half, of responses
@@ -14,6 +15,10 @@ function of 2,000 rows (Friedman's first problem), and `centers` means of cluste
 random and with those of a pivoted Cholesky factorization: root mean squared differences from the
 two-stage model, relative to its spread on rows that neither was fitted to, at the same number of
 centers (`--centers`, 500).
+
+`narrow` fits functions of thousands of centers to the values of two-stage models at their training
+rows and the other rows together: means of clusters, rows that the model was not fitted to, for a
+Gaussian kernel of one width random cosine features, and means of clusters that L-BFGS then moves.
 """
 
 from __future__ import annotations
@@ -29,7 +34,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.linalg
 from common import Array, print_table
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -46,6 +54,7 @@ from mercer import (
 )
 from mercer._deployment import few_centers
 from mercer._deployment.few_centers import Centers, KernelPart, cluster_means
+from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
 LEAST_ROWS = 14_000
@@ -231,10 +240,92 @@ def centers(given: argparse.Namespace) -> Iterator[list[str]]:
         yield [name, *found]
 
 
+def solved(Z: Array, values: Array) -> Array:
+    """Coefficients of features by least squares, with a penalty at rounding."""
+    gram = Z.T @ Z
+    gram[np.diag_indices_from(gram)] += 1e-9 * np.trace(gram) / len(gram)
+    return np.asarray(scipy.linalg.solve(gram, Z.T @ values, assume_a="pos", overwrite_a=True))
+
+
+def moved(centers: Array, X: Array, values: Array, width: float, steps: int) -> Array:
+    """Centers of a Gaussian kernel after steps of L-BFGS on the squared difference."""
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        C = flat.reshape(centers.shape)
+        K = np.exp(-cdist(X, C, "sqeuclidean") / width**2)
+        c = solved(K, values)
+        residual = values - K @ c
+        slopes = -4.0 * (residual[:, None] * K) * c / width**2
+        gradient = slopes.T @ X - slopes.sum(axis=0)[:, None] * C
+        return float(residual @ residual) / len(X), gradient.ravel() / len(X)
+
+    found = minimize(loss, centers.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    return np.asarray(found.x.reshape(centers.shape))
+
+
+def narrow_features(
+    kernel: Any, X: Array, others: Array, values: Array, relevance: Array
+) -> Iterator[tuple[str, Callable[[Array], Array]]]:
+    """Names of features of a narrow kernel, and functions from rows to them."""
+    rng = np.random.default_rng(0)
+    for number in (1000, 4000, 8000):
+        if number <= len(X) // 2:
+            found = cluster_means({"given": X}, {"given": relevance}, number, 0)
+            C = found.views["given"].astype(float)
+            yield f"{len(C):,} means", lambda Z, C=C: kernel(Z, C)
+        if number < len(others):
+            rows = others[rng.choice(len(others), number, replace=False)]
+            yield f"{number:,} other rows", lambda Z, C=rows: kernel(Z, C)
+    if not (isinstance(kernel, Gaussian) and np.ndim(kernel.bandwidth) == 0):
+        return
+    width = float(kernel.bandwidth)
+    W = rng.normal(size=(X.shape[1], 6000)) * np.sqrt(2.0) / width
+    shift = rng.uniform(0.0, 2.0 * np.pi, 6000)
+    yield "6,000 random cosines", lambda Z: np.cos(Z @ W + shift)
+    some = rng.choice(len(X), 10_000, replace=False)
+    for number in (1000, 2000):
+        start = cluster_means({"given": X}, {"given": relevance}, number, 0).views["given"]
+        C = moved(start.astype(float), X[some], values[some], width, 50)
+        yield (
+            f"{number:,} moved means",
+            lambda Z, C=C: np.exp(-cdist(Z, C, "sqeuclidean") / width**2),
+        )
+
+
+def narrow(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Growth of the error by thousands of centers of other kinds."""
+    yield ["table", "features", "growth"]
+    for name in given.tables:
+        model, parts = fitted(name, "two-stage", given.rows)
+        expansion, encoder = model[-1].kernel_expansion(), model[:-1]
+        others, training = (
+            np.asarray(encoder.transform(X), dtype=float) for X in (parts.X_small, parts.X)
+        )
+        X, new = np.concatenate([training, others]), encoder.transform(parts.X_test)
+        part = KernelPart.of(expansion, {"given": X})
+        (_, kernel), values = part.kernels[0], expansion.of_views({"given": X})[:, 0]
+        kernel = unscaled(kernel)
+        level, before = values.mean(), losses(model, parts)
+        ways = narrow_features(kernel, X, others, values - level, part.relevance["given"])
+        for way, features in ways:
+            found = features(np.asarray(new, dtype=float)) @ solved(features(X), values - level)
+            after = (found + level - parts.y_test) ** 2
+            yield [name, way, with_error(*growth(before, after, 0.5))]
+
+
+def unscaled(kernel: Any) -> Any:
+    """The kernel of a sum of one."""
+    parts = getattr(kernel, "kernels", [kernel])
+    return parts[0] if len(parts) == 1 else kernel
+
+
+WHAT = {"figures": figures, "penalties": penalties, "centers": centers, "narrow": narrow}
+
+
 def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="+", choices=["figures", "penalties", "centers"])
+    parser.add_argument("what", nargs="+", choices=list(WHAT))
     large = ",".join(name for name, n_rows in TABLES.items() if n_rows > LEAST_ROWS)
     for option, default in (("tables", large), ("methods", ",".join(METHODS))):
         parser.add_argument(
@@ -248,9 +339,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         for what in given.what:
-            head, *rows = {"figures": figures, "penalties": penalties, "centers": centers}[what](
-                given
-            )
+            head, *rows = WHAT[what](given)
             print_table(f"{what}, {given.rows:,} rows", head, rows)
 
 

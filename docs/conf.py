@@ -78,6 +78,8 @@ sphinx_gallery_conf = {
     # Times of examples would make each build of the site another one.
     "min_reported_time": float("inf"),
     "plot_gallery": "True",
+    # Values of last lines that are no pages, such as axes, are not shown.
+    "capture_repr": ("_repr_html_",),
 }
 
 if wheel := os.environ.get("MERCER_WHEEL"):
@@ -90,6 +92,8 @@ if wheel := os.environ.get("MERCER_WHEEL"):
     # Buttons name notebooks by this folder.
     jupyterlite_contents = ["jupyterlite_contents/auto_examples"]
     jupyterlite_build_command_options = {"piplite-wheels": wheel}
+    if pyodide := os.environ.get("MERCER_PYODIDE"):
+        jupyterlite_build_command_options["pyodide"] = pyodide
     jupyterlite_silence = True
 
 html_math_renderer = "mathml"

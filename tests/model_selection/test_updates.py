@@ -174,6 +174,23 @@ class TestFeatures:
         assert_allclose(model.predict(FRESH), exact(FRESH), atol=1e-5)
         assert model.predictor_.columns.n_centers == 140
 
+    def test_wide_kernels_on_all_rows_know_the_rows_of_their_fit(self) -> None:
+        """Their fits by conjugate gradients differ more from the exact ones."""
+        rng = np.random.default_rng(0)
+        table = rng.uniform(size=(3100, 3))
+        y = table @ np.arange(3.0) + rng.normal(size=3100)
+        wide = {"approximation": "nystroem", "n_components": 5000}
+        model = TwoStageRegressor(UniformCombination([Gaussian(50.0)]), alpha=[0.3], **wide)
+        model.fit(table, y)
+        assert model.predictor_.held_out is not None
+        with pytest.raises(ValueError, match="was not fitted to these rows"):
+            model.prepare_updates(table, rng.permutation(y))
+        before = model.predict(table)
+        model.prepare_updates(table, y)
+        assert np.abs(model.predict(table) - before).max() == 0.0
+        with pytest.raises(MemoryError, match=r"1,003,100 rows need .* features of fewer centers"):
+            model.update(np.zeros((1_000_000, 3), dtype=np.float32), np.zeros(1_000_000))
+
     def test_stacks_with_leaves(self) -> None:
         rng = np.random.default_rng(1)
         table = rng.normal(size=(3300, 3))

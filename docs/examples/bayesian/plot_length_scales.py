@@ -7,10 +7,12 @@ they are contracted block by block, so that many features cost little.
 """
 
 from time import perf_counter
+from warnings import simplefilter
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -19,6 +21,8 @@ from mercer import EvidenceMaximization, TwoStageRegressor
 # %%
 # The response depends on five of fifteen features. Both methods maximize the marginal likelihood
 # over one length scale for each feature, the amplitude and the noise.
+# scikit-learn warns of the ten length scales that grow to their bound.
+simplefilter("ignore", ConvergenceWarning)
 X, y = make_friedman1(200, n_features=15, noise=0.5, random_state=0)
 X_test, y_test = make_friedman1(1000, n_features=15, random_state=1)
 

@@ -36,7 +36,7 @@ for name, method in methods.items():
     model = make_pipeline(method).fit(X_train, y_train)
     seconds.append(perf_counter() - start)
     errors.append(100.0 * (1.0 - model.score(X_test, y_test)))
-    print(f"{name!r}: {errors[-1]:.1f} % wrong, {seconds[-1]:.1f} s")
+    print(f"{' '.join(name.split())}: {errors[-1]:.1f} % wrong, {seconds[-1]:.1f} s")
 
 # %%
 # Learned kernels take a fraction of the time of the grid search. On these images the default errs

@@ -1,11 +1,11 @@
-"""
+r"""
 A kernel of trees
 =================
 
 Two samples are similar to a forest as far as its trees send them to the same leaves,
-$k(x, z) = \\frac{1}{T} \\sum_t [\\mathrm{leaf}_t(x) = \\mathrm{leaf}_t(z)]$. A Gaussian kernel has
-the same width everywhere; leaves are small where the response changes, and ignore features that say
-nothing.
+:math:`k(x, z) = \frac{1}{T} \sum_t [\mathrm{leaf}_t(x) = \mathrm{leaf}_t(z)]`. A Gaussian kernel
+has the same width everywhere; leaves are small where the response changes, and ignore features that
+say nothing.
 """
 
 import matplotlib.pyplot as plt

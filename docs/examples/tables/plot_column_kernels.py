@@ -55,7 +55,7 @@ table.loc[frozen, "temperature"] = np.nan
 # `kernels_for` chooses a kernel for each column by what it holds; that hours repeat every day is
 # known to us alone. `column_encoder` makes one column of numbers of each, and keeps their names and
 # gaps; the hour stays as it is.
-print(kernels_for(table).describe())
+print(kernels_for(table).describe().replace(") x (", ")\nx ("))
 encoder = column_encoder(table).set_params(number__softclippingscaler="passthrough")
 encoder.set_output(transform="pandas")
 kernel = Product(
@@ -80,7 +80,7 @@ left_over = {
     name: 1.0 - model.fit(X_train, y_train).score(X_test, y_test) for name, model in models.items()
 }
 learned = models["hour repeats"][-1].learner_.kernels_[0]
-print(learned.describe())
+print(learned.describe().replace(") x (", ")\nx ("))
 
 # %%
 # Left: the learned kernel of the hour, between noon and other hours, and of the grade, between the

@@ -7,6 +7,8 @@ kernels, left-out errors, weights, intervals, and the sums over blocks of rows t
 fitted by. Each step is a few lines with public names, so that you can look at it on your own table.
 """
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -66,7 +68,7 @@ used = [candidate for candidate in model.candidates_ if candidate.weight > 0.0]
 used.sort(key=lambda candidate: candidate.weight)
 print(f"{len(used)} of {len(model.candidates_)} candidates are used")
 figure, ax = plt.subplots(figsize=(9, 0.5 * len(used) + 1.2))
-ax.barh([c.description[:50] for c in used], [c.weight for c in used], color="C2")
+ax.barh([fill(c.description, 36) for c in used], [c.weight for c in used], color="C2")
 ax.set(title="Candidates that are used", xlabel="Weight")
 
 # %%

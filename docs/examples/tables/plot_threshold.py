@@ -80,5 +80,5 @@ for ax, (costs, threshold) in zip(axes, chosen.items(), strict=True):
         ylabel="Cost of a sample",
         ylim=(0, 1.0),
     )
-axes[0].legend(loc="upper left")
+axes[1].legend(loc="upper right")
 plt.show()

@@ -203,6 +203,9 @@ class LeafSums:
     encoding: TargetEncoding
     sums: Moments
 
+    def check_room(self, n_new: int) -> None:
+        """Nothing to refuse: the sums are as large for any number of rows."""
+
     def plus(self, rows: Sample) -> LeafSums:
         """The same with further rows: one pass over blocks of them."""
         statistic = LeafEquations(self.kernel, self.encoding, rows.weights)

@@ -39,6 +39,9 @@ class StackUpdatesMixin(UpdatesMixin):
             check_gram_memory(len(self._target) + n_new, 3, "fit all rows anew")
         elif n_new and self._sums is None:
             raise ValueError(SUMS_NEEDED)
+        elif n_new:
+            for found in self._sums:
+                found.check_room(n_new)
 
     def _sum_rows(self, rows: Sample) -> None:
         if self._keeps_rows:

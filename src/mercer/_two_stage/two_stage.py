@@ -140,6 +140,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             self._check_kept_rows(n_new)
         elif n_new and self._sums is None:
             raise ValueError(SUMS_NEEDED)
+        elif n_new:
+            self._sums.check_room(n_new)
 
     def _check_kept_rows(self, n_new: int) -> None:
         """Refuse exact fits that a number of rows cannot be added to."""
