@@ -11,6 +11,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
+from mercer._stacking.leaf_members import _folds
 from mercer.kernels import Forest, Gaussian
 
 pytest.importorskip("skops")
@@ -134,3 +135,23 @@ def test_trees_are_grown_on_more_or_fewer_rows_than_are_drawn() -> None:
     fewer = drawn.resized(20, 0).positions
     assert len(np.unique(fewer)) == 20
     assert np.isin(fewer, drawn.positions).all()
+
+
+@pytest.mark.parametrize(
+    ("n_drawn", "grouped", "n_folds"),
+    [(50, False, 1), (15, True, 1), (50, True, 5), (100, False, 5)],
+)
+def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
+    n_drawn: int, grouped: bool, n_folds: int
+) -> None:
+    groups = np.arange(N) // 3 if grouped else None
+    settings: Any = {"max_rows": n_drawn, "random_state": 0}
+    drawn = drawn_rows(KernelStackingRegressor(), X[TRAIN], Y[TRAIN], None, groups, **settings)
+    sample = drawn.resized(N, 0)
+    found = _folds(sample, drawn)
+    assert len(found) == n_folds
+    assert_array_equal(sum(inside.astype(int) for inside, _ in found), np.ones(n_drawn))
+    names = np.arange(N) if groups is None else groups
+    for inside, train in found:
+        assert not set(names[drawn.positions[inside]]) & set(names[sample.positions[train]])
+        assert train.sum() > 0.7 * N

@@ -274,7 +274,8 @@ def leaves_of_boosted_trees(
     -----
     A row falls into a leaf with rows of similar labels because its own has been seen. So trees are
     grown without each of five folds, whose rows are predicted by ridge regression on the leaves of
-    these trees. The first fold chooses the penalty. O(n d) time for the trees of the sample, and
+    these trees. The first fold chooses the penalty. Where at most a fifth of the rows are
+    predicted, or of their groups, they are one fold. O(n d) time for the trees of the sample, and
     O(n n_trees^2) for sums of products; the leaves of a row are as many numbers as there are trees.
     """
     rows = _Rows.of(sample, target.encoding, random_state)
@@ -308,7 +309,7 @@ def _out_of_fold(
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
     alphas, means, n_grown = _PENALTIES, target.left_out_means, 0
-    for inside, train in zip(predicted.held_out(N_FOLDS), sample.trained(N_FOLDS), strict=True):
+    for inside, train in _folds(sample, predicted):
         part = rows.take(np.flatnonzero(train))
         counts[inside] += 1.0
         if not part.is_learnable:
@@ -326,6 +327,18 @@ def _out_of_fold(
         needed = "two rows" if rows.codes is None else "rows of two classes"
         raise ValueError(f"no fold leaves {needed} to grow trees on")
     return total / np.where(counts > 0.0, counts, np.nan)[:, None], alphas
+
+
+def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
+    """Which rows are predicted, and which rows of the sample their trees are grown on, by fold."""
+    if predicted.listed is None:
+        names, own = sample.positions, predicted.positions
+        if sample.groups is not None and predicted.groups is not None:
+            names, own = sample.groups, predicted.groups
+        others = ~np.isin(names, own)
+        if N_FOLDS * np.count_nonzero(others) >= (N_FOLDS - 1) * len(sample):
+            return [(np.ones(len(predicted), dtype=bool), others)]
+    return list(zip(predicted.held_out(N_FOLDS), sample.trained(N_FOLDS), strict=True))
 
 
 def _fit_to_all_rows(
