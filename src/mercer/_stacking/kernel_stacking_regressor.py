@@ -58,10 +58,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         fitted on Nyström features, candidates are learned from twice as many others.
     max_tree_samples : int or "auto", default="auto"
         Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
-        samples. Each takes some 8 (4 n_features + 100) bytes of memory. "auto" stands for
+        samples. Each takes some 8 (4 n_features + 150) bytes of memory. "auto" stands for
         500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression on their
         leaves is fitted to all samples if two matrices with a row and a column for each leaf fit
-        it, too: some 150 MB, and for k responses k^2 times as much.
+        it, too: up to 350 MB, and for k responses k^2 times as much.
     cv : int, cross-validation generator, iterable or None, default=None
         How samples are left out, where kernels, penalties and weights are chosen and for
         `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
