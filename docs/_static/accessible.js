@@ -1,8 +1,9 @@
 // What the theme and the gallery leave out for people who use a keyboard or hear the page.
 document.addEventListener("DOMContentLoaded", () => {
   const all = (selector) => document.querySelectorAll(selector);
-  // Wide tables and code scroll by keys.
-  all(".bd-article table, .bd-article pre, .bd-article .formula, .bd-article math").forEach((part) => {
+  // Wide tables, code and pictures scroll by keys.
+  const wide = ["table", "pre", ".formula", "math", "p:has(> img)"].map((part) => `.bd-article ${part}`);
+  all(wide.join(", ")).forEach((part) => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
   });
   // Links of pictures in the gallery have their text in a part that is not shown.

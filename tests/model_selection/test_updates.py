@@ -297,7 +297,7 @@ class TestBadInput:
 
     def test_new_classes(self) -> None:
         model = KernelStackingClassifier([Gaussian(2.0)]).fit(X, LABELS)
-        with pytest.raises(ValueError, match=r"previously unseen labels: \['d'\]"):
+        with pytest.raises(ValueError, match=r"previously unseen labels: \['d'\]\. Fit anew"):
             model.update(X[:2], ["a", "d"])
 
     def test_targets_of_another_shape(self) -> None:

@@ -42,8 +42,8 @@ mean, std = model.predict(np.column_stack([days, np.full((200, 2), 0.8)]), retur
 left.plot(day, y, ".", color="0.6", label="all stations")
 left.fill_between(days, mean - 2 * std, mean + 2 * std, alpha=0.25)
 left.plot(days, mean, label="one place, with two deviations")
-left.set(title="In time", xlabel="Day", ylabel="Temperature (°C)")
-left.legend(fontsize=8, loc="upper center")
+left.set(title="In time", xlabel="Day", ylabel="Temperature (°C)", ylim=(-4.0, 26.0))
+left.legend(fontsize=8, loc="upper left")
 axis = np.linspace(0.0, 1.0, 40)
 grid = np.array(np.meshgrid(axis, axis)).reshape(2, -1).T
 values = model.predict(np.column_stack([np.full(len(grid), 100.0), grid])).reshape(40, 40)

@@ -149,7 +149,10 @@ def truth_of(model: Any, y: Any, n_rows: int) -> Array:
     if is_classifier(model):
         unseen = np.setdiff1d(given, model.classes_)
         if unseen.size:
-            raise ValueError(f"y contains previously unseen labels: {unseen.tolist()}")
+            raise ValueError(
+                f"y contains previously unseen labels: {unseen.tolist()}. The model knows no such "
+                "classes."
+            )
         return np.asarray(np.searchsorted(model.classes_, given.ravel()))
     checked = check_array(given, dtype=float, ensure_2d=False, input_name="y")
     responses = np.asarray(checked).reshape(n_rows, -1)

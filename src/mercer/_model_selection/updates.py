@@ -173,7 +173,10 @@ class UpdatesMixin:
         if classifies:
             unseen = np.setdiff1d(target, self.classes_)
             if unseen.size:
-                raise ValueError(f"y contains previously unseen labels: {unseen.tolist()}")
+                raise ValueError(
+                    f"y contains previously unseen labels: {unseen.tolist()}. Fit anew to all rows "
+                    "to learn further classes."
+                )
             sample_weight = with_class_weights(sample_weight, class_weight, target)
         n = len(target)
         found = Sample(table, target, UnitWeights(n), n_given=n)
