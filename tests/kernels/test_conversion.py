@@ -203,3 +203,17 @@ def test_other_operands_are_refused(operate: Any, other: Any) -> None:
     for first, second in ((Gaussian(), other), (other, Gaussian())):
         with pytest.raises(TypeError):
             operate(first, second)
+
+
+@pytest.mark.parametrize("part", [lambda X, Z: X @ Z.T, "gaussian", None])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda part: OnColumns(part, [0]),
+        lambda part: WeightedSum([Gaussian(1.0), part], [1.0, 1.0]),
+        lambda part: OnColumns(Product([Gaussian(1.0), part]), [0]),
+    ],
+)
+def test_parts_that_are_no_kernels_are_refused(made: Any, part: Any) -> None:
+    with pytest.raises(TypeError, match=r"takes kernels of mercer; got .*as_kernel"):
+        as_kernel(made(part))

@@ -10,6 +10,7 @@ from sklearn.utils import gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._categorical import Categorical
+from mercer.kernels._composition import Composite
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._kernel import BLOCK_ROWS, Kernel, PrecomputedGram, Structure
@@ -61,7 +62,8 @@ def as_kernel(source: Any) -> Kernel:
     ValueError
         If the name is unknown.
     TypeError
-        If it is none of these.
+        If it is none of these, or a sum, a product or a kernel on some columns has a part that is
+        no kernel of mercer.
 
     Examples
     --------
@@ -70,6 +72,13 @@ def as_kernel(source: Any) -> Kernel:
     Gaussian(bandwidth='median')
     """
     if isinstance(source, Kernel):
+        for part in source._parts() if isinstance(source, Composite) else ():
+            if not isinstance(part, Kernel):
+                raise TypeError(
+                    f"{type(source).__name__} takes kernels of mercer; got {part!r}: pass "
+                    "mercer.kernels.as_kernel(...) of it."
+                )
+            as_kernel(part)
         return source
     if isinstance(source, str):
         if source not in NAMES:
