@@ -1,6 +1,7 @@
 """Leave-one-out predictions of candidates, and the honesty of those that learn from labels."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
 
 from mercer._data.folds import shuffled_folds
-from mercer._data.resampling import OneAtATime
+from mercer._data.resampling import OneAtATime, Together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
@@ -299,3 +300,15 @@ def test_two_samples() -> None:
     member = fitted(Gaussian(), X, Y, 0.1)
     residuals = residuals_of(member, X)
     assert_allclose(Y - residuals, [[5.0], [1.0]])
+
+
+def test_kernels_are_learned_from_other_samples_where_these_are_no_fewer() -> None:
+    X, y = problem(50)
+    table, rows = viewed(X, y, values_target(y[:, None])), np.arange(0, 50, 2)
+    others = table.others(rows)
+    assert others is not None
+    assert_array_equal(others.y, y[1::2])
+    assert table.others(np.arange(26)) is None
+    together = Together(50, np.arange(50) // 5)
+    target = replace(table.target, resampling=together)
+    assert replace(table, target=target).others(rows) is None

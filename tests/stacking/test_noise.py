@@ -11,6 +11,7 @@ from stacking_cases import problem
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
 from mercer._stacking.combination import combination_folds, left_out_predictions
+from mercer._stacking.ridges import evaluate
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear()]
@@ -121,3 +122,24 @@ def test_intervals_cover_on_small_samples(kind: str) -> None:
         covered.append(np.mean((low <= y[30:]) & (y[30:] <= high)))
     error = np.std(covered, ddof=1) / np.sqrt(len(covered))
     assert np.mean(covered) > 0.9 - 3.0 * error
+
+
+@pytest.mark.parametrize("signal", [False, True])
+def test_scores_are_honest_where_kernels_are_learned_from_other_rows(
+    signal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def recorded(candidates: Any, table: Any, *, others: Any, **settings: Any) -> Any:
+        sizes.append((len(table), len(others)))
+        return evaluate(candidates, table, others=others, **settings)
+
+    monkeypatch.setattr("mercer._stacking.kernel_stacking.evaluate", recorded)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240 + N_NEW, 6))
+    y = signal * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=len(X))
+    model = KernelStackingRegressor(max_samples=100).fit(X[:240], y[:240])
+    # Three quarters of the rows are divided once more.
+    assert set(sizes) == {(100, 140), (90, 90)}
+    assert abs(model.loo_score_ - model.score(X[240:], y[240:])) < 0.06
+    assert (model.loo_score_ > 0.5) == signal

@@ -77,8 +77,15 @@ class ViewedSample(Sample):
         return sample_rows(len(self), max_samples, self.target.codes, random_state)
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """What kernels that are evaluated on some rows are learned from; None for these rows."""
-        return None
+        """What kernels that are evaluated on some rows are learned from; None for these rows.
+
+        These are the other rows, where they are no fewer, and each row is left out alone.
+        """
+        resampling = self.target.resampling
+        alone = resampling.one_at_a_time and resampling.groups is None
+        if 2 * len(rows) > len(self) or not alone:
+            return None
+        return self.take(np.setdiff1d(np.arange(len(self)), rows))
 
     def revised(
         self,

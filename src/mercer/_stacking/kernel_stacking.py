@@ -204,8 +204,9 @@ class KernelStacking(
         check_scoring_of(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
         rows = table.evaluated_rows(self.max_samples, self.random_state)
+        others = table.others(rows)
         with reported_steps(self) as report:
-            settings = {"others": table.others(rows), "on_step": report}
+            settings = {"others": others, "on_step": report}
             chosen = self._select(candidates, table.take(rows), **settings)
         if not chosen.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
@@ -218,8 +219,11 @@ class KernelStacking(
         self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
 
         def select(inside: ViewedSample) -> Selection:
-            inside = inside.take(inside.evaluated_rows(self.max_samples, self.random_state))
-            return self._select(candidates, inside, on_failure=lambda message: None)
+            most = self.max_samples if others is None else min(self.max_samples, len(inside) // 2)
+            some = inside.evaluated_rows(most, self.random_state)
+            apart = None if others is None else inside.others(some)
+            settings = {"others": apart, "on_failure": lambda message: None}
+            return self._select(candidates, inside.take(some), **settings)
 
         choose = table.without(found, select, self._combined)
         folds = combination_folds(target, self.random_state)

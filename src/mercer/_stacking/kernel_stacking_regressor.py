@@ -54,8 +54,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         1 GB), or with at most 40,000 samples a quarter of the available memory; then 1,500, or
         1,000 from 50,000 samples on.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples. If the kernels that are kept are
-        fitted on Nyström features, candidates are learned from twice as many others.
+        Candidates are compared on at most this many samples, and learned from the other ones where
+        these are no fewer and each sample is left out alone. On Nyström features they are learned
+        from at most twice as many others, in any case.
     max_tree_samples : int or "auto", default="auto"
         Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
         samples. Each takes some 8 (4 n_features + 150) bytes of memory. "auto" stands for
