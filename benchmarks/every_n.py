@@ -9,9 +9,8 @@ method to a split of a table, and leave out those that are there; the last write
 and its figure.
 The tables are those of MERCER_DATA with more than 14,000 rows, whose training rows are stratified
 for classes; the test has up to 10,000 of the other rows, a tenth of them where all others are for
-training. LightGBM, CatBoost and EBM take categories as they are, the stack what `table_encoder`
-makes of them. All methods have their defaults and one thread. Methods whose package is missing are
-skipped, and so is EBM where a fit would take many minutes.
+training. LightGBM and CatBoost take categories as they are, the stack what `table_encoder` makes of
+them. All methods have their defaults and one thread. Methods whose package is missing are skipped.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ LEAST_ROWS = 14_000
 MOST_TEST_ROWS = 10_000
 ROWS = ("400", "1000", "3000", "10000", "all")
 N_SPLITS = 2
-LIGHTGBM, EBM = "LightGBM", "EBM"
-MOST_EBM_ROWS = 10_000
+LIGHTGBM = "LightGBM"
 
 
 def lightgbm(task: str, n_trees: int) -> Any:
@@ -63,13 +61,6 @@ def catboost(task: str, categories: list[str]) -> Any:
     return kind(thread_count=1, verbose=0, cat_features=categories, allow_writing_files=False)
 
 
-def boosting_machine(task: str) -> Any:
-    """The explainable boosting machine of `interpret`, in one process."""
-    library = import_module("interpret.glassbox")
-    kind = "Regressor" if task == "regression" else "Classifier"
-    return getattr(library, f"ExplainableBoosting{kind}")(n_jobs=1)
-
-
 def stacking(task: str) -> Any:
     """The encoder of tables, and the stack."""
     kind = KernelStackingRegressor if task == "regression" else KernelStackingClassifier
@@ -83,8 +74,6 @@ def methods(task: str, categories: list[str]) -> dict[str, Any]:
         found |= {LIGHTGBM: lightgbm(task, 100), f"{LIGHTGBM}, 300 trees": lightgbm(task, 300)}
     if find_spec("catboost"):
         found[CATBOOST] = catboost(task, categories)
-    if find_spec("interpret"):
-        found[EBM] = boosting_machine(task)
     return found
 
 
@@ -129,7 +118,7 @@ def measure(tables: list[str], sizes: list[str], n_splits: int, output: Path) ->
         categories = list(table.frame.select_dtypes("category").columns)
         for method, estimator in methods(table.task, categories).items():
             key = (name, rows, seed, method)
-            if key in done or (method == EBM and rows > MOST_EBM_ROWS):
+            if key in done:
                 continue
             split = train_test_split(
                 table.frame,

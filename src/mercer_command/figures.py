@@ -227,7 +227,7 @@ def dependence_section(trial: Trial) -> list[Section]:
 
     Notes
     -----
-    Predictions are averaged over at most 100 rows.
+    Predictions are averaged over at most 100 rows, at fifty values of a column.
     """
     roles = {c[0]: c[1] for c in trial.model["reader"].columns}
     chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:6]
@@ -268,6 +268,7 @@ def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDepende
             name,
             categorical_features=[name] if role == "category" else [],
             subsample=100,
+            grid_resolution=50,
         )
     except ValueError:
         return None

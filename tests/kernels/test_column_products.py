@@ -79,6 +79,7 @@ EACH = [[(0,), (1,), (2,)]]
         (WeightedSum([OnColumns(Gaussian(), [0]), Laplacian()], [1.0, 0.0]), [[(0,)]]),
         (OnProjection(Gaussian(), np.diag([1.0, 2.0, 3.0])), EACH),
         (OnProjection(Gaussian(), [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [[(0, 1), (2,)]]),
+        (OnProjection(Gaussian(), [[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]]), [[(0, 1)]]),
         (Polynomial(1, coef0=0.5), [[], [(0,)], [(1,)], [(2,)]]),
     ],
 )

@@ -7,8 +7,9 @@ columns of two of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -175,9 +176,14 @@ class OtherProduct:
     def __call__(self, X: Array) -> Array:
         """Values on rows of the view, shape (n_rows, n_outputs)."""
         values = np.full((len(X), len(self.centers)), self.product.weight)
-        for factor in self.product.factors:
-            values *= factor.shifted(X, self.centers) + factor.kernel.offset
+        for factor, shifted in zip(self.product.factors, self._factors, strict=True):
+            values *= shifted(X) + factor.kernel.offset
         return np.asarray(values @ self.coefficients)
+
+    @cached_property
+    def _factors(self) -> list[Callable[[Array], Array]]:
+        """The factors less their offsets, as functions of rows."""
+        return [factor.shifted_at(self.centers) for factor in self.product.factors]
 
     @property
     def columns(self) -> Array:

@@ -1,13 +1,14 @@
 """Kernels as weighted sums of products of kernels on few columns each."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import combinations_with_replacement, product
 from math import comb, factorial, prod
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from mercer._typing import Array, Features
 from mercer.kernels._categorical import Categorical
@@ -50,6 +51,12 @@ class Factor:
         """
         chosen = list(self.columns)
         return self.kernel._shifted(X[:, chosen], Z[:, chosen])
+
+    def shifted_at(self, Z: Features) -> Callable[[Features], Array]:
+        """The same as a function of X, for many X and the same rows Z; see :meth:`shifted`."""
+        chosen = list(self.columns)
+        function = self.kernel._shifted_at(Z[:, chosen])
+        return lambda X: function(X[:, chosen])
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,12 @@ def _(kernel: OnColumns, n_features: int) -> list[ColumnProduct]:
 @column_products.register
 def _(kernel: OnProjection, n_features: int) -> list[ColumnProduct]:
     A = kernel._matrix(n_features)
+    used = np.flatnonzero(A.any(axis=1))
+    together = np.asarray(A[used] != 0.0, dtype=float)
+    if used.size > 1 and connected_components(together @ together.T)[0] == 1:
+        # Each factor would be on columns of others, and take as long as all of them together.
+        whole = Factor(tuple(used.tolist()), OnProjection(kernel.kernel, A[used]))
+        return [ColumnProduct(1.0, (whole,))]
 
     def moved(factor: Factor) -> Factor:
         part = A[:, list(factor.columns)]
