@@ -291,3 +291,25 @@ def test_names_that_the_package_lacks_are_refused() -> None:
 def test_the_citation_names_this_version() -> None:
     citation = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {mercer.__version__}\n" in citation
+
+
+def test_reports_need_neither_pandas_nor_matplotlib() -> None:
+    code = """
+import sys
+
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "matplotlib"):
+            raise ImportError(name)
+
+
+sys.meta_path.insert(0, Absent())
+import numpy as np
+from sklearn.linear_model import Ridge
+from mercer.inspection import report
+X = np.random.default_rng(0).normal(size=(40, 2))
+print(report(Ridge().fit(X, X[:, 0]), X, X[:, 0], train=(X, X[:, 0]))._repr_html_()[:5])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "<div>", done.stderr

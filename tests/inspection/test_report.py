@@ -1,8 +1,6 @@
 """The report on a fitted model: its parts, what is absent, its texts, and bad input."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -388,25 +386,3 @@ def test_bad_input_is_refused(responses: Any, classes: Any) -> None:
     classifier = LogisticRegression().fit(X, labels)
     with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
         report(classifier, X, np.r_[["maybe"], labels[1:]])
-
-
-def test_neither_pandas_nor_matplotlib_is_needed() -> None:
-    code = """
-import sys
-
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("pandas", "matplotlib"):
-            raise ImportError(name)
-
-
-sys.meta_path.insert(0, Absent())
-import numpy as np
-from sklearn.linear_model import Ridge
-from mercer.inspection import report
-X = np.random.default_rng(0).normal(size=(40, 2))
-print(report(Ridge().fit(X, X[:, 0]), X, X[:, 0], train=(X, X[:, 0]))._repr_html_()[:5])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "<div>", done.stderr

@@ -71,7 +71,7 @@ class ComparedRows:
     def on_centers(
         self, n_centers: int, rows: NDArray[np.intp] | slice = slice(None)
     ) -> tuple[KernelExpansion, Array]:
-        """The function with at most so many centers that some rows give.
+        """The function with at most a number of centers, chosen by some rows.
 
         Returns
         -------

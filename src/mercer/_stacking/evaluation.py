@@ -67,19 +67,13 @@ class ViewedSample(Sample):
         return candidate.learn(X, y, target.take(some))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
-        """Rows that candidates are evaluated on: all, or a sample of many.
-
-        Parameters
-        ----------
-        max_samples : int
-        random_state : int, RandomState instance or None
-        """
+        """Rows that candidates are evaluated on: all, or `max_samples` of more."""
         return sample_rows(len(self), max_samples, self.target.codes, random_state)
 
     def others(self, rows: Array) -> ViewedSample | None:
         """What kernels that are evaluated on some rows are learned from; None for these rows.
 
-        These are the other rows, where they are no fewer, and each row is left out alone.
+        The other rows, where they are no fewer and each row is left out alone.
         """
         resampling = self.target.resampling
         alone = resampling.one_at_a_time and resampling.groups is None
@@ -102,14 +96,7 @@ class ViewedSample(Sample):
         return chosen
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
-        """Predictors on the kernels of candidates, fitted to all rows of the table.
-
-        Parameters
-        ----------
-        kept : sequence of Evaluation
-        rows : ndarray of int
-            The samples that candidates were evaluated on.
-        """
+        """Predictors on kernels that were evaluated on some rows, fitted to all of them."""
         return [found.fitted(self) for found in kept]
 
     def refined(

@@ -56,13 +56,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features: all samples, as long as the matrix of their
-        kernel values fits scikit-learn's `working_memory` in single precision (16,384 samples in
-        1 GB), or with at most 40,000 samples a quarter of the available memory; then 1,500, or
-        1,000 from 50,000 samples on.
+        kernel values fits scikit-learn's `working_memory` in single precision (16,384 in 1 GB), or
+        up to 40,000 a quarter of the available memory; then 1,500, or 1,000 from 50,000 on.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples, and learned from the other ones where
-        these are no fewer and each sample is left out alone. On Nyström features they are learned
-        from at most twice as many others, in any case.
+        Candidates are compared on at most this many samples, and learned from the others where
+        these are no fewer and each is left out alone; on Nyström features from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
         Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
         samples. Each takes some 8 (4 n_features + 150) bytes of memory. "auto" stands for

@@ -72,13 +72,7 @@ def as_kernel(source: Any) -> Kernel:
     Gaussian(bandwidth='median')
     """
     if isinstance(source, Kernel):
-        for part in source._parts() if isinstance(source, Composite) else ():
-            if not isinstance(part, Kernel):
-                raise TypeError(
-                    f"{type(source).__name__} takes kernels of mercer; got {part!r}: pass "
-                    "mercer.kernels.as_kernel(...) of it."
-                )
-            as_kernel(part)
+        _check_parts(source)
         return source
     if isinstance(source, str):
         if source not in NAMES:
@@ -92,6 +86,17 @@ def as_kernel(source: Any) -> Kernel:
         "A kernel must be a mercer kernel, a name, a callable or a scikit-learn Gaussian-process "
         f"kernel; got {_given_instead(source)}."
     )
+
+
+def _check_parts(kernel: Kernel) -> None:
+    """Refuse parts of sums, products and kernels on columns that are no kernels."""
+    for part in kernel._parts() if isinstance(kernel, Composite) else ():
+        if not isinstance(part, Kernel):
+            raise TypeError(
+                f"{type(kernel).__name__} takes kernels of mercer; got {part!r}: pass "
+                "mercer.kernels.as_kernel(...) of it."
+            )
+        _check_parts(part)
 
 
 def _given_instead(source: Any) -> str:
