@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
@@ -28,7 +29,7 @@ def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def stack(kind: Any = KernelStackingRegressor, max_tree_samples: int = 200) -> Any:
+def stack(kind: Any = KernelStackingRegressor, max_tree_samples: Any = 200) -> Any:
     return kind(
         approximation="nystroem",
         n_components=60,
@@ -137,3 +138,10 @@ def test_two_thousand_categories_of_which_some_come_late(tmp_path: Path) -> None
     assert np.corrcoef(predictions, y)[0, 1] > 0.6
     # Rows of categories that the encoder does not know differ by the other column alone.
     assert np.corrcoef(predictions[3000:], frame["x"][3000:])[0, 1] > 0.8
+
+
+def test_trees_of_wide_tables_are_grown_on_as_many_rows_as_fit_working_memory() -> None:
+    wide = np.hstack([X, np.zeros((N, 200))])
+    with config_context(working_memory=1):
+        # A mebibyte holds 136 rows.
+        assert has_leaves(stack(max_tree_samples="auto").fit(wide, Y))

@@ -238,7 +238,7 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
     n_rows, n_features = data.source.count_rows(), data.X.shape[1]
     bytes_each = 8 * (_COPIES * n_features + _TREES_OF_MANY)
     if isinstance(max_tree_samples, str):
-        return min(_TREE_SAMPLES, max(working_memory() // bytes_each, 1), n_rows)
+        return min(_TREE_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
     n_samples = min(max_tree_samples, n_rows)
     check_memory_of_rows(n_samples, bytes_each, "trees", "set max_tree_samples to at most {:,}")
     return n_samples
