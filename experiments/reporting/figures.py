@@ -10,7 +10,13 @@ from matplotlib.figure import Figure
 
 from experiments.problems import Array
 from experiments.reporting.results import Curve
-from experiments.reporting.table_results import REFERENCE, Group, Ranking, geometric_mean
+from experiments.reporting.table_results import (
+    REFERENCE,
+    Group,
+    Ranking,
+    geometric_mean,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,3 +226,39 @@ def ratio_strips(
         axes.minorticks_off()
         axes.set_xlabel(f"error / {REFERENCE}'s")
     return figure
+
+
+def ratios_by_rows(groups: Mapping[str, Group], method: str, other: str) -> Figure:
+    """Draw the ratio of two methods' errors by the number of rows: a line a table, and the means.
+
+    Parameters
+    ----------
+    groups : dict of str to Group
+        Tables, each group with a number of training rows.
+    method, other : str
+    """
+    drawn, axes_of_tasks = panels(2, width=4.5, height=3.6)
+    for axes, classes in zip(axes_of_tasks, (False, True), strict=True):
+        means: list[tuple[int, float]] = []
+        lines: dict[str, list[tuple[int, float]]] = {}
+        for found in groups.values():
+            ratios = found.ratios(method, other)
+            if found.classes != classes or found.n_train is None or ratios.empty:
+                continue
+            means.append((found.n_train, geometric_mean(ratios)))
+            for problem, ratio in ratios.items():
+                lines.setdefault(table_of(str(problem)), []).append((found.n_train, float(ratio)))
+        for line in lines.values():
+            axes.plot(*np.transpose(sorted(line)), color=OTHER_COLOR, marker="o", ms=3, lw=0.8)
+        if means:
+            axes.plot(*np.transpose(sorted(means)), color=OUR_COLOR, marker="o", lw=2.5)
+        axes.axhline(1.0, color="black", lw=0.8)
+        axes.set_title("classification" if classes else "regression", fontsize=10)
+        axes.set(xscale="log", yscale="log", xlabel="training rows")
+        sizes = sorted(size for size, _ in means)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ticks = (0.3, 0.5, 0.7, 1.0, 1.4)
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+    axes_of_tasks[0].set_ylabel(f"error of {method} / {other}'s")
+    return drawn

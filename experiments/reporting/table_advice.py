@@ -9,8 +9,8 @@ from experiments.tabular.table_files import TIMED_SIZE
 
 # The methods that the advice is about, with the names of their estimators.
 NAMES = {
-    table_parts.OURS: "`KernelStackingClassifier()`, `KernelStackingRegressor()`",
-    table_parts.DEFAULT: "`TwoStageClassifier()`, `TwoStageRegressor()`",
+    table_parts.OURS: "`KernelStacking*()`",
+    table_parts.DEFAULT: "`TwoStage*()`",
     table_parts.GRID: "grid search of one width and the penalty",
 }
 
@@ -29,12 +29,14 @@ def table_of_data(results: Results) -> str:
         for title, each in grouped.groups_of(found).items()
         if each.n_train != TIMED_SIZE
     }
-    ratios = table_parts.ratio_table(groups, list(NAMES))
-    for method, name in NAMES.items():
-        ratios = ratios.replace(f"| {method} |", f"| {name} |")
-    trees = table_parts.better_trees(
-        list(groups.values()), table_parts.OURS, (grouped.REFERENCE, "XGBoost", "HistGB", "forest")
+    ratios = table_parts.table(
+        [f"error / {grouped.REFERENCE}'s", *NAMES.values()],
+        [
+            [title, *(table_parts.mean_ratio(each, method) for method in NAMES)]
+            for title, each in groups.items()
+        ],
     )
+    trees = table_parts.better_trees(list(groups.values()), table_parts.OURS, table_parts.TREES)
     return f"""Take `KernelStackingClassifier()` or `KernelStackingRegressor()` behind
 `mercer.preprocessing.table_encoder()`, as [the guide](guide/tables.md) does. They combine the
 kernels that predict left-out rows best, and state their own error. Errors as multiples of

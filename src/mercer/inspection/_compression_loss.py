@@ -235,7 +235,9 @@ def _measured(
 
 
 def _standard_error(values: Array) -> float:
-    """That of the mean of independent values."""
+    """That of the mean of independent values; of one value, its size."""
+    if len(values) == 1:
+        return float(np.abs(values[0]))
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
