@@ -5,6 +5,7 @@ from __future__ import annotations
 from experiments.reporting import table_parts
 from experiments.reporting import table_results as grouped
 from experiments.reporting.results import Results
+from experiments.reporting.section import table
 from experiments.tabular.table_files import TIMED_SIZE
 
 # The methods that the advice is about, with the names of their estimators.
@@ -29,7 +30,7 @@ def table_of_data(results: Results) -> str:
         for title, each in grouped.groups_of(found).items()
         if each.n_train != TIMED_SIZE
     }
-    ratios = table_parts.table(
+    ratios = table(
         [f"error / {grouped.REFERENCE}'s", *NAMES.values()],
         [
             [title, *(table_parts.mean_ratio(each, method) for method in NAMES)]
