@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._clustering.local_search import LocalSearch, SearchSettings, best_local_search, numbered
 from mercer._clustering.partitions import Assignment, Dependence
+from mercer._data.folds import evenly_spaced
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import working_memory
@@ -114,8 +115,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         self.history_, self.n_iter_ = search.history, len(search.history)
         # `predict` needs the effect of centering on kernel values, of several samples because their
         # mean has a smaller rounding error.
-        n = len(data)
-        rows = np.unique(np.linspace(0, n - 1, min(n, 16)).round().astype(int))
+        rows = evenly_spaced(len(data), 16)
         sums = self._cluster_sums(data.X[rows])
         self._assignment = Assignment.from_partition(partition, rows, sums, found.scale)
         return self

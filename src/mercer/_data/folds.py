@@ -54,6 +54,27 @@ def random_splits(
     return list(kind(**sizes, random_state=random_state).split(np.zeros(n_samples), codes))
 
 
+def evenly_spaced(n_samples: int, most: int) -> Array:
+    """Indices of at most a number of samples, evenly spaced from the first to the last.
+
+    Parameters
+    ----------
+    n_samples : int
+    most : int
+
+    Returns
+    -------
+    ndarray of int of shape (min(n_samples, most),)
+
+    Examples
+    --------
+    >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
+    (array([0, 4, 8]), array([0, 1]))
+    """
+    spaced = np.linspace(0, n_samples - 1, min(n_samples, most))
+    return np.asarray(spaced.round().astype(int))
+
+
 def sample_rows(
     n_samples: int, max_samples: int, codes: Array | None, random_state: RandomState
 ) -> Array:

@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dpotri
 from sklearn.utils import assert_all_finite, check_array
 
+from mercer._data.folds import evenly_spaced
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.low_rank import TOLERANCE
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
@@ -329,7 +330,7 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
     """
     _check_symmetry(stack)
     n = stack.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(int))
+    rows = evenly_spaced(n, max_rows)
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
     for position, matrix in enumerate(part):
         trace = np.trace(matrix)

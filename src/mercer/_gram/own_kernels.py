@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from mercer._data.folds import evenly_spaced
 from mercer._gram.dense import centered
 from mercer._gram.low_rank import TOLERANCE
 from mercer._typing import Array, Features
@@ -49,8 +50,7 @@ def indefinite_kernels(
     suspects = [k for k, kernel in enumerate(kernels) if _may_be_indefinite(kernel)]
     if not suspects:
         return "", False
-    n = X.shape[0]
-    some = X[np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(int))]
+    some = X[evenly_spaced(X.shape[0], max_rows)]
     found = [k for k in suspects if _is_indefinite(kernels[k], some)]
     counting = [k for k in found if weights[k] != 0.0]
     names = list(dict.fromkeys(f"'{kernels[k].describe()}'" for k in counting or found))

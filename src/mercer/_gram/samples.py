@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.folds import evenly_spaced
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
 from mercer._typing import Array, Features
@@ -375,4 +376,4 @@ def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -
     digits = rounding * (float(np.abs(from_mean).max()) or 1.0)
     combined = X @ np.cos(np.arange(1.0, d + 1.0))
     order = np.lexsort((combined, np.round(from_mean / digits), *Y.T[::-1]))
-    return order[np.linspace(0, n - 1, min(n, n_rows)).round().astype(int)]
+    return order[evenly_spaced(n, n_rows)]

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.folds import evenly_spaced
 from mercer._data.sample import Sample, TargetEncoding
 from mercer._data.weights import as_weights
 from mercer._gram.tiles import check_gram_memory
@@ -150,7 +151,7 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
         none = Moments.zero(features.n_summands, model.encoding.n_outputs)
         found, same = FeatureSums(features, model.encoding, none).plus(rows), True
     if same:
-        some = rows.X[np.linspace(0, len(rows) - 1, min(len(rows), 200)).round().astype(int)]
+        some = rows.X[evenly_spaced(len(rows), 200)]
         difference = found.fitted(model).values(some) - model.values(some)
         spread = model.encoding.encode(rows.y).std()
         same = bool(np.sqrt(np.mean(difference**2)) <= _TOLERANCE * max(float(spread), 1e-12))

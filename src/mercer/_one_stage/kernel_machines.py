@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
-from mercer._data.folds import N_FOLDS
+from mercer._data.folds import N_FOLDS, evenly_spaced
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion, Scale
 from mercer._gram.new_rows import validated_rows_of
@@ -99,7 +99,7 @@ class KernelMachines(OneStage):
         if learned.problems.intercept:
             # The machines were fitted to the centered kernel, and their values differ from those of
             # the uncentered kernel by a constant, the intercept: averaged to lower rounding errors.
-            rows = np.unique(np.linspace(0, len(values) - 1, 64).round().astype(int))
+            rows = evenly_spaced(len(values), 64)
             used = np.flatnonzero(dual.any(axis=1))
             uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
             self.intercept_ = (values[rows] - uncentered).mean(axis=0)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from mercer._blocks.approximation import number_of_components
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import Split
+from mercer._data.folds import Split, evenly_spaced
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
@@ -154,8 +154,7 @@ class FeatureRows:
 
     def _held_out(self, predictor: NystroemModel, most: int = 5000) -> Fit:
         """Probabilities, or residuals, of at most some rows by fits without their folds."""
-        n = len(self.drawn)
-        rows = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+        rows = evenly_spaced(len(self.drawn), most)
         part = self.drawn.take(rows)
         predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:

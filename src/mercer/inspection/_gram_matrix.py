@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
+from mercer._data.folds import evenly_spaced
 from mercer._typing import Array, Features
 from mercer.inspection._display import Display, axes, best_of, learned
 
@@ -227,7 +228,7 @@ def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
 def _drawn_samples(y: npt.NDArray[Any], max_samples: int) -> npt.NDArray[np.intp]:
     """Positions of samples at equal distances in the order of `y`, all if they are not too many."""
     order = np.argsort(y, kind="stable")
-    return order[np.linspace(0, y.size - 1, min(y.size, max_samples)).round().astype(int)]
+    return order[evenly_spaced(y.size, max_samples)]
 
 
 def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
