@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs, make_classification, make_friedman1
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, check_random_state
 from threadpoolctl import threadpool_limits
 
 import mercer
@@ -26,6 +26,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What a test draws without a `random_state` is the same in every run."""
+    check_random_state(None).seed(0)
+
+
+# The cases of modules, which are made while they are imported.
+check_random_state(None).seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -90,7 +90,9 @@ _ROWS = np.random.default_rng(3).normal(size=(60, N_FEATURES))
 _RESPONSE = np.sin(_ROWS).sum(axis=1)
 
 FOREST: dict[str, Kernel] = {
-    "forest": Forest(ExtraTreesRegressor(7, max_leaf_nodes=6).fit(_ROWS, _RESPONSE)),
+    "forest": Forest(
+        ExtraTreesRegressor(7, max_leaf_nodes=6, random_state=0).fit(_ROWS, _RESPONSE)
+    ),
     "forest-boosted": Forest(
         HistGradientBoostingRegressor(max_iter=9, min_samples_leaf=5).fit(_ROWS, _RESPONSE)
     ).with_leaves_of(_ROWS),

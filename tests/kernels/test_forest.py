@@ -164,7 +164,9 @@ def test_an_ensemble_keeps_its_trees_in_clones_and_sums() -> None:
         assert copied == kernel
         assert_array_equal(copied(X), kernel(X))
     assert_allclose(total(X), 0.5 * kernel(X) + Gaussian(2.0)(X), rtol=1e-12)
-    part = OnColumns(Forest(ExtraTreesRegressor(3).fit(X[:, :2], response(X))), [2, 0])
+    part = OnColumns(
+        Forest(ExtraTreesRegressor(3, random_state=0).fit(X[:, :2], response(X))), [2, 0]
+    )
     assert_array_equal(part(X).diagonal(), np.ones(120))
 
 
