@@ -87,10 +87,15 @@ def all_are_centers(n_rows: int) -> bool:
     scikit-learn's `working_memory`, or with at most 40,000 rows a quarter of the available memory,
     as preconditioners take some of the rest.
     """
-    needed = 4.0 * float(n_rows) ** 2
-    if needed <= working_memory():
+    if n_rows <= rows_in_working_memory():
         return True
+    needed = 4.0 * float(n_rows) ** 2
     return n_rows <= MOST_EXACT_ROWS and 4.0 * needed <= (available_memory() or 0.0)
+
+
+def rows_in_working_memory() -> int:
+    """Number of rows whose kernel values fit `working_memory` in single precision."""
+    return int(np.sqrt(working_memory() / 4.0))
 
 
 def number_of_components(n_components: int | str, n_rows: int) -> int:

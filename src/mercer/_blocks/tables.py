@@ -116,6 +116,18 @@ class DrawnSample(TableSample):
             return self.listed.trained(self.positions)
         return ~self.held_out(n_folds)
 
+    def apart(self, rows: Array) -> Self:
+        """Some of the samples as all rows of a table of their own; see :meth:`take`."""
+        part = self.take(rows)
+        return replace(
+            part,
+            source=block_source(part.X, part.y),
+            positions=np.arange(len(part)),
+            all_weights=part.weights,
+            all_groups=part.groups,
+            listed=None if part.listed is None else part.listed.take(part.positions),
+        )
+
     def resized(self, max_rows: int, random_state: Any) -> Self:
         """As many rows of the same table, or all of them: more than these, or some of these.
 

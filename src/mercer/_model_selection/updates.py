@@ -186,7 +186,7 @@ class UpdatesMixin:
         rows = np.flatnonzero(given)
         if not rows.size:
             raise ValueError("No row has a positive sample_weight.")
-        return replace(found.take(rows), weights=as_weights(given[rows], len(rows)))
+        return replace(found.take(rows), weights=as_weights(given[rows], len(rows)), kept=rows)
 
     def _losses(self, X: Any, y: Any) -> Array:
         """Sizes of residuals of responses, or logarithmic losses of labels."""

@@ -142,6 +142,8 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
         If the sums do not fit into memory.
     """
     found: RowSums
+    if model.rows is not None:
+        rows = rows.take(np.flatnonzero(np.isin(rows.numbers, model.rows)))
     if model.held_out is not None:
         found = AllTargets(model.encoding, rows, random_state)
         same = rows.X.shape == model.columns.centers.shape

@@ -48,6 +48,8 @@ class NystroemModel:
     held_out : ndarray of shape (n_rows, n_outputs), default=None
         Predictions of all rows of the training table by the fits without their folds, where all
         are centers; NaN for rows that no fold holds out.
+    rows : ndarray of int of shape (n_rows,), default=None
+        Numbers of the rows that the fit depends on; None for all.
     """
 
     columns: KernelColumns
@@ -56,6 +58,7 @@ class NystroemModel:
     one_dimensional: bool
     calibration: Calibration | None = None
     held_out: Array | None = None
+    rows: Array | None = None
 
     def values(self, X: Features) -> Array:
         """Predicted responses or indicators in the target's encoding, shape (n_rows, n_outputs).

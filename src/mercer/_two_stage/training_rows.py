@@ -1,6 +1,8 @@
 """Samples that both stages are fitted to: all exactly, or on features of a large table's rows."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -9,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._blocks.approximation import number_of_components
-from mercer._blocks.passes import current_hooks
+from mercer._blocks.approximation import number_of_components, rows_in_working_memory
+from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import Split, evenly_spaced
+from mercer._data.folds import Split, evenly_spaced, sample_rows
 from mercer._data.sample import EncodedTarget, Sample
+from mercer._model_selection.held_out import clearly_best
 from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
@@ -24,6 +27,12 @@ from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
 from mercer._two_stage.learner_choice import comparable
 from mercer.kernels import Kernel
+
+_Suitable = tuple[int, Any, NDArray[np.float64] | None]
+"""The number of a candidate, its fitted learner, and the penalties to compare."""
+
+_HELD_OUT_ROWS = 5000
+"""Predictions out of fold are kept, and fits compared by them, of at most this many rows."""
 
 
 @dataclass(frozen=True)
@@ -94,48 +103,105 @@ class FeatureRows:
         sample, table = self.sample, self.drawn.frame(self.part)
         learner = fitted(for_task(learner, model._task), table, sample)
         report()
-        n_rows = self.drawn.source.count_rows()
-        current_hooks().on_start(n_rows)
-        encoding = self.target.encoding
-        scorer = None if model.scoring is None else prediction_scorer(model.scoring)
-        settings = {
-            "n_components": number_of_components(model.n_components, n_rows),
-            "random_state": model.random_state,
-        }
-        best, alphas = 0, None
-        if model.learner is None or not getattr(learner, "_widths_are_given", True):
-            best, learner, alphas = self._suitable(
-                model, learner, scored=scorer is not None, **settings
-            )
-        if not isinstance(model.alpha, str):
-            alphas = np.atleast_1d(model.alpha)
-        predictor = fit_nystroem(
-            learner.kernel_, self.drawn, encoding, alphas=alphas, scorer=scorer, **settings
-        )
+        current_hooks().on_start(self.drawn.source.count_rows())
+        found = self._second_stage(model, *self._suitable(model, learner))
+        found = self._of_all_pairs(model, learner, found)
         if model.learner is None:
-            used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
-            model.candidates_[best] = replace(model.candidates_[best], **used)
-        choice = predictor.choice
-        scores = 1.0 - choice.losses if choice.scores is None else choice.scores
-        results = grid_results("alpha", choice.alphas, scores[None])
-        found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
-        return _learned(learner) | found | self._held_out(predictor)
+            best, used = found.candidate, clone(found.learner)
+            described = {"description": found.learner.kernels_[0].describe(), "learner": used}
+            model.candidates_[best] = replace(model.candidates_[best], **described)
+        return found.attributes()
 
-    def _suitable(
-        self, model: Any, learner: Any, **settings: Any
-    ) -> tuple[int, Any, NDArray[np.float64] | None]:
+    def _of_all_pairs(self, model: Any, learner: Any, features: _SecondStage) -> _SecondStage:
+        """The fit to all pairs of some rows, if it predicts these clearly better than features do.
+
+        A quarter of the rows, with the widths of the features, tells whether all are worth a fit.
+        """
+        found = features
+        suitable: _Suitable = (features.candidate, features.learner, None)
+        with pass_hooks():
+            for rows in self._rows_of_pairs(model):
+                part = np.searchsorted(rows, self.part)
+                some = FeatureRows(self.drawn.apart(rows), self.target.take(rows), part)
+                if found is not features:
+                    suitable = some._suitable(model, learner)
+                found = some._second_stage(model, *suitable)
+                compared = evenly_spaced(len(rows), _HELD_OUT_ROWS)
+                losses = [
+                    self._losses(features.predictor, rows[compared]),
+                    some._losses(found.predictor, compared),
+                ]
+                if not clearly_best(np.array(losses)):
+                    return features
+                numbers = some.drawn.numbers
+                found = replace(found, predictor=replace(found.predictor, rows=numbers))
+        return found
+
+    def _rows_of_pairs(self, model: Any) -> Iterator[NDArray[np.intp]]:
+        """A quarter of the rows whose pairs fit into the working memory, and all of these rows.
+
+        There are none where the number of centers is given, where all rows are centers, or where
+        the kernel is learned from more rows.
+        """
+        n_rows, codes = len(self.drawn), self.target.codes
+        if n_rows == self.drawn.source.count_rows() or not isinstance(model.n_components, str):
+            return
+        most = min(rows_in_working_memory(), n_rows)
+        if most // 4 <= len(self.part):
+            return
+        others = np.setdiff1d(np.arange(n_rows), self.part)
+        codes = None if codes is None else codes[others]
+        for n_more in (most // 4 - len(self.part), most - len(self.part)):
+            more = sample_rows(len(others), n_more, codes, model.random_state)
+            yield np.union1d(others[more], self.part)
+
+    def _losses(self, predictor: NystroemModel, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Squared errors out of fold, or logarithmic losses of classes, of each row."""
+        part = self.drawn.take(rows)
+        predicted, encoding = predictor.out_of_fold(part.X, part), self.target.encoding
+        if predictor.calibration is None:
+            losses = np.sum((predicted - encoding.encode(part.y)) ** 2, axis=1)
+        else:
+            probabilities = predictor.calibration.probabilities(predicted)
+            of_class = probabilities[np.arange(len(rows)), encoding.codes_of(part.y)]
+            losses = -np.log(np.maximum(of_class, np.finfo(float).tiny))
+        return np.nan_to_num(losses) * part.weights.values
+
+    def _second_stage(self, model: Any, best: int, learner: Any, alphas: Any) -> _SecondStage:
+        """The second stage with the kernel of the learner that has a number."""
+        scorer = None if model.scoring is None else prediction_scorer(model.scoring)
+        predictor = fit_nystroem(
+            learner.kernel_,
+            self.drawn,
+            self.target.encoding,
+            alphas=alphas if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            scorer=scorer,
+            **self._settings(model),
+        )
+        return _SecondStage(best, learner, predictor, self._held_out(predictor))
+
+    def _settings(self, model: Any) -> dict[str, Any]:
+        """The number of centers, and what draws them."""
+        number = number_of_components(model.n_components, self.drawn.source.count_rows())
+        return {"n_components": number, "random_state": model.random_state}
+
+    def _suitable(self, model: Any, learner: Any) -> tuple[int, Any, NDArray[np.float64] | None]:
         """The number of the best learner, as it would be with suitable widths, and penalties.
 
-        Learners of nearly the same left-out error are compared where all rows are centers.
+        Learners of nearly the same left-out error are compared where all rows are centers. One
+        that was given, with its widths, stays as it is.
         """
+        if model.learner is not None and getattr(learner, "_widths_are_given", True):
+            return 0, learner, None
+        settings = self._settings(model)
         learners = [learner]
         if model.learner is None and all_rows_are_centers(self.drawn, settings["n_components"]):
             sample, table = self.sample, self.drawn.frame(self.part)
             others = [candidate.learner for candidate in comparable(model.candidates_)[1:]]
             learners += [fitted(for_task(other, model._task), table, sample) for other in others]
-        encoding = self.target.encoding
+        encoding, scored = self.target.encoding, model.scoring is not None
         suitable = [
-            with_suitable_widths(each.kernel_, self.drawn, encoding, **settings)
+            with_suitable_widths(each.kernel_, self.drawn, encoding, scored=scored, **settings)
             for each in learners
         ]
         best = int(np.argmin([found.cost for found in suitable]))
@@ -152,9 +218,9 @@ class FeatureRows:
             changed.set_params(kernels=kernel.kernels)
         return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
-    def _held_out(self, predictor: NystroemModel, most: int = 5000) -> Fit:
-        """Probabilities, or residuals, of at most some rows by fits without their folds."""
-        rows = evenly_spaced(len(self.drawn), most)
+    def _held_out(self, predictor: NystroemModel) -> Fit:
+        """Probabilities, or residuals, of at most 5,000 rows by fits without their folds."""
+        rows = evenly_spaced(len(self.drawn), _HELD_OUT_ROWS)
         part = self.drawn.take(rows)
         predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:
@@ -171,6 +237,34 @@ class FeatureRows:
             residuals = np.asarray(part.weights.repeated(residuals))
         _, masses = interval_rows(part.groups, part.weights)
         return {"cv_residuals_": residuals, "_residual_masses": masses, "_held_out": apart}
+
+
+@dataclass(frozen=True)
+class _SecondStage:
+    """A fit to features, and the candidate whose kernel it has.
+
+    Attributes
+    ----------
+    candidate : int
+    learner : estimator
+        With the kernel of the fit.
+    predictor : NystroemModel
+    held_out : dict
+        Residuals or probabilities of rows out of fold.
+    """
+
+    candidate: int
+    learner: Any
+    predictor: NystroemModel
+    held_out: Fit
+
+    def attributes(self) -> Fit:
+        """What an estimator stores."""
+        choice = self.predictor.choice
+        scores = 1.0 - choice.losses if choice.scores is None else choice.scores
+        results = grid_results("alpha", choice.alphas, scores[None])
+        found = {"predictor_": self.predictor, "alpha_": choice.alpha, "cv_results_": results}
+        return _learned(self.learner) | found | self.held_out
 
 
 def _learned(learner: Any) -> Fit:
