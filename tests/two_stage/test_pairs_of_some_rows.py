@@ -12,12 +12,12 @@ from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._two_stage import training_rows, two_stage
 from mercer.kernels import Gaussian
 
-N_ROWS, N_DRAWN, N_CENTERS, N_FEW = 1000, 400, 320, 12
+N_ROWS, N_DRAWN, N_CENTERS, N_FEW = 1400, 1000, 800, 12
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As with tens of thousands of rows: 400 of 1,000 are drawn, and 320 may all be centers."""
+    """As with tens of thousands of rows: 1,000 of 1,400 are drawn, and 800 may all be centers."""
 
     def number(given: int | str, n_rows: int) -> int:
         default = n_rows if n_rows <= N_CENTERS else N_FEW
@@ -26,7 +26,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     drawn_rows = partial(two_stage.tables.drawn_rows, max_rows=N_DRAWN)
     monkeypatch.setattr(two_stage.tables, "drawn_rows", drawn_rows)
     monkeypatch.setattr(training_rows, "number_of_components", number)
-    monkeypatch.setattr("mercer._nystroem.second_stage.EXACT_ROWS", N_FEW)
+    for module in ("_blocks.approximation", "_nystroem.second_stage"):
+        monkeypatch.setattr(f"mercer.{module}.EXACT_ROWS", N_FEW)
     with sklearn.config_context(working_memory=4.0 * N_CENTERS**2 / 2.0**20):
         yield
 

@@ -98,6 +98,28 @@ def rows_in_working_memory() -> int:
     return int(np.sqrt(working_memory() / 4.0))
 
 
+def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) -> int:
+    """Number of rows of a table whose pairs are fitted, beside features of all rows.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        A number of centers that is given is taken as it is.
+    n_drawn : int
+        Number of rows that were drawn from the table.
+    n_rows : int
+
+    Returns
+    -------
+    int
+        Zero where all rows are centers, or `working_memory` holds the pairs of few rows.
+    """
+    if n_drawn == n_rows or not isinstance(n_components, str):
+        return 0
+    found = min(rows_in_working_memory(), n_drawn)
+    return found if found > EXACT_ROWS else 0
+
+
 def number_of_components(n_components: int | str, n_rows: int) -> int:
     """Number of centers of a table.
 

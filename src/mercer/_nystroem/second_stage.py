@@ -49,7 +49,7 @@ class NystroemModel:
         Predictions of all rows of the training table by the fits without their folds, where all
         are centers; NaN for rows that no fold holds out.
     rows : ndarray of int of shape (n_rows,), default=None
-        Numbers of the rows that the fit depends on; None for all.
+        Numbers of the rows that the fit depends on, ascending; None for all.
     """
 
     columns: KernelColumns
@@ -147,9 +147,19 @@ class NystroemModel:
             The mean over folds, NaN for rows that none holds out.
         """
         if self.held_out is not None:
-            return self.held_out[rows.positions]
+            return self._of_pairs(self.held_out, X, rows)
         fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
         return _out_of_fold(self.columns, fits, X, rows)
+
+    def _of_pairs(self, held_out: Array, X: Features, rows: DrawnSample) -> Array:
+        """The predictions out of fold of the fitted rows, and the model's of all others."""
+        if self.rows is None:
+            return held_out[rows.positions]
+        at = np.minimum(np.searchsorted(self.rows, rows.numbers), len(self.rows) - 1)
+        fitted = self.rows[at] == rows.numbers
+        found = held_out[at]
+        found[~fitted] = self.values(X[~fitted])
+        return found
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:

@@ -172,7 +172,7 @@ class KernelStacking(
             given = data if groups is not None else replace(data, groups=None)
             found = resampling_of(None, data, given, target.codes)
         else:
-            n_centers = self._n_centers(data)
+            n_centers = number_of_components(self.n_components, data.source.count_rows())
             if data.listed is not None and not all_rows_are_centers(data, n_centers):
                 data.listed.check_memory(n_centers)
             found = data.all_resampling.take(data.positions)
@@ -251,14 +251,10 @@ class KernelStacking(
             target=target,
             drawn=data,
             views=self._views,
-            n_components=self._n_centers(data),
+            n_components=self.n_components,
             max_tree_samples=tree_samples(self.max_tree_samples, data) if grows_trees else 0,
             random_state=self.random_state,
         )
-
-    def _n_centers(self, data: DrawnSample) -> int:
-        """Number of centers of the features of a table."""
-        return number_of_components(self.n_components, data.source.count_rows())
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         """The evaluated candidates that are kept, and their combination."""

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.numeric_tables import as_numeric
-from mercer._blocks.passes import current_hooks
+from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
@@ -21,6 +22,7 @@ from mercer._data.sample import Sample, TargetEncoding
 from mercer._expansion import Term
 from mercer._nystroem.row_sums import RowSums, row_sums
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.some_rows import PairsOfSomeRows
 from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination, CombinedWithout
@@ -126,8 +128,8 @@ class DrawnViews(ViewedSample):
     ----------
     drawn : DrawnSample
     views : TableViews
-    n_components : int
-        Number of centers.
+    n_components : int or "auto"
+        Number of centers. By default some rows are all centers where this predicts clearly better.
     max_tree_samples : int, default=0
         Number of rows that trees are grown on, at most; zero where there are none.
     random_state : int, RandomState instance or None
@@ -136,7 +138,7 @@ class DrawnViews(ViewedSample):
 
     drawn: DrawnSample = field(kw_only=True)
     views: TableViews = field(kw_only=True)
-    n_components: int = field(kw_only=True)
+    n_components: int | str = field(kw_only=True)
     max_tree_samples: int = field(default=0, kw_only=True)
     random_state: RandomState = field(kw_only=True)
     least_share: ClassVar[float] = 0.1
@@ -229,12 +231,19 @@ class DrawnViews(ViewedSample):
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         data = self._drawn_in(view)
-        settings: dict[str, Any] = {"n_components": self.n_components, "random_state": state}
-        alphas = None
+        n_rows = data.source.count_rows()
+        n_centers = number_of_components(self.n_components, n_rows)
+        settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
+        suitable, alphas = kernel, None
         if candidate.learns_widths:
-            kernel, alphas, _ = with_suitable_widths(kernel, data, encoding, **settings)
-        model = fit_nystroem(kernel, data, encoding, alphas=alphas, **settings)
-        return NystroemMember(view, kernel, model, self.target.mean)
+            suitable, alphas, _ = with_suitable_widths(kernel, data, encoding, **settings)
+        model = fit_nystroem(suitable, data, encoding, alphas=alphas, **settings)
+        n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
+        if n_paired and data.listed is None:
+            pairs = PairsOfSomeRows(data, encoding, n_paired, state)
+            with pass_hooks():
+                model = pairs.better(model, kernel, learns_widths=candidate.learns_widths)
+        return NystroemMember(view, model.columns.kernel, model, self.target.mean)
 
     def _tree_rows(self, view: ViewName) -> DrawnSample:
         """The rows that trees are grown on, in a view; few at a time are copied on the way."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._blocks.approximation import number_of_components, rows_in_working_memory
+from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, evenly_spaced, sample_rows
 from mercer._data.sample import EncodedTarget, Sample
-from mercer._model_selection.held_out import clearly_best
 from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
+from mercer._nystroem.some_rows import HELD_OUT_ROWS, PairsOfSomeRows, clearly_better
 from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
@@ -30,9 +30,6 @@ from mercer.kernels import Kernel
 
 _Suitable = tuple[int, Any, NDArray[np.float64] | None]
 """The number of a candidate, its fitted learner, and the penalties to compare."""
-
-_HELD_OUT_ROWS = 5000
-"""Predictions out of fold are kept, and fits compared by them, of at most this many rows."""
 
 
 @dataclass(frozen=True)
@@ -115,57 +112,28 @@ class FeatureRows:
     def _of_all_pairs(self, model: Any, learner: Any, features: _SecondStage) -> _SecondStage:
         """The fit to all pairs of some rows, if it predicts these clearly better than features do.
 
-        A quarter of the rows, with the widths of the features, tells whether all are worth a fit.
+        Among them are the rows that the kernel is learned from.
         """
-        found = features
-        suitable: _Suitable = (features.candidate, features.learner, None)
+        drawn, encoding, state = self.drawn, self.target.encoding, model.random_state
+        n_rows = drawn.source.count_rows()
+        n_paired = number_of_paired_rows(model.n_components, len(drawn), n_rows)
+        if n_paired <= len(self.part):
+            return features
+        others = np.setdiff1d(np.arange(len(drawn)), self.part)
+        codes = None if self.target.codes is None else self.target.codes[others]
         with pass_hooks():
-            for rows in self._rows_of_pairs(model):
-                part = np.searchsorted(rows, self.part)
-                some = FeatureRows(self.drawn.apart(rows), self.target.take(rows), part)
-                if found is not features:
-                    suitable = some._suitable(model, learner)
-                found = some._second_stage(model, *suitable)
-                compared = evenly_spaced(len(rows), _HELD_OUT_ROWS)
-                losses = [
-                    self._losses(features.predictor, rows[compared]),
-                    some._losses(found.predictor, compared),
-                ]
-                if not clearly_best(np.array(losses)):
-                    return features
-                numbers = some.drawn.numbers
-                found = replace(found, predictor=replace(found.predictor, rows=numbers))
-        return found
-
-    def _rows_of_pairs(self, model: Any) -> Iterator[NDArray[np.intp]]:
-        """A quarter of the rows whose pairs fit into the working memory, and all of these rows.
-
-        There are none where the number of centers is given, where all rows are centers, or where
-        the kernel is learned from more rows.
-        """
-        n_rows, codes = len(self.drawn), self.target.codes
-        if n_rows == self.drawn.source.count_rows() or not isinstance(model.n_components, str):
-            return
-        most = min(rows_in_working_memory(), n_rows)
-        if most // 4 <= len(self.part):
-            return
-        others = np.setdiff1d(np.arange(n_rows), self.part)
-        codes = None if codes is None else codes[others]
-        for n_more in (most // 4 - len(self.part), most - len(self.part)):
-            more = sample_rows(len(others), n_more, codes, model.random_state)
-            yield np.union1d(others[more], self.part)
-
-    def _losses(self, predictor: NystroemModel, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Squared errors out of fold, or logarithmic losses of classes, of each row."""
-        part = self.drawn.take(rows)
-        predicted, encoding = predictor.out_of_fold(part.X, part), self.target.encoding
-        if predictor.calibration is None:
-            losses = np.sum((predicted - encoding.encode(part.y)) ** 2, axis=1)
-        else:
-            probabilities = predictor.calibration.probabilities(predicted)
-            of_class = probabilities[np.arange(len(rows)), encoding.codes_of(part.y)]
-            losses = -np.log(np.maximum(of_class, np.finfo(float).tiny))
-        return np.nan_to_num(losses) * part.weights.values
+            if not PairsOfSomeRows(drawn, encoding, n_paired, state).may_predict_better(
+                features.predictor
+            ):
+                return features
+            more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
+            rows = np.union1d(more, self.part)
+            part = np.searchsorted(rows, self.part)
+            some = FeatureRows(drawn.apart(rows), self.target.take(rows), part)
+            found = some._second_stage(model, *some._suitable(model, learner))
+        found = replace(found, predictor=replace(found.predictor, rows=some.drawn.numbers))
+        better = clearly_better(found.predictor, features.predictor, drawn, rows)
+        return found if better else features
 
     def _second_stage(self, model: Any, best: int, learner: Any, alphas: Any) -> _SecondStage:
         """The second stage with the kernel of the learner that has a number."""
@@ -220,7 +188,7 @@ class FeatureRows:
 
     def _held_out(self, predictor: NystroemModel) -> Fit:
         """Probabilities, or residuals, of at most 5,000 rows by fits without their folds."""
-        rows = evenly_spaced(len(self.drawn), _HELD_OUT_ROWS)
+        rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
         part = self.drawn.take(rows)
         predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:
