@@ -117,6 +117,19 @@ def leaf_stack() -> Any:
     return KernelStackingRegressor(**settings).fit(X, responses(X))
 
 
+def with_category(X: Any) -> Any:
+    """Rows with indicators of a category that has no part in responses."""
+    return np.column_stack([X, np.eye(3)[np.random.default_rng(0).integers(3, size=len(X))]])
+
+
+@cache
+def leaf_stack_of_categories() -> Any:
+    """The same with a category among the columns, whose indicators trees read as one."""
+    X = rows(3100, seed=2)
+    settings = {"n_components": 60, "max_samples": 100, "max_tree_samples": 1000}
+    return KernelStackingRegressor(**settings).fit(with_category(X), responses(X))
+
+
 @cache
 def several_labels() -> Any:
     """A classifier of three labels, of which a row may have several."""

@@ -16,6 +16,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from mercer._expansion import FeatureTerm
+from mercer._learners.forest_kernel import grow
 from mercer._tree_terms import tree_term, without_training_rows
 from mercer.kernels import Forest, Gaussian
 
@@ -93,3 +94,17 @@ def test_forests_of_sparse_tables() -> None:
     found = tree_term(term)
     assert found is not None
     assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)
+
+
+def test_indicators_are_read_as_one_column() -> None:
+    levels = RNG.integers(4, size=300)
+    table = np.column_stack([X[:, 0], np.eye(4)[levels]])
+    target = levels % 2 + X[:, 0]
+    groups = [np.arange(1, 5)]
+    kernel, _ = grow(table, target, classification=False, n_trees=6, indicators=groups)
+    term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
+    found = tree_term(term)
+    assert found is not None
+    assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)
+    kept = without_training_rows(kernel)
+    assert_allclose(kept(table[:9], table), kernel(table[:9], table))

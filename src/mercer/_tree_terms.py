@@ -14,7 +14,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from mercer._expansion import FeatureTerm, KernelTerm, Term
 from mercer._typing import Array, Features
 from mercer.kernels import Forest, Kernel, WeightedSum
-from mercer.kernels._leaves import leaves_of
+from mercer.kernels._leaves import leaves_of, with_numbers
 from mercer.kernels._tree_arrays import TreeArrays, is_forest
 
 
@@ -27,10 +27,13 @@ class TreeTerm:
     trees : TreeArrays
     view : str
         Name of the view that it is evaluated on.
+    indicators : list of ndarray of int, default=None
+        Columns that the trees read as one; see :class:`mercer.kernels.Forest`.
     """
 
     trees: TreeArrays
     view: str
+    indicators: list[Array] | None = None
 
     @property
     def description(self) -> str:
@@ -39,7 +42,7 @@ class TreeTerm:
 
     def __call__(self, X: Features) -> Array:
         """Values on rows of the view, shape (n_rows, n_outputs)."""
-        return self.trees.predict(X)
+        return self.trees.predict(with_numbers(X, self.indicators or []))
 
     def mapped(self, matrix: Array) -> TreeTerm:
         """The term with its outputs multiplied by a matrix."""
@@ -116,7 +119,7 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
         # Indicators are divided by the root of the number of trees, by which a mean divides.
         value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
-    return TreeTerm(replace(arrays, value=value), term.view)
+    return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)
 
 
 def without_training_rows(kernel: Kernel) -> Kernel:
@@ -129,7 +132,9 @@ def without_training_rows(kernel: Kernel) -> Kernel:
     if not isinstance(kernel, Forest):
         return kernel
     found = _nodes_of(kernel.ensemble)
-    return replace(kernel, rows=None) if found is None else Forest(found[0])
+    if found is None:
+        return replace(kernel, rows=None)
+    return Forest(found[0], indicators=kernel.indicators)
 
 
 def _nodes_of(ensemble: Any) -> tuple[TreeArrays, Array] | None:

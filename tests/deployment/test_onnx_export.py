@@ -10,10 +10,12 @@ from deployment_cases import (
     classes,
     fitted,
     leaf_stack,
+    leaf_stack_of_categories,
     probabilities_of,
     responses,
     rows,
     several_labels,
+    with_category,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
@@ -131,6 +133,11 @@ class TestModels:
         model = leaf_stack()
         graph = to_onnx(model, NEW, dtype="float64")
         compared(model, graph, NEW, 1e-7)
+
+    def test_leaves_of_trees_that_read_indicators_as_one_column(self) -> None:
+        model, table = leaf_stack_of_categories(), with_category(NEW)
+        assert any(isinstance(k, Forest) and k.indicators for k in model.kernels_)
+        compared(model, to_onnx(model, table, dtype="float64"), table, 1e-7)
 
     def test_kernels_of_trees_in_single_precision(self) -> None:
         learner = ForestKernel("extra-trees", n_trees=5, min_samples_leaf=1)

@@ -11,7 +11,11 @@ from sklearn.model_selection import TimeSeriesSplit
 import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
-from mercer._stacking.leaf_members import _folds
+from mercer._data.sample import encode_target
+from mercer._stacking import tree_rows
+from mercer._stacking.leaf_members import _folds, leaves_of_boosted_trees
+from mercer._stacking.leaf_sums import ridge_on_leaves
+from mercer._stacking.tree_rows import TreeRows
 from mercer.kernels import Forest, Gaussian
 
 pytest.importorskip("skops")
@@ -155,3 +159,50 @@ def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
     for inside, train in found:
         assert not set(names[drawn.positions[inside]]) & set(names[sample.positions[train]])
         assert train.sum() > 0.7 * N
+
+
+def test_indicators_of_categories_are_read_as_one_column(tmp_path: Path) -> None:
+    levels = np.random.default_rng(1).integers(5, size=len(X))
+    table = np.column_stack([X, np.eye(5)[levels]])
+    y = Y * (1.0 + 2.0 * np.isin(levels, [1, 4]))
+    model = stack(KernelStackingRegressor).fit(table[TRAIN], y[TRAIN])
+    [trees] = [kernel for kernel in model.kernels_ if isinstance(kernel, Forest)]
+    assert trees.indicators is not None
+    assert_array_equal(trees.indicators, [np.arange(4, 9)])
+    assert model.score(table[NEW], y[NEW]) > 0.7
+    mercer.save(model, tmp_path / "model")
+    assert_allclose(mercer.load(tmp_path / "model").predict(table[NEW]), model.predict(table[NEW]))
+
+
+@pytest.mark.parametrize(("n_drawn", "n_grown"), [(25, 1), (50, 2)])
+def test_trees_without_few_of_the_rows_are_those_of_the_member(
+    n_drawn: int, n_grown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = []
+
+    def counted(rows: Any) -> Any:
+        grown.append(len(rows.values))
+        return grow_trees(rows)
+
+    grow_trees = TreeRows.grown
+    monkeypatch.setattr(TreeRows, "grown", counted)
+    settings: Any = {"max_rows": n_drawn, "random_state": 0}
+    drawn = drawn_rows(KernelStackingRegressor(), X[TRAIN], Y[TRAIN], None, None, **settings)
+    target = encode_target(drawn.y, classification=False)
+    found = leaves_of_boosted_trees("given", drawn.resized(N, 0), drawn, target, 0)
+    assert grown == [N - n_drawn, N][:n_grown]
+    # The coefficients are those of all rows, whichever trees they are of.
+    member = found.member()
+    leaves = member.kernel.apply(X[TRAIN])
+    ones, alphas = np.ones(N), np.array([member.alpha])
+    Z = target.encoding.encode(Y[TRAIN])
+    coefficients, intercepts = ridge_on_leaves(member.kernel, leaves, Z, alphas, ones)
+    assert_allclose(member.coefficients, coefficients[0])
+    assert_allclose(member.intercept + member.mean, intercepts[0])
+
+
+def test_trees_of_many_rows_are_fewer_and_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
+    model = stack(KernelStackingRegressor).fit(X[TRAIN], Y[TRAIN])
+    [trees] = [kernel for kernel in model.kernels_ if isinstance(kernel, Forest)]
+    assert (trees.ensemble.max_iter, trees.ensemble.max_leaf_nodes) == (40, 127)

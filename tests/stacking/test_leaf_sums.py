@@ -200,7 +200,7 @@ def test_numbers_of_samples_that_are_none_are_refused(wrong: Any) -> None:
 def test_trees_that_do_not_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[Any] = []
     monkeypatch.setattr("mercer._stacking.kernel_stacking.evaluate", learned.append)
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * (4 * 3 + 150) * 450 + 1.0)
+    monkeypatch.setattr(tiles, "available_memory", lambda: 8.0 * (5 * 3 + 100) * 450 + 1.0)
     with pytest.raises(
         MemoryError, match=r"500 rows need .* for trees, .*; set max_tree_samples to at most 450\."
     ):

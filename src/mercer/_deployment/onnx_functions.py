@@ -53,7 +53,8 @@ def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, 
             parts.append(op("MatMul", values, np.asarray(term.coefficients, dtype=float)))
         elif isinstance(term, TreeTerm):
             double = op.at(np.float64)
-            parts.append(op.cast(tree_values(double, term.trees, views[term.view])))
+            columns = _with_numbers(double, term, views[term.view], expansion)
+            parts.append(op.cast(tree_values(double, term.trees, columns)))
         else:
             raise TypeError(
                 f"{getattr(term, 'description', term)} has no operators in ONNX. mercer.compress "
@@ -262,6 +263,19 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
         at = op("Where", goes_left, *sides)
     found = op("Gather", trees.value.astype(float), at)
     return op("ReduceMean", found, np.array([1]), keepdims=0)
+
+
+def _with_numbers(op: Operators, term: TreeTerm, X: Tensor, expansion: KernelExpansion) -> Tensor:
+    """What trees read of rows: each group of indicators as one column, after all others."""
+    if not term.indicators:
+        return X
+    n_features = next(iter(expansion.training.values())).shape[1]
+    others = np.delete(np.arange(n_features), np.concatenate(term.indicators))
+    columns = [op("Gather", X, others, axis=1)] if others.size else []
+    for group in term.indicators:
+        numbers = np.arange(1.0, len(group) + 1.0)[:, None]
+        columns.append(op("MatMul", op("Gather", X, np.asarray(group), axis=1), numbers))
+    return op("Concat", *columns, axis=1)
 
 
 def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:

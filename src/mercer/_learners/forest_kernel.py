@@ -27,7 +27,7 @@ from mercer._targets import Target, Task
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
 from mercer.kernels import Forest
-from mercer.kernels._leaves import check_leaves_are_read, openmp_threads
+from mercer.kernels._leaves import check_leaves_are_read, openmp_threads, with_numbers
 
 EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
 
@@ -247,6 +247,7 @@ def grow(
     weights: SampleWeights | Array | None = None,
     *,
     classification: bool,
+    indicators: list[Array] | None = None,
     **growth: Any,
 ) -> tuple[Forest, Array]:
     """Grow trees, and read their leaves in one evaluation.
@@ -259,6 +260,8 @@ def grow(
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         Only their ratios matter.
     classification : bool
+    indicators : list of ndarray of int, default=None
+        Groups of columns that trees read as one; see :class:`mercer.kernels.Forest`.
     **growth : object
         The attributes of :class:`Growth`.
 
@@ -281,8 +284,8 @@ def grow(
         trees = MultiOutputRegressor(trees)
     params = as_weights(weights, len(y)).relative().fit_params
     with openmp_threads(effective_n_jobs(settings.n_jobs)):
-        trees.fit(X, y, **params)
-    return Forest(trees).read(X)
+        trees.fit(with_numbers(X, indicators or []), y, **params)
+    return Forest(trees, indicators=indicators or None).read(X)
 
 
 def _checked_copy(ensemble: Any, classification: bool) -> Any:

@@ -35,13 +35,13 @@ from mercer._stacking.candidates import (
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.leaf_members import tree_samples
 from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._stacking.stack_expansion import StackExpansionMixin
 from mercer._stacking.stack_updates import StackUpdatesMixin
 from mercer._stacking.table_views import SeveralViews, TableViews, ViewName
+from mercer._stacking.tree_rows import tree_samples
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, warn
 from mercer.kernels import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample, TargetEncoding
 from mercer._expansion import FeatureTerm, Term
-from mercer._gram.tiles import check_gram_memory, check_memory_of_rows, working_memory
-from mercer._learners.forest_kernel import grow
+from mercer._gram.tiles import check_gram_memory, working_memory
 from mercer._nystroem.features import Moments
 from mercer._solvers.left_out import relative_loss
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
-from mercer._stacking.leaf_sums import LeafEquations, LeafSums, ridge_on_leaves, with_last_class
+from mercer._stacking.leaf_sums import LeafEquations, LeafSums
 from mercer._stacking.table_views import ViewName
+from mercer._stacking.tree_rows import TreeRows
 from mercer._tree_terms import TreeTerm, tree_term
 from mercer._typing import Array, Features, RandomState, own_fields
 from mercer.kernels import Forest, Kernel
@@ -31,18 +31,9 @@ _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
 were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
 
-_TREES, _TREES_OF_MANY, _MANY_ROWS = 100, 150, 100_000
-"""Numbers of trees of fewer rows, and from a number of rows on: with 290,000 flights from New York,
-the error is .349 with 100 trees and .344 with 150 (benchmarks/large_tables.py). Of more than two
-classes, numbers of trees of all of them together."""
-
-_COPIES = 4
-"""The features of these rows are in memory as they were read, in a view, without a fold, and in
-single bytes with what is made on the way (benchmarks/leaf_rows.py)."""
-
-_TREE_SAMPLES = 500_000
-"""Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
-fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
+_FEW_PREDICTED = 0.1
+"""Where at most this part of the rows is predicted, trees that are grown without them stay: trees
+of all rows would hardly be better, and take as long again."""
 
 _FEW_ROWS = 500
 """Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many
@@ -147,103 +138,6 @@ class LeafEvaluation(Evaluation):
         return self.deviations
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows that trees are grown on, and what is regressed on their leaves.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    values : ndarray of shape (n_rows, n_outputs)
-        The target in its encoding.
-    codes : ndarray of int of shape (n_rows,), or None
-        Indices of classes; None for responses.
-    weights : ndarray of shape (n_rows,)
-    random_state : int, RandomState instance or None
-        Seed of the trees.
-    n_trees : int, default=100
-    """
-
-    X: Features
-    values: Array
-    codes: Array | None
-    weights: Array
-    random_state: RandomState
-    n_trees: int = _TREES
-
-    @classmethod
-    def of(cls, sample: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> Self:
-        """The rows of a sample."""
-        codes = None if encoding.classes is None else encoding.codes_of(sample.y)
-        weights = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
-        n_trees = _TREES if len(sample) < _MANY_ROWS else _TREES_OF_MANY
-        return cls(sample.X, encoding.encode(sample.y), codes, weights, random_state, n_trees)
-
-    def take(self, rows: Array) -> Self:
-        """Some of the rows."""
-        codes = None if self.codes is None else self.codes[rows]
-        return replace(
-            self,
-            X=self.X[rows],
-            values=self.values[rows],
-            codes=codes,
-            weights=self.weights[rows],
-        )
-
-    def grown(self) -> tuple[Forest, Array]:
-        """Trees, and the leaves that the rows fall into."""
-        n_classes = 0 if self.codes is None else len(np.unique(self.codes))
-        return grow(
-            self.X,
-            self.values if self.codes is None else self.codes,
-            self.weights,
-            classification=self.codes is not None,
-            n_trees=max(self.n_trees // n_classes, 1) if n_classes > 2 else self.n_trees,
-            random_state=self.random_state,
-        )
-
-    def fits(self, alphas: Array) -> tuple[Forest, Array, Array]:
-        """Trees, and ridge regressions on their leaves, at penalties for each thousand rows."""
-        kernel, leaves = self.grown()
-        return kernel, *self.regressed(kernel, leaves, alphas)
-
-    def regressed(self, kernel: Forest, leaves: Array, alphas: Array) -> tuple[Array, Array]:
-        """Ridge regressions on the leaves that the rows fall into; see :meth:`fits`."""
-        penalties = alphas * self.weights.sum() / 1000.0
-        Y = self.values if self.codes is None else self.values[:, :-1]
-        found = ridge_on_leaves(kernel, leaves, Y, penalties, self.weights)
-        return found if self.codes is None else with_last_class(*found)
-
-    @property
-    def is_learnable(self) -> bool:
-        """Whether there are rows, and of classes two."""
-        return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
-
-
-def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
-    """Number of rows that trees are grown on.
-
-    Parameters
-    ----------
-    max_tree_samples : int or "auto"
-        See :class:`mercer.KernelStackingRegressor`.
-    data : DrawnSample
-        Rows of the same table.
-
-    Raises
-    ------
-    MemoryError
-        If the rows that are asked for do not fit into memory.
-    """
-    n_rows, n_features = data.source.count_rows(), data.X.shape[1]
-    bytes_each = 8 * (_COPIES * n_features + _TREES_OF_MANY)
-    if isinstance(max_tree_samples, str):
-        return min(_TREE_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
-    n_samples = min(max_tree_samples, n_rows)
-    check_memory_of_rows(n_samples, bytes_each, "trees", "set max_tree_samples to at most {:,}")
-    return n_samples
-
-
 def leaves_of_boosted_trees(
     view: ViewName,
     sample: DrawnSample,
@@ -280,12 +174,13 @@ def leaves_of_boosted_trees(
     A row falls into a leaf with rows of similar labels because its own has been seen. So trees are
     grown without each of five folds, whose rows are predicted by ridge regression on the leaves of
     these trees. The first fold chooses the penalty. Where at most a fifth of the rows are
-    predicted, or of their groups, they are one fold. O(n d) time for the trees of the sample, and
-    O(n n_trees^2) for sums of products; the leaves of a row are as many numbers as there are trees.
+    predicted, or of their groups, they are one fold, and where they are at most a tenth, its
+    trees are those of the member. O(n d) time for the trees of the sample, and O(n n_trees^2) for
+    sums of products; the leaves of a row are as many numbers as there are trees.
     """
-    rows = _Rows.of(sample, target.encoding, random_state)
-    values, alphas = _out_of_fold(rows, sample, predicted, target)
-    kernel, leaves = rows.grown()
+    rows = TreeRows.of(sample, target.encoding, random_state)
+    values, alphas, known = _out_of_fold(rows, sample, predicted, target)
+    kernel, leaves = known or rows.grown()
     fitted = _fit_to_all_rows(sample, rows, target.encoding, (kernel, leaves), alphas)
     alpha = float(alphas[0] * rows.weights.sum() / 1000.0)
 
@@ -306,14 +201,15 @@ def leaves_of_boosted_trees(
 
 
 def _out_of_fold(
-    rows: _Rows, sample: DrawnSample, predicted: DrawnSample, target: EncodedTarget
-) -> tuple[Array, Array]:
+    rows: TreeRows, sample: DrawnSample, predicted: DrawnSample, target: EncodedTarget
+) -> tuple[Array, Array, tuple[Forest, Array] | None]:
     """Predictions of rows by trees without their folds, and the penalty of the least error.
 
-    Rows of a fold without which there is nothing to learn from are predicted by the mean.
+    Rows of a fold without which there is nothing to learn from are predicted by the mean. Trees
+    that were grown without few rows are returned as well, with the leaves of all rows.
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
-    alphas, means, n_grown = _PENALTIES, target.left_out_means, 0
+    alphas, means, n_grown, known = _PENALTIES, target.left_out_means, 0, None
     for inside, train in _folds(sample, predicted):
         part = rows.take(np.flatnonzero(train))
         counts[inside] += 1.0
@@ -321,17 +217,29 @@ def _out_of_fold(
             total[inside] += means[inside]
         elif inside.any():
             n_grown += 1
-            kernel, coefficients, intercepts = part.fits(alphas)
+            kernel, leaves = part.grown()
+            coefficients, intercepts = part.regressed(kernel, leaves, alphas)
             Z = kernel.features(predicted.X[inside])
             found = np.stack([Z @ c + b for c, b in zip(coefficients, intercepts, strict=True)])
             errors = np.sum((found - target.values[inside]) ** 2, axis=(1, 2))
             best = int(np.argmin(errors))
             alphas = alphas[[best]]
             total[inside] += found[best]
+            if np.count_nonzero(~train) <= _FEW_PREDICTED * len(train):
+                known = kernel, _completed(kernel, leaves, rows.X, train)
     if not n_grown:
         needed = "two rows" if rows.codes is None else "rows of two classes"
         raise ValueError(f"no fold leaves {needed} to grow trees on")
-    return total / np.where(counts > 0.0, counts, np.nan)[:, None], alphas
+    return total / np.where(counts > 0.0, counts, np.nan)[:, None], alphas, known
+
+
+def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Array:
+    """The leaves of all rows, some of which are known."""
+    found = np.empty((len(X), leaves.shape[1]), dtype=leaves.dtype)
+    found[known] = leaves
+    if not known.all():
+        found[~known] = kernel.apply(X[~known])
+    return found
 
 
 def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
@@ -348,7 +256,7 @@ def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Arr
 
 def _fit_to_all_rows(
     sample: DrawnSample,
-    rows: _Rows,
+    rows: TreeRows,
     encoding: TargetEncoding,
     grown: tuple[Forest, Array],
     alphas: Array,
@@ -386,6 +294,6 @@ def _grown_on(random_state: RandomState) -> Callable[[Features, Any, EncodedTarg
 
     def learn(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         ones = np.ones(X.shape[0])
-        return [_Rows(X, target.values, target.codes, ones, random_state).grown()[0]]
+        return [TreeRows(X, target.values, target.codes, ones, random_state).grown()[0]]
 
     return learn

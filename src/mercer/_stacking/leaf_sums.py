@@ -22,6 +22,9 @@ from mercer.kernels import Forest
 _TILE_VALUES = 2**19
 """Number of leaves of a tile of rows: as whole numbers they are 4 MB, which stay in the cache."""
 
+_NUMBERS_OF_ENTRY = 4
+"""Doubles that an entry of sparse features takes: with its column, transposed, and weighted."""
+
 _TOLERANCE = 1e-8
 """Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
 
@@ -178,10 +181,11 @@ def ridge_on_leaves(
 
     Notes
     -----
-    Sums of products take the place of the sparse features where they are fewer numbers than these.
+    Sums of products take the place of the sparse features where they take no more memory than these
+    with their transpose: then they take less time as well (benchmarks/leaf_rows.py, sizes).
     """
     n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
-    if leaves.size < n_leaves**2:
+    if _NUMBERS_OF_ENTRY * leaves.size < n_leaves**2:
         return ridge_on_sparse_features(kernel.as_features(leaves), Y, alphas, weights, tol=tol)
     sums = Moments.zero(n_leaves, Y.shape[1])
     add_leaves(sums, kernel, leaves, Y, weights)

@@ -13,7 +13,6 @@ from sklearn.utils import gen_batches
 
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.numeric_tables import as_numeric
 from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, sample_rows
@@ -35,7 +34,8 @@ from mercer._stacking.leaf_members import (
     leaves_of_boosted_trees,
 )
 from mercer._stacking.ridges import evaluate, left_out_message
-from mercer._stacking.table_views import TableViews, ViewName
+from mercer._stacking.table_views import TableViews, ViewEncoder, ViewName
+from mercer._stacking.trial_fits import worth_all_rows
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
@@ -93,28 +93,6 @@ class NystroemMember:
     def fitted_to(self, sums: RowSums) -> NystroemMember:
         """The same kernel, centers and penalty, for the rows of some sums."""
         return replace(self, model=sums.fitted(self.model))
-
-
-@dataclass(frozen=True)
-class ViewEncoder:
-    """A transformer from rows of a source to one view of them.
-
-    Attributes
-    ----------
-    encoder : transformer or None
-        Turns rows into numbers; None if they are numbers.
-    views : TableViews
-    name : {"given", "scaled", "quantiles"}
-    """
-
-    encoder: Any
-    views: TableViews
-    name: ViewName
-
-    def transform(self, X: Any) -> Features:
-        """Return the view of some rows, in double precision."""
-        numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
-        return self.views.transform(numbers, self.name)
 
 
 @dataclass(frozen=True)
@@ -186,13 +164,18 @@ class DrawnViews(ViewedSample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """The selection with leaves of boosted trees, and of responses with sums of kernels."""
+        """The selection with leaves of boosted trees, and of responses with sums of kernels.
+
+        Kernels that hardly count beside leaves are not kept where rows are many.
+        """
         leaves = self._leaves(on_failure)
         evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
         if self.adds_kernels:
             known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in leaves)]
             kept = with_sums(kept, known, self.take(rows), combine)
             evaluations += [e for e in kept if all(e is not other for other in evaluations)]
+        settings: Any = {"least_share": self.least_share, "random_state": self.random_state}
+        kept = worth_all_rows(kept, self._drawn_in, self.target, combine, **settings)
         return replace(chosen, evaluations=evaluations, kept=kept)
 
     @property

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.preprocessing._data import BOUNDS_THRESHOLD
 
+from mercer._blocks.numeric_tables import as_numeric
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 from mercer.kernels._missing import check_takes
@@ -144,6 +145,28 @@ class SeveralViews:
         if "quantiles" not in names:
             views.forget_quantiles()
         return SeveralViews(views, names)
+
+
+@dataclass(frozen=True)
+class ViewEncoder:
+    """A transformer from rows of a source to one view of them.
+
+    Attributes
+    ----------
+    encoder : transformer or None
+        Turns rows into numbers; None if they are numbers.
+    views : TableViews
+    name : {"given", "scaled", "quantiles"}
+    """
+
+    encoder: Any
+    views: TableViews
+    name: ViewName
+
+    def transform(self, X: Any) -> Features:
+        """Return the view of some rows, in double precision."""
+        numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
+        return self.views.transform(numbers, self.name)
 
 
 def _of_arrays(transformer: Any) -> Any:

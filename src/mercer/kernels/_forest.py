@@ -1,6 +1,7 @@
 """Kernels of trees: the share of trees in which two samples fall into the same leaf."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -18,6 +19,7 @@ from mercer.kernels._leaves import (
     leaf_numbers,
     leaves_of,
     openmp_threads,
+    with_numbers,
 )
 from mercer.kernels._tree_arrays import TreeArrays, is_forest
 
@@ -42,6 +44,11 @@ class Forest(Kernel):
         `with_leaves_of`. None if leaves are told apart among the rows of each evaluation.
     rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
         Rows that `relevance` exchanges values between.
+    indicators : list of ndarray of int, default=None
+        Indices of columns of zeros and ones, in groups: of a group, at most one column is one in a
+        row, as of those that encode a category. The ensemble was fitted to a table in which each
+        group is one column, after all other columns: the number of the indicator that is one,
+        counted from one, or zero.
 
     Raises
     ------
@@ -84,6 +91,7 @@ class Forest(Kernel):
     ensemble: Any
     cuts: list[Array] | None = None
     rows: Features | None = None
+    indicators: list[Array] | None = None
 
     def with_leaves_of(self, X: Features) -> Self:
         """The same kernel with the leaves that some rows reach, which `features` needs.
@@ -123,7 +131,7 @@ class Forest(Kernel):
         X, _ = self._checked(X)
         cuts, leaves = [], []
         with openmp_threads(1):
-            for values, rounding in leaf_numbers(self.ensemble, X):
+            for values, rounding in self._numbers(X):
                 found = cuts_between(values, rounding)
                 cuts.append(found)
                 leaves.append(leaves_of(values, found))
@@ -207,9 +215,10 @@ class Forest(Kernel):
         """Total effect of each feature on the ensemble's predictions, relative to their variance.
 
         Values of one feature are exchanged between rows; the effect is half the mean square of what
-        this changes. It is defined for every ensemble that predicts, whereas boosted trees of
-        scikit-learn do not state the gains of their splits, and gains of deep trees are large for
-        features that say nothing, too.
+        this changes. Those of a group of `indicators` are exchanged together, and share the effect
+        in proportion to their variances. It is defined for every ensemble that predicts, whereas
+        boosted trees of scikit-learn do not state the gains of their splits, and gains of deep
+        trees are large for features that say nothing, too.
 
         Parameters
         ----------
@@ -229,15 +238,19 @@ class Forest(Kernel):
             return np.full(n_features, np.nan)
         effects = np.zeros(n_features)
         rows = sp.csr_matrix(self.rows).toarray() if sp.issparse(self.rows) else self.rows
+        groups = self.indicators or []
+        alone = np.setdiff1d(np.arange(n_features), np.concatenate([[], *groups]))
         with openmp_threads(1):
-            before = predict(rows)
+            before = predict(with_numbers(rows, groups))
             variance = before.var(axis=0).sum()
             order = np.random.default_rng(0).permutation(len(rows))
-            for j in range(n_features if variance else 0):
+            for columns in [*alone[:, None].astype(int), *groups] if variance else []:
                 changed = rows.copy()
-                changed[:, j] = rows[order, j]
-                difference = predict(changed) - before
-                effects[j] = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
+                changed[:, columns] = rows[order][:, columns]
+                difference = predict(with_numbers(changed, groups)) - before
+                effect = np.square(difference).mean(axis=0).sum() / (2.0 * variance)
+                own = rows[:, columns].var(axis=0) if len(columns) > 1 else np.ones(1)
+                effects[columns] = effect * own / (own.sum() or 1.0)
         return effects
 
     def describe(self) -> str:
@@ -261,7 +274,7 @@ class Forest(Kernel):
     def _digest(self) -> str:
         """Of what tells leaves apart, and of the leaves of `rows`: the same for saved trees."""
         if self.cuts is None or self.rows is None:
-            return str(joblib.hash(self.ensemble))
+            return str(joblib.hash((self.ensemble, self.indicators)))
         found = hashlib.sha256()
         for part in (*self.cuts, sp.csr_matrix(self.rows).data, self._applied(self.rows)):
             found.update(np.ascontiguousarray(part).tobytes())
@@ -286,8 +299,12 @@ class Forest(Kernel):
         """The leaves of validated rows."""
         assert self.cuts is not None
         with openmp_threads(1):
-            pairs = zip(leaf_numbers(self.ensemble, X), self.cuts, strict=True)
+            pairs = zip(self._numbers(X), self.cuts, strict=True)
             return np.stack([leaves_of(values, cuts) for (values, _), cuts in pairs], axis=1)
+
+    def _numbers(self, X: Features) -> Iterator[tuple[Array, float]]:
+        """What tells the leaves of validated rows apart; see :func:`leaf_numbers`."""
+        return leaf_numbers(self.ensemble, with_numbers(X, self.indicators or []))
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         if self.cuts is not None:

@@ -1,7 +1,7 @@
 """Leaves that rows fall into, read off ensembles of trees through their public methods."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
+
+_MOST_INDICATORS = 254
+"""Boosted trees tell 255 numbers of a column apart, and one of them says that no indicator is."""
 
 _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
 """Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
@@ -140,6 +143,59 @@ def leaves_of(values: Array, cuts: Array) -> Array:
     cuts : ndarray of shape (n_leaves - 1,)
     """
     return np.searchsorted(cuts, values).astype(np.min_scalar_type(-len(cuts) - 1))
+
+
+def indicator_groups(X: Array) -> list[Array]:
+    """Groups of neighboring columns of zeros and ones, at most one of which is one in a row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    list of ndarray of int
+        Indices of two columns or more, as those that encode a category.
+    """
+    groups: list[list[int]] = []
+    taken, before = np.zeros(len(X), dtype=bool), -2
+    for j, column in enumerate(X.T):
+        ones = column == 1.0
+        if not np.all(ones | (column == 0.0)):
+            continue
+        if before == j - 1 and len(groups[-1]) < _MOST_INDICATORS and not np.any(ones & taken):
+            groups[-1].append(j)
+            taken |= ones
+        else:
+            groups.append([j])
+            taken = ones
+        before = j
+    return [np.array(group) for group in groups if len(group) > 1]
+
+
+def with_numbers(X: Features, groups: Sequence[Array]) -> Features:
+    """A table in which each group of indicators is one column, after all other columns.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    groups : sequence of ndarray of int
+        Indices of columns.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_others + n_groups)
+        The number of the indicator that is one, counted from one, and zero where none is. The table
+        itself if there are no groups.
+    """
+    if not groups:
+        return X
+    others = np.delete(np.arange(X.shape[1]), np.concatenate(groups))
+    found = np.empty((X.shape[0], len(others) + len(groups)))
+    found[:, : len(others)] = X[:, others]
+    for column, group in enumerate(groups, len(others)):
+        found[:, column] = X[:, group] @ np.arange(1.0, len(group) + 1.0)
+    return found
 
 
 @cache

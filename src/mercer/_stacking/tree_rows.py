@@ -1,0 +1,135 @@
+"""Rows that the trees of stacks are grown on, and how many of them there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from mercer._blocks.tables import DrawnSample
+from mercer._data.sample import TargetEncoding
+from mercer._gram.tiles import check_memory_of_rows, working_memory
+from mercer._learners.forest_kernel import grow
+from mercer._stacking.leaf_sums import ridge_on_leaves, with_last_class
+from mercer._typing import Array, Features, RandomState
+from mercer.kernels import Forest
+from mercer.kernels._leaves import indicator_groups
+
+_TREES = 100
+"""Number of trees; of more than two classes, of those of all classes together."""
+
+_MANY_ROWS = 100_000
+"""From this many rows on, trees are fewer and larger."""
+
+_OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
+"""How trees of many rows are grown: with fewer errors than 150 trees of 31 leaves, and sums of
+products take a seventh of the time (benchmarks/leaf_rows.py, sizes)."""
+
+_COPIES = 5
+"""The features of these rows are in memory as they were read, in a view, without a fold, with
+numbers in place of indicators, and in single bytes with what is made on the way
+(benchmarks/leaf_rows.py)."""
+
+_TREE_SAMPLES = 500_000
+"""Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
+fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """Rows that trees are grown on, and what is regressed on their leaves.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    values : ndarray of shape (n_rows, n_outputs)
+        The target in its encoding.
+    codes : ndarray of int of shape (n_rows,), or None
+        Indices of classes; None for responses.
+    weights : ndarray of shape (n_rows,)
+    random_state : int, RandomState instance or None
+        Seed of the trees.
+    indicators : list of ndarray of int, default=[]
+        Columns that trees read as one; see :class:`mercer.kernels.Forest`.
+    growth : dict, default={"n_trees": 100}
+        How trees are grown; see :class:`mercer._learners.forest_kernel.Growth`.
+    """
+
+    X: Features
+    values: Array
+    codes: Array | None
+    weights: Array
+    random_state: RandomState
+    indicators: list[Array] = field(default_factory=list)
+    growth: dict[str, Any] = field(default_factory=lambda: {"n_trees": _TREES})
+
+    @classmethod
+    def of(cls, sample: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> Self:
+        """The rows of a sample."""
+        codes = None if encoding.classes is None else encoding.codes_of(sample.y)
+        weights = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
+        found = cls(sample.X, encoding.encode(sample.y), codes, weights, random_state)
+        growth = found.growth if len(sample) < _MANY_ROWS else _OF_MANY
+        return replace(found, indicators=indicator_groups(sample.X), growth=growth)
+
+    def take(self, rows: Array) -> Self:
+        """Some of the rows."""
+        codes = None if self.codes is None else self.codes[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            values=self.values[rows],
+            codes=codes,
+            weights=self.weights[rows],
+        )
+
+    def grown(self) -> tuple[Forest, Array]:
+        """Trees, and the leaves that the rows fall into."""
+        n_classes = 0 if self.codes is None else len(np.unique(self.codes))
+        n_trees = self.growth["n_trees"] // (n_classes if n_classes > 2 else 1)
+        return grow(
+            self.X,
+            self.values if self.codes is None else self.codes,
+            self.weights,
+            classification=self.codes is not None,
+            indicators=self.indicators,
+            random_state=self.random_state,
+            **self.growth | {"n_trees": max(n_trees, 1)},
+        )
+
+    def regressed(self, kernel: Forest, leaves: Array, alphas: Array) -> tuple[Array, Array]:
+        """Ridge regressions on the rows' leaves, at penalties for each thousand rows."""
+        penalties = alphas * self.weights.sum() / 1000.0
+        Y = self.values if self.codes is None else self.values[:, :-1]
+        found = ridge_on_leaves(kernel, leaves, Y, penalties, self.weights)
+        return found if self.codes is None else with_last_class(*found)
+
+    @property
+    def is_learnable(self) -> bool:
+        """Whether there are rows, and of classes two."""
+        return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
+
+
+def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
+    """Number of rows that trees are grown on.
+
+    Parameters
+    ----------
+    max_tree_samples : int or "auto"
+        See :class:`mercer.KernelStackingRegressor`.
+    data : DrawnSample
+        Rows of the same table.
+
+    Raises
+    ------
+    MemoryError
+        If the rows that are asked for do not fit into memory.
+    """
+    n_rows, n_features = data.source.count_rows(), data.X.shape[1]
+    bytes_each = 8 * (_COPIES * n_features + _TREES)
+    if isinstance(max_tree_samples, str):
+        return min(_TREE_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
+    n_samples = min(max_tree_samples, n_rows)
+    check_memory_of_rows(n_samples, bytes_each, "trees", "set max_tree_samples to at most {:,}")
+    return n_samples
