@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, left_out_kernel_ridge
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold, TimeSeriesSplit
@@ -55,6 +56,13 @@ def test_alpha_has_the_best_score_of_refits_without_each_sample() -> None:
     assert model.alpha_ != plain.alpha_
     worst = TwoStageRegressor(ONE_KERNEL, scoring=WORST).fit(X, y)
     assert worst.alpha_ == alphas[int(np.argmin(expected))]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_responses_does_not_change_the_choice(unit: float) -> None:
+    X, y = responses(40, 2)
+    model = TwoStageRegressor(ONE_KERNEL, scoring="neg_mean_squared_error")
+    assert clone(model).fit(X, unit * y).alpha_ == model.fit(X, y).alpha_
 
 
 @pytest.mark.parametrize("n_outputs", [0, 2])
