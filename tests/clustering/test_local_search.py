@@ -108,6 +108,13 @@ def test_numberings_do_not_depend_on_the_unit_of_similarities(scale: float) -> N
     assert_array_equal(numbered(Partition(problem, labels)).labels, [0, 0, 1, 1, 2, 2])
 
 
+def test_clusters_that_a_similarity_does_not_tell_apart_stay_apart() -> None:
+    A = np.eye(4)
+    A[:3, :3] = 1.0
+    partition = Partition(Dependence(gram(0, n=7), A), np.array([2, 2, 3, 0, 0, 1, 1]))
+    assert_array_equal(numbered(partition).labels, [0, 0, 3, 1, 1, 2, 2])
+
+
 @every_kind
 @either_normalization
 @pytest.mark.parametrize("seed", range(3))

@@ -5,18 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 from command_cases import drawn_axes, pd
+from scipy.special import logit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import kernel_terms, report
-from mercer_command.figures import dependence_section
+from mercer_command.figures import dependence_section, error_figure
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.importances import ColumnImportance
 from mercer_command.methods import make_model
 from mercer_command.models import Trial
-from mercer_command.output import Figure, Table, _svg
+from mercer_command.output import Figure, Section, Table, _svg
 from mercer_command.problem import as_problem
 from mercer_command.sections import kernel_section
 from mercer_command.table_model import TableModel
@@ -52,6 +53,18 @@ class Scores(Fitted):
     def predict_proba(self, X: Any) -> Any:
         p = np.asarray(X)[:, 0]
         return np.column_stack([1.0 - p, p])
+
+
+class Decisions(Fitted):
+    """The only column is the probability of the second class, whose logit is predicted alone."""
+
+    classes_ = Scores.classes_
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+
+    def decision_function(self, X: Any) -> Any:
+        return logit(np.asarray(X)[:, 0])
 
 
 class Reader(FunctionTransformer):
@@ -96,6 +109,18 @@ def test_curves_are_those_of_the_rarer_class(rare: str) -> None:
     assert np.corrcoef(predicted, share)[0, 1] > 0.6
 
 
+@pytest.mark.parametrize("rare", ["yes", "no"])
+def test_decision_values_have_curves_and_no_calibration(rare: str) -> None:
+    p = RNG.random(N)
+    p = 0.5 * p if rare == "yes" else 0.5 + 0.5 * p
+    y = np.where(RNG.random(N) < p, "yes", "no")
+    axes = drawn_axes(section_of(Decisions(), pd.DataFrame({"p": p}), y, "classification"))
+    false, true = titled("ROC curve", axes).lines[0].get_data()
+    own = p if rare == "yes" else 1.0 - p
+    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(y == rare, own))
+    assert "Calibration" not in [ax.get_title() for ax in axes]
+
+
 class Three(Scores):
     """Three classes of long names, by three columns of probabilities."""
 
@@ -137,6 +162,19 @@ def test_coverage_by_width_needs_widths_that_differ() -> None:
     assert "Intervals of 90% coverage" in titles
     assert "Coverage by decile of width" not in titles
     assert "Coverage of 90% intervals" in [one.title for one in trial.report.sections()]
+
+
+def test_bars_of_scores_end_where_their_intervals_do() -> None:
+    y = RNG.normal(size=N)
+    X = pd.DataFrame({"x": y})
+    model = TableModel([("reader", Reader()), ("step", Normal())]).fit(X, y)
+    trial = Trial(model, "y", "regression", "", X, y, report=report(model, X, y))
+    assert trial.report is not None
+    score = trial.report.held_out[0].scores[trial.report.metric]
+    assert not np.isclose(score.high - score.value, score.value - score.low, rtol=1e-3)
+    [ax] = drawn_axes(Section("", [error_figure(trial)]))
+    [bar] = ax.containers[0].lines[2][0].get_segments()
+    np.testing.assert_allclose(bar[:, 0], [score.low, score.high])
 
 
 def test_precision_is_that_of_predictions_and_recall_that_of_classes() -> None:

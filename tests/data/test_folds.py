@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split, sample_rows, shuffled_folds
-from mercer._data.resampling import resampled
+from mercer._data.resampling import left_out_together, resampled
 from mercer._data.sample import Sample
 
 CODES = np.repeat([0, 1], [6, 4])
@@ -115,6 +115,15 @@ def test_shuffled_folds_divide_classes_in_proportion_where_possible() -> None:
         assert_array_equal(np.bincount(codes[inside]), 2)
         assert not set(outside) & set(inside)
     assert len(shuffled_folds(4, 5, np.array([0, 0, 0, 1]), 0)) == 4
+
+
+def test_folds_of_groups_divide_frequent_classes_in_proportion_beside_a_rare_one() -> None:
+    codes, groups = np.repeat([0, 1, 2], [40, 20, 2]), np.repeat(np.arange(31), 2)
+    divided = left_out_together(len(codes), groups).folds(5, codes, 0)
+    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(62))
+    for outside, inside in divided:
+        assert_array_equal(np.bincount(codes[inside])[:2], [8, 4])
+        assert not set(groups[outside]) & set(groups[inside])
 
 
 # --- samples of the rows -----------------------------------------------------------------------

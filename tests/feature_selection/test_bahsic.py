@@ -73,6 +73,22 @@ def test_scores_are_differences_of_hsic() -> None:
     assert_allclose(found.scores_[first], expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("norm", [1.5, 2.0])
+def test_rows_that_differ_in_one_feature_are_equal_without_it(norm: float) -> None:
+    # Their distance without the feature is a difference of equal numbers, up to rounding.
+    random = np.random.default_rng(0)
+    X = standardized(random.integers(2, size=(40, 4)).astype(float))
+    y = X[:, 0] + X[:, 1] * X[:, 2] > 0.0
+    found = BAHSIC(4, kernel=Laplacian(0.5, norm=norm)).fit(X, y)
+    distances = pdist(X, "minkowski", p=norm)
+    scale = 0.5 * np.median(distances[distances > 0])
+    L = output_kernel(y, "balanced")
+    for z in range(4):
+        rest = np.delete(X, z, axis=1)
+        K, less = (np.exp(-cdist(x, x, "minkowski", p=norm) / scale) for x in (X, rest))
+        assert_allclose(found.scores_[z], hsic(K, L) - hsic(less, L), rtol=1e-5)
+
+
 def test_an_exclusive_or_is_detected() -> None:
     X, y = exclusive_or()
     for kernel in ("gaussian", Matern()):

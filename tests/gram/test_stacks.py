@@ -65,6 +65,12 @@ def test_stacks_of_other_shapes_raise_an_error(matrices: Any, message: str) -> N
     assert_raises(matrices, message)
 
 
+def test_of_one_sample_with_one_kernel_the_layout_is_not_ambiguous() -> None:
+    for matrices in (np.eye(1), np.ones((1, 1, 1))):
+        with pytest.raises(ValueError, match="minimum of 2 is required"):
+            clone(LEARNER).fit(matrices, [1.0])
+
+
 def test_a_list_of_as_many_matrices_as_samples_is_not_ambiguous() -> None:
     learner = AlignmentMaximization("precomputed").fit(list(AMBIGUOUS), Y)
     assert learner.weights_.shape == (N,)

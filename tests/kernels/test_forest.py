@@ -142,6 +142,7 @@ def test_sparse_tables_have_the_values_of_dense_ones(name: str) -> None:
     sparse = sp.csr_matrix(X)
     assert kernel.accepts_sparse
     assert_array_equal(kernel(sparse), kernel(X))
+    assert_array_equal(Forest(ENSEMBLES[name])(sparse, sparse[:4]), kernel(X, X[:4]))
     read = Forest(ENSEMBLES[name]).with_leaves_of(sparse)
     assert_array_equal(read(sparse, sparse[:4]), kernel(X, X[:4]))
     assert_array_equal(read.relevance(3), kernel.relevance(3))

@@ -124,6 +124,16 @@ def test_weights_count_in_the_growth_of_trees(name: str) -> None:
     assert np.abs(weighted.kernels_[0](X) - plain.kernels_[0](X)).max() > 0.1
 
 
+@every_name
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
+def test_growth_takes_weights_in_any_unit(name: str, unit: float) -> None:
+    """Boosted trees of scikit-learn do not split nodes of little weight."""
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    settings: dict[str, Any] = {"ensemble": name, "n_trees": 8, "classification": False}
+    leaves, expected = (grow(X, Y, w, **settings)[1] for w in (unit * weights, weights))
+    assert_array_equal(leaves, expected)
+
+
 def test_whole_weights_repeat_rows_where_leaves_may_hold_one() -> None:
     """Numbers of a few values have the same bins however often each occurs."""
     rows, counts = np.round(X), np.random.default_rng(0).integers(1, 4, 200)

@@ -242,6 +242,17 @@ def test_constant_kernels_predict_one_value(model: Any, value: float, intercept:
         assert_allclose(predicted, 9.5, atol=6.0)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_responses_within_epsilon_of_a_constant_are_fitted_without_loss(intercept: bool) -> None:
+    X, y = data_for(MKLRegressor())
+    epsilon = 2.0 * float(np.abs(y).max())
+    settings: dict[str, Any] = {"loss": "epsilon_insensitive", "fit_intercept": intercept}
+    model = MKLRegressor(epsilon=epsilon, **settings).fit(X, y)
+    assert model.dual_gap_ == 0.0
+    assert not model.dual_coef_.any()
+    assert np.abs(model.predict(X) - y).max() <= epsilon
+
+
 # --- the iteration limit -----------------------------------------------------------------------
 
 

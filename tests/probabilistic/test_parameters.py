@@ -63,7 +63,9 @@ DICTIONARIES: dict[str, list[Kernel]] = {
 }
 
 
-def searched(model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def searched(
+    model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch, **weights: np.ndarray
+) -> Any:
     """The function of logarithms that a fit minimizes, and where it starts."""
     seen: list[Any] = []
 
@@ -73,8 +75,20 @@ def searched(model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(_searches, "minimized", started)
-        model.fit(X, y)
+        model.fit(X, y, **weights)
     return seen
+
+
+def test_of_many_rows_some_are_searched_with_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    X, weights = random.normal(size=(500, 2)), random.uniform(0.5, 3.0, size=500)
+    y = X[:, 0] + random.normal(size=500) > 0.0
+    model = BayesianMKLClassifier([Gaussian()], learn_parameters=True)
+    some, x, *_ = searched(model, X, y, monkeypatch, sample_weight=weights)
+    rows = np.flatnonzero(np.isin(X[:, 0], some.samples.X[:, 0]))
+    assert len(rows) == 250
+    alone, *_ = searched(model, X[rows], y[rows], monkeypatch, sample_weight=weights[rows])
+    assert_allclose(some(x)[0], alone(x)[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("names", DICTIONARIES)

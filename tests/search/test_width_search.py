@@ -147,6 +147,17 @@ def test_bounds_hold_wherever_they_are(name, bounds) -> None:
     assert found.converged
 
 
+@pytest.mark.parametrize("name", ["hsic", "ka"])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
+    """The profile may place it at the bound, from which the slope leads back."""
+    X, y = scattered(50, 0)
+    best = optimum(name, Laplacian(), X, y, tol=1e-14).theta[0]
+    bounds = np.exp(best + np.sort([side * 1e-3, -side * 3.0]))
+    found = optimum(name, Laplacian(bounds=tuple(bounds)), X, y, tol=1e-14)
+    assert_allclose(found.theta[0], best, atol=1e-6)
+
+
 # --- invariances -------------------------------------------------------------------------------
 
 

@@ -31,6 +31,13 @@ def test_grids_are_positive_numbers(value):
 def test_the_first_of_equal_scores_is_best():
     assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
     assert first_best(np.array([np.nan, 0.6, np.nan, 0.7])) == 3
+    assert first_best(np.array([0.4, 0.7, 0.7 + 5e-10, 0.5])) == 2
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_scores_may_have_any_unit(unit):
+    assert first_best(unit * np.array([-0.3, -0.1, -0.2])) == 1
+    assert first_best(unit * np.array([-0.3, -0.1, -0.1 + 1e-14])) == 1
 
 
 @pytest.mark.parametrize(("scores", "settled", "warns"), [

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, values_target, viewed
 
 from mercer._data.folds import shuffled_folds
-from mercer._data.resampling import OneAtATime, Together
+from mercer._data.resampling import OneAtATime, Together, resampled
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
@@ -168,6 +168,24 @@ def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> Non
         values = machine.decision_function(gram[np.ix_(test, train)])
         expected = values if n_classes == 3 else np.column_stack([-values, values])
         assert_allclose(decisions[test], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_decisions_are_means_over_the_folds_that_hold_a_sample_out() -> None:
+    X, y = problem(60)
+    target = encode_target(y > 0.5, classification=True)
+    rows, codes = np.arange(60), target.codes
+    tests = [rows[::3], rows[1::3], rows[2::3], rows[20:50], rows[40:]]
+    splits = [(np.setdiff1d(rows, test), test) for test in tests]
+    found, solver = best_machine(X, replace(target, resampling=resampled(splits, 60)))
+    gram, _ = unit_gram(found.kernel, X)
+    total, counts = np.zeros(60), np.zeros(60)
+    for train, test in splits:
+        machine = SVC(C=1.0 / solver.alpha, kernel="precomputed")
+        machine.fit(gram[np.ix_(train, train)], codes[train])
+        total[test] += machine.decision_function(gram[np.ix_(test, train)])
+        counts[test] += 1.0
+    decisions = found.deviations / solver.slope + solver.center
+    assert_allclose(decisions[:, 1], total / counts, rtol=1e-6, atol=1e-9)
 
 
 def test_a_machine_predicts_new_samples() -> None:

@@ -232,6 +232,8 @@ def test_the_score_chooses_among_machines() -> None:
     assert_array_equal(chosen[0].deviations, seen[-1])
     first = evaluate_machines([found], table, 0, lambda values: -latest(values))
     assert_array_equal(first[0].deviations, seen[0])
+    equal = evaluate_machines([found], table, 0, lambda values: 1.0)
+    assert_array_equal(equal[0].deviations, seen[0])
     assert evaluate_machines([found], table, 0, lambda values: float("nan")) == []
 
 

@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, left_out_kernel_ridge
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
 
 import mercer
-from mercer import GradientOuterProduct, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer import (
+    GradientOuterProduct,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._solvers.left_out import ALPHA_GRID
@@ -55,6 +62,13 @@ def test_alpha_has_the_best_score_of_refits_without_each_sample() -> None:
     assert model.alpha_ != plain.alpha_
     worst = TwoStageRegressor(ONE_KERNEL, scoring=WORST).fit(X, y)
     assert worst.alpha_ == alphas[int(np.argmin(expected))]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_responses_does_not_change_the_choice(unit: float) -> None:
+    X, y = responses(40, 2)
+    model = TwoStageRegressor(ONE_KERNEL, scoring="neg_mean_squared_error")
+    assert clone(model).fit(X, unit * y).alpha_ == model.fit(X, y).alpha_
 
 
 @pytest.mark.parametrize("n_outputs", [0, 2])
@@ -187,6 +201,21 @@ def test_the_scorer_chooses_the_penalty_on_features(task: str) -> None:
         assert_allclose(scores.max(), get_scorer(scoring)(held_out, rows, held_out.labels_))
     plain = estimator(ONE_KERNEL, **settings).fit(X, y)
     assert_array_equal(plain.cv_results_["param_alpha"], model.cv_results_["param_alpha"])
+
+
+def test_the_scorer_chooses_the_penalty_where_all_rows_are_centers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three penalties are compared, around that of least squared error on a part of the rows."""
+    monkeypatch.setattr("mercer._nystroem.second_stage.EXACT_ROWS", 100)
+    X, y = responses(200)
+    settings: dict[str, Any] = {"approximation": "nystroem", "n_components": 200}
+    model = TwoStageRegressor(KernelOptimization(), scoring="neg_mean_absolute_error", **settings)
+    results = model.fit(X, y).cv_results_
+    assert len(results["param_alpha"]) == 3
+    best = int(np.argmax(results["mean_test_score"]))
+    assert model.alpha_ == results["param_alpha"][best]
+    assert_allclose(results["mean_test_score"][best], -np.abs(model.cv_residuals_).mean())
 
 
 def test_left_out_groups_are_scored() -> None:

@@ -11,7 +11,7 @@ from mercer._validation import warn
 
 TIE = 1e-9
 """Losses that differ by less than this fraction, and scores that differ by less than a tenth of
-it, are equal up to rounding."""
+it, relative to their sizes, are equal up to rounding."""
 
 EDGE_GAIN = 1e-3
 """A grid is too narrow if its end scores better than its neighbor by more than this."""
@@ -63,12 +63,15 @@ def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
 def first_best(scores: Array) -> int:
     """Return the index of the highest score; the first among equal ones, NaN for none.
 
+    Scores are equal up to a fraction of the median of their sizes, as they may have any unit.
+
     Examples
     --------
     >>> first_best(np.array([0.5, 0.9, 0.9]))
     1
     """
-    return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE / 10.0)[0])
+    rounding = TIE / 10.0 * np.nanmedian(np.abs(scores))
+    return int(np.flatnonzero(scores >= np.nanmax(scores) - rounding)[0])
 
 
 def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:

@@ -273,7 +273,7 @@ class _Search:
         if decrease < 0.0 and self.majorizer.damping < self.rules.largest_damping:
             self._increase_damping()
             self.decrease = np.inf
-        elif decrease < 0.0 and self.history:
+        elif decrease < 0.0:
             self.decrease = 0.0
         else:
             self.point, self.majorizer, self.decrease = trial, majorizer, decrease
