@@ -92,14 +92,14 @@ class PreconditionedRidge:
 
     def __init__(self, gram: Array, columns: Array) -> None:
         self.gram = gram
-        values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)].astype(np.float64))
-        # Smaller eigenvalues are rounding errors of single precision.
-        kept = values > 1e-6 * max(float(values[-1]), 0.0)
-        whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-        # Of a matrix of zeros, one column stands for none: some routines refuse empty matrices.
-        rank = max(whitening.shape[1], 1)
-        self._factor = np.zeros((len(gram), rank), dtype=np.float32)
-        self._factor[:, : whitening.shape[1]] = gram[:, columns] @ whitening
+        block = gram[np.ix_(columns, columns)].astype(np.float64)
+        # At least the largest eigenvalue, next to which single precision has no digits left.
+        largest = float(np.abs(block).sum(axis=0).max()) or 1.0
+        block[np.diag_indices_from(block)] += 1e-6 * largest
+        root = scipy.linalg.cholesky(block, lower=True).astype(np.float32)
+        self._factor = scipy.linalg.solve_triangular(
+            root, gram[columns], lower=True, check_finite=False
+        ).T
 
     def solve(
         self,
