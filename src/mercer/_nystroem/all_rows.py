@@ -43,6 +43,9 @@ _ROUNDING = 8.0
 _COMPARED_ITERATIONS = 100
 """Penalties that need more iterations than this on a part of the rows are not taken."""
 
+FIT_TOLERANCE = 1e-3
+"""See :meth:`PreconditionedRidge.solve`. A coarser one errs where there is little noise."""
+
 ScoresOfValues = Callable[[Array, Array], Array]
 """From predictions out of fold, whose outputs are those of the penalties side by side, and
 penalties to a score of each."""
@@ -61,7 +64,7 @@ class AllRows:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-3
-        See :meth:`PreconditionedRidge.solve`. A coarser one errs where there is little noise.
+        See :meth:`PreconditionedRidge.solve`.
 
     Raises
     ------
@@ -79,7 +82,7 @@ class AllRows:
         data: DrawnSample,
         encoding: TargetEncoding,
         random_state: RandomState,
-        tol: float = 1e-3,
+        tol: float = FIT_TOLERANCE,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
@@ -326,7 +329,7 @@ def ridge_on_all_rows(
     *,
     random_state: RandomState,
     scores_of: ScoresOfValues | None = None,
-    tol: float = 1e-3,
+    tol: float = FIT_TOLERANCE,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
     """Ridge regression on the kernel between all rows, at a penalty that folds choose.
 

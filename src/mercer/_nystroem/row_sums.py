@@ -14,7 +14,7 @@ from mercer._data.folds import evenly_spaced
 from mercer._data.sample import Sample, TargetEncoding
 from mercer._data.weights import as_weights
 from mercer._gram.tiles import check_gram_memory
-from mercer._nystroem.all_rows import AllRows
+from mercer._nystroem.all_rows import FIT_TOLERANCE, AllRows
 from mercer._nystroem.feature_ridge import ridge_at
 from mercer._nystroem.features import (
     Moments,
@@ -27,11 +27,8 @@ from mercer._typing import Array, RandomState
 
 _TOLERANCE = 1e-2
 """Fits to the sums differ from the model by less than this part of the spread of the targets, root
-mean squared, unless the rows are others than those of the fit. Fits by conjugate gradients leave
-some thousandths, and other rows change a fit by the root of its degrees of freedom per row."""
-
-_SOLVED = 1e-6
-"""Tolerance of conjugate gradients of updates: what single precision allows."""
+mean squared, unless the rows are others than those of the fit. Other rows change a fit by the root
+of its degrees of freedom per row."""
 
 
 class RowSums(Protocol):
@@ -90,11 +87,14 @@ class AllTargets:
     rows : Sample
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
+    tol : float, default=1e-6
+        Of conjugate gradients: what single precision allows.
     """
 
     encoding: TargetEncoding
     rows: Sample
     random_state: RandomState
+    tol: float = 1e-6
 
     def check_room(self, n_new: int) -> None:
         """See :class:`RowSums`: a Gram matrix of all rows."""
@@ -118,7 +118,7 @@ class AllTargets:
             positions=np.arange(len(rows)),
             all_weights=rows.weights,
         )
-        found = AllRows(model.columns.kernel, data, self.encoding, self.random_state, _SOLVED)
+        found = AllRows(model.columns.kernel, data, self.encoding, self.random_state, self.tol)
         choice = replace(model.choice, fit=found.fit_at(model.choice.alpha))
         return replace(model, columns=found.columns, choice=choice, held_out=None)
 
@@ -142,19 +142,22 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
         If the sums do not fit into memory.
     """
     found: RowSums
+    again: RowSums
     if model.rows is not None:
         rows = rows.take(np.flatnonzero(np.isin(rows.numbers, model.rows)))
     if model.held_out is not None:
         found = AllTargets(model.encoding, rows, random_state)
+        again = replace(found, tol=FIT_TOLERANCE)
         same = rows.X.shape == model.columns.centers.shape
     else:
         check_gram_memory(model.columns.n_centers, 3, "fit anew, with fewer centers")
         features = nystroem_features(model.columns.kernel, model.columns.centers)
         none = Moments.zero(features.n_summands, model.encoding.n_outputs)
-        found, same = FeatureSums(features, model.encoding, none).plus(rows), True
+        found = again = FeatureSums(features, model.encoding, none).plus(rows)
+        same = True
     if same:
         some = rows.X[evenly_spaced(len(rows), 200)]
-        difference = found.fitted(model).values(some) - model.values(some)
+        difference = again.fitted(model).values(some) - model.values(some)
         spread = model.encoding.encode(rows.y).std()
         same = bool(np.sqrt(np.mean(difference**2)) <= _TOLERANCE * max(float(spread), 1e-12))
     if not same:

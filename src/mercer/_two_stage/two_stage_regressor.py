@@ -69,10 +69,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
         precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers of the Nyström features: all samples, as long as the matrix of their
-        kernel values fits scikit-learn's `working_memory` in single precision (16,384 in 1 GB), or
-        up to 40,000 a quarter of the available memory; then 1,500, or 1,000 from 50,000 on, unless
-        a fit to all pairs of as many samples as fit `working_memory` predicts clearly better.
+        Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
+        single precision (16,384 in 1 GB), or up to 40,000 a quarter of the available memory; then
+        1,500, or 1,000 from 50,000 on, unless all pairs of as many as fit predict clearly better.
     max_samples : int, default=3000
         The kernel is learned from at most this many samples, where the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
