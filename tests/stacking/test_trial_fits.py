@@ -79,6 +79,26 @@ def test_all_are_kept_of_a_few_times_the_rows() -> None:
     assert kept_beside(1.0, n_rows=5 * N_DRAWN - 1) == ["leaves", "kernel"]
 
 
+@pytest.mark.parametrize("classes", [True, False])
+def test_kernels_of_classes_are_left_out_that_others_make_useless(classes: bool) -> None:
+    y: Any = 1 * (SMOOTH > 0.0) if classes else SMOOTH
+    drawn = drawn_rows_of(y, n_rows=2 * N_DRAWN)
+    target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
+    candidate = Candidate([], "given", lambda X, y, target: [])
+    given: Any = (RidgeSolver(1.0), np.zeros_like(target.values), 0.0, candidate)
+    leaves: Any = LeafEvaluation("leaves", Gaussian(9.0), *given, member=lambda: None)  # type: ignore[arg-type, return-value]
+    kernels = [Evaluation(name, Gaussian(w), *given) for name, w in (("2", 2.0), ("0", 1e-3))]
+
+    def combine(deviations: Any, target: EncodedTarget) -> Any:
+        return linear_combination(deviations, target.values - target.mean, target.weights)
+
+    settings: Any = {"least_share": 0.1, "random_state": 0}
+    found = worth_all_rows([leaves, *kernels], lambda view: drawn, target, combine, **settings)
+    assert [e.description for e in found] == ["leaves", "2", "0"][: 2 if classes else 3]
+    alone = worth_all_rows([leaves, kernels[1]], lambda view: drawn, target, combine, **settings)
+    assert len(alone) == 2
+
+
 def test_kernels_are_fitted_to_what_is_smooth() -> None:
     model = stack().fit(X[TRAIN], (SMOOTH + NOISE)[TRAIN])
     assert not all(isinstance(kernel, Forest) for kernel in model.kernels_)
@@ -112,11 +132,11 @@ def test_the_label_of_a_row_has_no_part_in_its_prediction(grouped: bool) -> None
     drawn = drawn_rows_of(SMOOTH + 10.0 * NOISE, np.arange(N_DRAWN) // 5 if grouped else None)
     y = drawn.y
     target = encode_target(y, classification=False)
-    evaluation: Any = type("Evaluation", (), {"kernel": Gaussian(2.0)})
-    before = _predicted(evaluation, drawn, target, 0)
+    settings = (Gaussian(2.0), drawn.X[:100])
+    before = _predicted(*settings, drawn, target.encoding)
     changed = y.copy()
     changed[7] += 0.01
-    after = _predicted(evaluation, replace(drawn, y=changed), target, 0)
+    after = _predicted(*settings, replace(drawn, y=changed), target.encoding)
     own = np.arange(5, 10) if grouped else [7]
     # So small a change does not change the penalty, which is chosen by all rows.
     assert np.abs(after - before)[own].max() < 1e-12
