@@ -18,7 +18,7 @@ from mercer._stacking.combination import linear_combination
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
 from mercer._stacking.leaf_members import LeafEvaluation
 from mercer._stacking.trial_fits import _predicted, worth_all_rows
-from mercer.kernels import Forest, Gaussian
+from mercer.kernels import Forest, Gaussian, OnColumns
 
 N, N_DRAWN = 1500, 250
 RNG = np.random.default_rng(0)
@@ -88,16 +88,21 @@ def test_kernels_of_classes_are_left_out_that_others_make_useless(classes: bool)
     candidate = Candidate([], "given", lambda X, y, target: [])
     given: Any = (RidgeSolver(1.0), np.zeros_like(target.values), 0.0, candidate)
     leaves: Any = LeafEvaluation("leaves", Gaussian(9.0), *given, member=lambda: None)  # type: ignore[arg-type, return-value]
-    kernels = [Evaluation(name, Gaussian(w), *given) for name, w in (("2", 2.0), ("0", 1e-3))]
+    kernels = [
+        Evaluation("all columns", Gaussian(2.0), *given),
+        Evaluation("one column", OnColumns(Gaussian(1.0), [2]), *given),
+    ]
 
     def combine(deviations: Any, target: EncodedTarget) -> Any:
-        found = linear_combination(deviations, target.values - target.mean, target.weights)
-        sizes = found.weights * [np.abs(values).mean() for values in deviations]
+        """One that nearly takes the best alone: by the cube of the part that members explain."""
+        own = target.values - target.mean
+        parts = [1.0 - np.square(own - found).sum() / np.square(own).sum() for found in deviations]
+        sizes = np.maximum(parts, 0.0) ** 3
         return SimpleNamespace(shares=lambda *args: sizes / sizes.sum())
 
     settings: Any = {"least_share": 0.1, "random_state": 0}
     found = worth_all_rows([leaves, *kernels], lambda view: drawn, target, combine, **settings)
-    assert [e.description for e in found] == ["leaves", "2", "0"][: 2 if classes else 3]
+    assert [e.description for e in found] == ["leaves", "all columns", "one column"][: 3 - classes]
     alone = worth_all_rows([leaves, kernels[1]], lambda view: drawn, target, combine, **settings)
     assert len(alone) == 2
 
