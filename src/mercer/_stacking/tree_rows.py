@@ -23,8 +23,9 @@ _MANY_ROWS = 100_000
 """From this many rows on, trees are fewer and larger."""
 
 _OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
-"""How trees of many rows are grown: with fewer errors than 150 trees of 31 leaves, and sums of
-products take a seventh of the time (benchmarks/leaf_rows.py, sizes)."""
+"""How trees of many rows are grown. Beside 150 trees of 31 leaves, errors of 290,000 flights from
+New York are .331 in place of .345, growth takes half of the time, and sums of products take an
+eighth (benchmarks/leaf_rows.py, sizes)."""
 
 _COPIES = 5
 """The features of these rows are in memory as they were read, in a view, without a fold, with
