@@ -2,6 +2,7 @@
 
     python benchmarks/leaf_rows.py sizes [--rows 300000] [--columns 20]
     python benchmarks/leaf_rows.py weights
+    python benchmarks/leaf_rows.py classes [--rows 120000]
     python benchmarks/leaf_rows.py errors [--rows 1000000] [--columns 20]
     python benchmarks/leaf_rows.py fit [--rows 10000000] [--columns 10] [--trees 500000]
 
@@ -13,6 +14,9 @@ sizes
 weights
     The weights of kernels beside leaves for the flights of `large_tables.py`: by fits to the rows
     that are drawn, with 300 and 1,000 centers, by fits to all rows, and seconds of the former.
+classes
+    Errors, log-losses and processor seconds of stacks of those flights, whose delays are in five
+    classes, by numbers and sizes of trees.
 errors
     Trees grown on 100,000 and 500,000 rows: root mean squared errors, from the mean of new
     responses, of ridge regression on their leaves, fitted to the rows that trees are grown on, and
@@ -41,16 +45,16 @@ from typing import Any
 import numpy as np
 from common import Array, print_table
 from large_tables import divided, nycflights
+from sklearn.metrics import log_loss
 from sklearn.utils import gen_batches
 
-from mercer import KernelStackingRegressor, ParquetSource
+from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks.blocks import Block
 from mercer._data.sample import encode_target
 from mercer._learners.forest_kernel import grow
 from mercer._nystroem.features import Moments
-from mercer._stacking import nystroem_members, trial_fits
+from mercer._stacking import nystroem_members, tree_rows, trial_fits
 from mercer._stacking.leaf_sums import LeafEquations, add_leaves, ridge_on_sums
-from mercer._stacking.tree_rows import _OF_MANY
 from mercer.kernels._leaves import indicator_groups
 
 PENALTIES = 10.0 ** np.arange(-3.0, 0.1, 0.5)
@@ -161,6 +165,24 @@ def weights() -> None:
     print_table("Flights from New York", ["member", "centers", "weight", "s"], rows)
 
 
+def classes(n_rows: int) -> None:
+    """Compare numbers and sizes of trees where there are several classes."""
+    split, rows = divided(*nycflights()), []
+    y, y_new = split.targets
+    limits = np.quantile(y, [0.2, 0.4, 0.6, 0.8])
+    for growth in (tree_rows._OF_MANY, tree_rows._OF_CLASSES):
+        tree_rows._OF_CLASSES = growth
+        begin = time.process_time()
+        model = KernelStackingClassifier().fit(
+            split.encoded[0][:n_rows], np.digitize(y[:n_rows], limits)
+        )
+        seconds = time.process_time() - begin
+        found, truth = model.predict_proba(split.encoded[1]), np.digitize(y_new, limits)
+        error, loss = np.mean(found.argmax(axis=1) != truth), log_loss(truth, found)
+        rows.append([str(growth), f"{error:.4f}", f"{loss:.4f}", f"{seconds:.0f}"])
+    print_table("Five classes", ["trees", "error", "log-loss", "s"], rows)
+
+
 def errors(n_rows: int, n_columns: int) -> None:
     """Compare fits to the rows that trees are grown on with fits to all."""
     X, y, _ = departures(n_rows, n_columns, 1)
@@ -171,7 +193,11 @@ def errors(n_rows: int, n_columns: int) -> None:
     for n_grown in sorted({min(n, n_rows) for n in (100_000, 500_000)}):
         begin = time.perf_counter()
         kernel, _ = grow(
-            X[:n_grown], target.values[:n_grown], classification=False, random_state=0, **_OF_MANY
+            X[:n_grown],
+            target.values[:n_grown],
+            classification=False,
+            random_state=0,
+            **tree_rows._OF_MANY,
         )
         seconds = time.perf_counter() - begin
         statistic, features = LeafEquations(kernel, target.encoding), kernel.features(X_new)
@@ -184,7 +210,9 @@ def errors(n_rows: int, n_columns: int) -> None:
                 at = slice(start, min(start + BATCH, last))
                 sums = statistic.add(sums, Block(X[at], y[at]))
             seconds += time.perf_counter() - begin
-            found = ridge_on_sums(sums, _OF_MANY["n_trees"], PENALTIES * n_grown / 1000.0, 1)
+            found = ridge_on_sums(
+                sums, tree_rows._OF_MANY["n_trees"], PENALTIES * n_grown / 1000.0, 1
+            )
             off = [
                 np.sqrt(np.mean((target.encoding.decode(features @ B + c)[:, 0] - mean) ** 2))
                 for B, c in zip(*found, strict=True)
@@ -230,13 +258,15 @@ def write(path: Path, n_rows: int, n_columns: int) -> None:
 def main() -> None:
     """Run what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("name", choices=("sizes", "weights", "errors", "fit"))
+    parser.add_argument("name", choices=("sizes", "weights", "classes", "errors", "fit"))
     parser.add_argument("--rows", type=int)
     parser.add_argument("--columns", type=int)
     parser.add_argument("--trees", type=int, default=500_000)
     given = parser.parse_args()
     if given.name == "weights":
         weights()
+    elif given.name == "classes":
+        classes(given.rows or 120_000)
     elif given.name == "sizes":
         sizes(given.rows or 300_000, given.columns or 20)
     elif given.name == "errors":
