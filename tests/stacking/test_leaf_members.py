@@ -201,8 +201,14 @@ def test_trees_without_few_of_the_rows_are_those_of_the_member(
     assert_allclose(member.intercept + member.mean, intercepts[0])
 
 
-def test_trees_of_many_rows_are_fewer_and_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("y", "n_iterations", "n_leaves"), [(Y, 40, 127), (LABELS == "low", 40, 127), (LABELS, 25, 63)]
+)
+def test_trees_of_many_rows_are_fewer_and_larger(
+    y: Any, n_iterations: int, n_leaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
-    model = stack(KernelStackingRegressor).fit(X[TRAIN], Y[TRAIN])
-    [trees] = [kernel for kernel in model.kernels_ if isinstance(kernel, Forest)]
-    assert (trees.ensemble.max_iter, trees.ensemble.max_leaf_nodes) == (40, 127)
+    kind: Any = KernelStackingRegressor if y is Y else KernelStackingClassifier
+    model = stack(kind).fit(X[TRAIN], y[TRAIN])
+    [trees] = [c.kernel for c in model.candidates_ if c.description == LEAVES]
+    assert (trees.ensemble.max_iter, trees.ensemble.max_leaf_nodes) == (n_iterations, n_leaves)

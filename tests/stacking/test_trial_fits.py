@@ -1,6 +1,7 @@
 """Which kernels are fitted to all rows of a large table beside the leaves of trees."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mercer._stacking.combination import linear_combination
 from mercer._stacking.evaluation import Evaluation, RidgeSolver
 from mercer._stacking.leaf_members import LeafEvaluation
 from mercer._stacking.trial_fits import _predicted, worth_all_rows
-from mercer.kernels import Forest, Gaussian
+from mercer.kernels import Forest, Gaussian, OnColumns
 
 N, N_DRAWN = 1500, 250
 RNG = np.random.default_rng(0)
@@ -79,6 +80,33 @@ def test_all_are_kept_of_a_few_times_the_rows() -> None:
     assert kept_beside(1.0, n_rows=5 * N_DRAWN - 1) == ["leaves", "kernel"]
 
 
+@pytest.mark.parametrize("classes", [True, False])
+def test_kernels_of_classes_are_left_out_that_others_make_useless(classes: bool) -> None:
+    y: Any = 1 * (SMOOTH > 0.0) if classes else SMOOTH
+    drawn = drawn_rows_of(y, n_rows=2 * N_DRAWN)
+    target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
+    candidate = Candidate([], "given", lambda X, y, target: [])
+    given: Any = (RidgeSolver(1.0), np.zeros_like(target.values), 0.0, candidate)
+    leaves: Any = LeafEvaluation("leaves", Gaussian(9.0), *given, member=lambda: None)  # type: ignore[arg-type, return-value]
+    kernels = [
+        Evaluation("all columns", Gaussian(2.0), *given),
+        Evaluation("one column", OnColumns(Gaussian(1.0), [2]), *given),
+    ]
+
+    def combine(deviations: Any, target: EncodedTarget) -> Any:
+        """One that nearly takes the best alone: by the cube of the part that members explain."""
+        own = target.values - target.mean
+        parts = [1.0 - np.square(own - found).sum() / np.square(own).sum() for found in deviations]
+        sizes = np.maximum(parts, 0.0) ** 3
+        return SimpleNamespace(shares=lambda *args: sizes / sizes.sum())
+
+    settings: Any = {"least_share": 0.1, "random_state": 0}
+    found = worth_all_rows([leaves, *kernels], lambda view: drawn, target, combine, **settings)
+    assert [e.description for e in found] == ["leaves", "all columns", "one column"][: 3 - classes]
+    alone = worth_all_rows([leaves, kernels[1]], lambda view: drawn, target, combine, **settings)
+    assert len(alone) == 2
+
+
 def test_kernels_are_fitted_to_what_is_smooth() -> None:
     model = stack().fit(X[TRAIN], (SMOOTH + NOISE)[TRAIN])
     assert not all(isinstance(kernel, Forest) for kernel in model.kernels_)
@@ -112,11 +140,11 @@ def test_the_label_of_a_row_has_no_part_in_its_prediction(grouped: bool) -> None
     drawn = drawn_rows_of(SMOOTH + 10.0 * NOISE, np.arange(N_DRAWN) // 5 if grouped else None)
     y = drawn.y
     target = encode_target(y, classification=False)
-    evaluation: Any = type("Evaluation", (), {"kernel": Gaussian(2.0)})
-    before = _predicted(evaluation, drawn, target, 0)
+    settings = (Gaussian(2.0), drawn.X[:100])
+    before = _predicted(*settings, drawn, target.encoding)
     changed = y.copy()
     changed[7] += 0.01
-    after = _predicted(evaluation, replace(drawn, y=changed), target, 0)
+    after = _predicted(*settings, replace(drawn, y=changed), target.encoding)
     own = np.arange(5, 10) if grouped else [7]
     # So small a change does not change the penalty, which is chosen by all rows.
     assert np.abs(after - before)[own].max() < 1e-12

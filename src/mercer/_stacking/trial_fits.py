@@ -1,4 +1,4 @@
-"""Fits to the drawn rows of a large table, which tell what kernels add to the leaves of trees."""
+"""Fits to some rows of a large table, which tell what kernels add to the leaves of trees."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.sample import EncodedTarget
+from mercer._data.folds import sample_rows
+from mercer._data.sample import EncodedTarget, TargetEncoding
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._stacking.evaluation import Combine, Evaluation
 from mercer._stacking.leaf_members import LeafEvaluation
 from mercer._stacking.table_views import ViewName
-from mercer._typing import Array, RandomState
+from mercer._typing import Array, Features, RandomState
+from mercer.kernels import Kernel
 
 _MANY_TIMES = 5
-"""Fits to the drawn rows alone are worth their time where all rows are this many times as many."""
+"""Where all rows are this many times as many as those that were drawn, a fit to them takes most of
+the time, and kernels have to earn it."""
 
-_CENTERS = 300
-"""The weights of kernels hardly differ from those of 1,000 centers, which take ten times as long
-(benchmarks/leaf_rows.py, weights)."""
+_CENTERS_OF_MANY, _CENTERS = 300, 1000
+"""Numbers of centers of trial fits. Beside leaves of many rows, weights hardly differ from those of
+more centers (benchmarks/leaf_rows.py, weights); kernels differ from each other by more than 300
+show (benchmarks/every_n.py, adult)."""
+
+_TRIAL_ROWS = 5000
+"""Trial fits of tables that are not as large as that are to at most this many rows."""
+
+_LITTLE = 0.02
+"""The part of the weights up to which kernels are left out there."""
 
 
 def worth_all_rows(
@@ -46,52 +56,61 @@ def worth_all_rows(
     combine : callable
         From deviations and a target to a combination.
     least_share : float
-        Kernels with at most this part of the weights are left out.
+        Kernels with at most this part of the weights are left out of fits to many rows.
     random_state : int, RandomState instance or None
-        Draws the centers.
+        Draws the centers, and the rows.
 
     Returns
     -------
     list of Evaluation
-        All of them, where there are no leaves or the table is not much larger than what was drawn.
+        All of them where there are no leaves, and of responses where the table is not much larger
+        than what was drawn, as their kernels become one sum.
 
     Notes
     -----
     From the rows that candidates are compared on, a kernel learns less than leaves from all rows,
-    and from all rows it takes a pass. Its fit to few centers and the drawn rows alone says what it
-    adds to leaves, out of fold.
+    and from all rows it takes a pass, or a search for widths. Its fit on some centers to rows that
+    were drawn says what it adds to the others, out of fold.
     """
     leaves = [e for e in kept if isinstance(e, LeafEvaluation)]
     if not leaves or len(leaves) == len(kept):
         return list(kept)
     drawn = drawn_in(leaves[0].candidate.view)
+    rows = np.arange(len(drawn))
+    n_centers, least = _CENTERS_OF_MANY, least_share
     if drawn.source.count_rows() < _MANY_TIMES * len(drawn):
-        return list(kept)
-    means = target.mean if drawn.listed is None else target.left_out_means
-    deviations = [
-        e.deviations
-        if isinstance(e, LeafEvaluation)
-        else _predicted(e, drawn_in(e.candidate.view), target, random_state) - means
-        for e in kept
-    ]
-    shares = combine(deviations, target).shares(deviations, target.weights)
+        if target.codes is None or len(kept) - len(leaves) < 2:
+            return list(kept)
+        rows = sample_rows(len(drawn), _TRIAL_ROWS, target.codes, random_state)
+        n_centers, least = _CENTERS, _LITTLE
+    inside = target.take(rows)
+    means = inside.mean if drawn.listed is None else inside.left_out_means
+    deviations = []
+    for e in kept:
+        if isinstance(e, LeafEvaluation):
+            deviations.append(e.deviations[rows])
+            continue
+        some = drawn_in(e.candidate.view).take(rows)
+        centers = choose_centers(some.X, n_centers, random_state)
+        deviations.append(_predicted(e.kernel, centers, some, inside.encoding) - means)
+    shares = combine(deviations, inside).shares(deviations, inside.weights)
     return [
         e
         for e, share in zip(kept, shares, strict=True)
-        if share > least_share or isinstance(e, LeafEvaluation)
+        if share > least or isinstance(e, LeafEvaluation)
     ]
 
 
 def _predicted(
-    evaluation: Evaluation, rows: DrawnSample, target: EncodedTarget, random_state: RandomState
+    kernel: Kernel, centers: Features, rows: DrawnSample, encoding: TargetEncoding
 ) -> Array:
     """Predictions of rows, out of fold, by fits to these rows alone."""
     own = rows.apart(np.arange(len(rows)))
-    features = nystroem_features(evaluation.kernel, choose_centers(rows.X, _CENTERS, random_state))
+    features = nystroem_features(kernel, centers)
     statistic = NormalEquations(
-        features, target.encoding, own.weights, groups=own.groups, listed=own.listed
+        features, encoding, own.weights, groups=own.groups, listed=own.listed
     )
     sums, weight = own.source.reduce(statistic), own.weights.average
     choice = ridge_on_features(sums, features, mean_weight=weight, listed=own.listed)
-    model = NystroemModel(features.columns, target.encoding, choice, rows.y.ndim == 1)
+    model = NystroemModel(features.columns, encoding, choice, rows.y.ndim == 1)
     return model.out_of_fold(own.X, own)
