@@ -161,7 +161,10 @@ def test_few_of_many_rows_are_predicted_by_trees_of_all_others(
         assert train.sum() > 0.7 * N
 
 
-def test_indicators_of_categories_are_read_as_one_column(tmp_path: Path) -> None:
+def test_indicators_of_categories_are_read_as_one_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_rows, "_MANY_ROWS", N)
     levels = np.random.default_rng(1).integers(5, size=len(X))
     table = np.column_stack([X, np.eye(5)[levels]])
     y = Y * (1.0 + 2.0 * np.isin(levels, [1, 4]))
