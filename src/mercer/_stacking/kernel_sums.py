@@ -94,8 +94,10 @@ def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> li
     if len(parts) < 2:
         return parts
     for weights in (shares, shares / [e.solver.alpha for e in parts]):
-        with suppress(ValueError):
-            found.append(_sum(parts, weights / weights.sum(), table))
+        # The penalties of noise may be infinite.
+        if total := weights.sum():
+            with suppress(ValueError):
+                found.append(_sum(parts, weights / total, table))
     return found
 
 
