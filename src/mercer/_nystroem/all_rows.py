@@ -64,7 +64,6 @@ class AllRows:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-3
-        See :meth:`PreconditionedRidge.solve`.
 
     Raises
     ------

@@ -234,7 +234,7 @@ def _out_of_fold(
 
 
 def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Array:
-    """The leaves of all rows, some of which are known."""
+    """The leaves of all rows; those of some are known."""
     found = np.empty((len(X), leaves.shape[1]), dtype=leaves.dtype)
     found[known] = leaves
     if not known.all():

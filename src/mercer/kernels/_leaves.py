@@ -146,7 +146,7 @@ def leaves_of(values: Array, cuts: Array) -> Array:
 
 
 def indicator_groups(X: Array) -> list[Array]:
-    """Groups of neighboring columns of zeros and ones, at most one of which is one in a row.
+    """Groups of neighboring 0/1 columns that are never one in the same row.
 
     Parameters
     ----------
