@@ -12,7 +12,7 @@ from command_cases import Run, call, class_table, error_line, pd, response_table
 
 from mercer import ParquetSource
 from mercer._blocks import tables
-from mercer._stacking import leaf_members
+from mercer._stacking import leaf_members, tree_rows
 from mercer_command import predictions
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
@@ -150,7 +150,7 @@ def test_workers_that_die_while_leaves_are_counted_leave_no_model(
     monkeypatch.setattr(
         tables, "drawn_rows", lambda *args, **settings: drawn(*args, **settings, max_rows=40)
     )
-    monkeypatch.setattr(leaf_members, "_TREE_SAMPLES", 45)
+    monkeypatch.setattr(tree_rows, "_TREE_SAMPLES", 45)
     arguments = ("fit", "t", "--target", "y", "--out", "m.skops", "--cluster")
     result = run(*arguments, cluster.scheduler_address)
     assert result.exit_code == 0, result.output
