@@ -16,6 +16,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import tables
+from mercer._blocks.approximation import number_of_paired_rows
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import NystroemModel
@@ -184,3 +185,15 @@ def test_no_others_are_in_the_groups_of_the_rows() -> None:
     rows = pairs._whole_groups()
     assert 600 < len(rows) <= 700
     assert not np.intersect1d(groups[rows], np.delete(groups, rows)).size
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"), [(None, 16_384), (2.0**40, 16_384), (2.0**30, 8192), (2.0**27, 0)]
+)
+def test_pairs_fit_memory(
+    memory: float | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mercer._blocks.approximation.available_memory", lambda: memory)
+    assert number_of_paired_rows("auto", 20_000, 100_000) == expected
+    assert number_of_paired_rows("auto", 20_000, 20_000) == 0
+    assert number_of_paired_rows(1000, 20_000, 100_000) == 0

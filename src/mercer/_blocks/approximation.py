@@ -87,15 +87,15 @@ def all_are_centers(n_rows: int) -> bool:
     scikit-learn's `working_memory`, or with at most 40,000 rows a quarter of the available memory,
     as preconditioners take some of the rest.
     """
-    if n_rows <= rows_in_working_memory():
+    if n_rows <= _rows_in(working_memory()):
         return True
     needed = 4.0 * float(n_rows) ** 2
     return n_rows <= MOST_EXACT_ROWS and 4.0 * needed <= (available_memory() or 0.0)
 
 
-def rows_in_working_memory() -> int:
-    """Number of rows whose kernel values fit `working_memory` in single precision."""
-    return int(np.sqrt(working_memory() / 4.0))
+def _rows_in(memory: float) -> int:
+    """Number of rows whose kernel values fit a number of bytes in single precision."""
+    return int(np.sqrt(memory / 4.0))
 
 
 def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) -> int:
@@ -112,11 +112,13 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        Zero where all rows are centers, or `working_memory` holds the pairs of few rows.
+        As many as fit `working_memory`, and a quarter of the available memory. Zero where all rows
+        are centers, or memory holds the pairs of few rows.
     """
     if n_drawn == n_rows or not isinstance(n_components, str):
         return 0
-    found = min(rows_in_working_memory(), n_drawn)
+    available = available_memory() or np.inf
+    found = min(_rows_in(min(working_memory(), available / 4.0)), n_drawn)
     return found if found > EXACT_ROWS else 0
 
 
