@@ -85,3 +85,14 @@ def test_large_products_are_products(shape, n_vectors):
     found = large_product(matrix, vectors)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, matrix @ vectors)
+
+
+def test_a_matrix_with_small_negative_eigenvalues_is_solved():
+    """As rounding leaves it where values are large beside their differences."""
+    errors = RNG.normal(size=(N, N)) * 1e-3
+    gram = (GRAM + errors + errors.T).astype(np.float32)
+    assert np.linalg.eigvalsh(gram).min() < -1e-2
+    ridge = PreconditionedRidge(gram, np.arange(40))
+    ones, alpha = np.ones((1, N)), 1.0
+    found = ridge.solve(Y[None], ones, np.array([alpha]), tol=1e-5)[0, 0]
+    np.testing.assert_allclose(found, np.linalg.solve(gram + alpha * np.eye(N), Y), atol=1e-3)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import gen_batches
 
+from mercer._gram.dense import with_diagonal
 from mercer._gram.moments import FEW_VECTORS
 from mercer._gram.tiles import CACHED_VALUES, map_tiles
 from mercer._typing import Array
@@ -92,11 +93,7 @@ class PreconditionedRidge:
 
     def __init__(self, gram: Array, columns: Array) -> None:
         self.gram = gram
-        block = gram[np.ix_(columns, columns)].astype(np.float64)
-        # At least the largest eigenvalue, next to which single precision has no digits left.
-        largest = float(np.abs(block).sum(axis=0).max()) or 1.0
-        block[np.diag_indices_from(block)] += 1e-6 * largest
-        root = scipy.linalg.cholesky(block, lower=True).astype(np.float32)
+        root = _root(gram[np.ix_(columns, columns)].astype(np.float64)).astype(np.float32)
         self._factor = scipy.linalg.solve_triangular(
             root, gram[columns], lower=True, check_finite=False
         ).T
@@ -212,6 +209,22 @@ class _Systems:
             )
             projected[:, own] = solved
         return np.asarray((vectors - roots * (self._factor @ projected)) / self._alphas[systems])
+
+
+def _root(matrix: Array) -> Array:
+    """A Cholesky factor of a matrix whose values are rounded to single precision.
+
+    Its smallest eigenvalues may be negative by that, or as its kernel is indefinite.
+    """
+    # No eigenvalue is larger in size (Gershgorin).
+    largest = float(np.abs(matrix).sum(axis=0).max()) or 1.0
+    part = 1e-6
+    while True:
+        try:
+            shifted = with_diagonal(matrix, part * largest)
+            return np.asarray(scipy.linalg.cholesky(shifted, lower=True))
+        except np.linalg.LinAlgError:
+            part *= 100.0
 
 
 def _rounding(gram: Array) -> float:

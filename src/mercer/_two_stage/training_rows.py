@@ -28,9 +28,6 @@ from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
 from mercer._two_stage.learner_choice import comparable
 from mercer.kernels import Kernel
 
-_Suitable = tuple[int, Any, NDArray[np.float64] | None]
-"""The number of a candidate, its fitted learner, and the penalties to compare."""
-
 
 @dataclass(frozen=True)
 class ExactRows:
