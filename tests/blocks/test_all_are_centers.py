@@ -1,40 +1,54 @@
-"""How many centers tables have by default."""
+"""How many centers tables have by default, and of how many rows all pairs may be fitted."""
 
 import pytest
 from sklearn import config_context
 
 from mercer._blocks import approximation
-from mercer._blocks.approximation import all_are_centers, number_of_components
+from mercer._blocks.approximation import (
+    all_are_centers,
+    number_of_components,
+    number_of_paired_rows,
+)
 
 GIB = 2.0**30
 
 
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the available memory, 16 GiB, a quarter holds the values of 32,768 rows."""
-    monkeypatch.setattr(approximation, "available_memory", lambda: 16.0 * GIB)
-
-
-@pytest.mark.usefixtures("memory")
-def test_all_rows_are_centers_while_memory_permits() -> None:
-    assert number_of_components("auto", 32_768) == 32_768
-    assert number_of_components("auto", 32_769) == 1500
+def test_all_rows_are_centers_where_working_memory_holds_their_pairs() -> None:
+    assert number_of_components("auto", 16_384) == 16_384
+    assert number_of_components("auto", 16_385) == 1500
     assert number_of_components("auto", 50_001) == 1000
-
-
-@pytest.mark.parametrize("available", [None, 0.0, 2.0 * GIB])
-def test_working_memory_is_enough(available: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation, "available_memory", lambda: available)
-    assert all_are_centers(16_384)
-    assert not all_are_centers(16_385)
     with config_context(working_memory=10_000):
         assert all_are_centers(50_000)
 
 
-def test_fits_that_take_long_need_working_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation, "available_memory", lambda: 1e6 * GIB)
-    assert all_are_centers(approximation.MOST_EXACT_ROWS)
-    assert not all_are_centers(approximation.MOST_EXACT_ROWS + 1)
+@pytest.mark.parametrize(
+    ("memory", "expected"), [(None, 16_384), (2.0**40, 16_384), (2.0**30, 8192), (2.0**27, 0)]
+)
+def test_pairs_of_drawn_rows_fit_working_memory_and_a_quarter_of_what_is_available(
+    memory: float | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approximation, "available_memory", lambda: memory)
+    assert number_of_paired_rows("auto", 20_000, 100_000) == expected
+    assert number_of_paired_rows("auto", 16_384, 16_384) == 0
+    assert number_of_paired_rows(1000, 20_000, 100_000) == 0
+
+
+@pytest.mark.parametrize(
+    ("memory", "n_rows", "expected"),
+    [
+        (16.0 * GIB, 32_768, 32_768),
+        (16.0 * GIB, 32_769, 16_384),
+        (2.0 * GIB, 20_000, 11_585),
+        (None, 20_000, 16_384),
+        (1e6 * GIB, approximation.MOST_PAIRED_ROWS, approximation.MOST_PAIRED_ROWS),
+        (1e6 * GIB, approximation.MOST_PAIRED_ROWS + 1, 16_384),
+    ],
+)
+def test_pairs_of_all_rows_fit_a_quarter_of_the_available_memory(
+    memory: float | None, n_rows: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approximation, "available_memory", lambda: memory)
+    assert number_of_paired_rows("auto", n_rows, n_rows) == expected
 
 
 def test_a_number_of_centers_is_taken() -> None:

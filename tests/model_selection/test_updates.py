@@ -165,7 +165,7 @@ class TestFeatures:
         assert new.calibration is old.calibration
 
     def test_all_rows_as_centers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(second_stage, "EXACT_ROWS", 20)
+        monkeypatch.setattr(second_stage, "FEW_ROWS", 20)
         settings = {"approximation": "nystroem", "n_components": 1000}
         model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(X[OLD], Y[OLD])
         assert model.predictor_.held_out is not None

@@ -16,7 +16,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import tables
-from mercer._blocks.approximation import number_of_paired_rows
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import NystroemModel
@@ -40,8 +39,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(tables, "drawn_rows", partial(tables.drawn_rows, max_rows=N_DRAWN))
     for module in ("_two_stage.training_rows", "_stacking.nystroem_members"):
         monkeypatch.setattr(f"mercer.{module}.number_of_components", number)
-    for module in ("_blocks.approximation", "_nystroem.second_stage"):
-        monkeypatch.setattr(f"mercer.{module}.EXACT_ROWS", N_FEW)
+    monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
+    monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)
     with sklearn.config_context(working_memory=4.0 * N_CENTERS**2 / 2.0**20):
         yield
 
@@ -185,15 +184,3 @@ def test_no_others_are_in_the_groups_of_the_rows() -> None:
     rows = pairs._whole_groups()
     assert 600 < len(rows) <= 700
     assert not np.intersect1d(groups[rows], np.delete(groups, rows)).size
-
-
-@pytest.mark.parametrize(
-    ("memory", "expected"), [(None, 16_384), (2.0**40, 16_384), (2.0**30, 8192), (2.0**27, 0)]
-)
-def test_pairs_fit_memory(
-    memory: float | None, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mercer._blocks.approximation.available_memory", lambda: memory)
-    assert number_of_paired_rows("auto", 20_000, 100_000) == expected
-    assert number_of_paired_rows("auto", 20_000, 20_000) == 0
-    assert number_of_paired_rows(1000, 20_000, 100_000) == 0

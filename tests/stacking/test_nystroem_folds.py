@@ -251,7 +251,7 @@ def test_folds_that_cannot_work_are_refused() -> None:
 
 
 def test_folds_of_rows_that_are_all_centers_need_no_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer._nystroem.second_stage.EXACT_ROWS", 100)
+    monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", 100)
     X, y = problem(150)
     settings = {"approximation": "nystroem", "max_samples": 100, "cv": TimeSeriesSplit(12)}
     with config_context(working_memory=2):

@@ -207,7 +207,7 @@ def test_the_scorer_chooses_the_penalty_where_all_rows_are_centers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three penalties are compared, around that of least squared error on a part of the rows."""
-    monkeypatch.setattr("mercer._nystroem.second_stage.EXACT_ROWS", 100)
+    monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", 100)
     X, y = responses(200)
     settings: dict[str, Any] = {"approximation": "nystroem", "n_components": 200}
     model = TwoStageRegressor(KernelOptimization(), scoring="neg_mean_absolute_error", **settings)

@@ -13,9 +13,9 @@ EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
 
-MOST_EXACT_ROWS = 40_000
-"""More rows are not all centers where this takes more than scikit-learn's `working_memory`: a fit
-of them takes minutes (benchmarks/large_tables.py)."""
+MOST_PAIRED_ROWS = 40_000
+"""All pairs of more rows are not fitted where these take more than scikit-learn's `working_memory`:
+a fit of them takes minutes (benchmarks/large_tables.py)."""
 
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:
@@ -83,14 +83,10 @@ def all_are_centers(n_rows: int) -> bool:
 
     Notes
     -----
-    The matrix of their kernel values takes 4 n^2 bytes in single precision. It has to fit
-    scikit-learn's `working_memory`, or with at most 40,000 rows a quarter of the available memory,
-    as preconditioners take some of the rest.
+    The matrix of their kernel values takes 4 n^2 bytes in single precision, and has to fit
+    scikit-learn's `working_memory`.
     """
-    if n_rows <= _rows_in(working_memory()):
-        return True
-    needed = 4.0 * float(n_rows) ** 2
-    return n_rows <= MOST_EXACT_ROWS and 4.0 * needed <= (available_memory() or 0.0)
+    return n_rows <= _rows_in(working_memory())
 
 
 def _rows_in(memory: float) -> int:
@@ -112,13 +108,16 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        As many as fit `working_memory`, and a quarter of the available memory. Zero where all rows
-        are centers, or memory holds the pairs of few rows.
+        All of up to 40,000 rows whose pairs fit a quarter of the available memory, as
+        preconditioners take some of the rest; of others, those of which `working_memory` holds the
+        pairs too. Zero where all rows are centers, or memory holds the pairs of few rows.
     """
-    if n_drawn == n_rows or not isinstance(n_components, str):
+    if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0
-    available = available_memory() or np.inf
-    found = min(_rows_in(min(working_memory(), available / 4.0)), n_drawn)
+    available = (available_memory() or 0.0) / 4.0
+    if n_drawn == n_rows <= min(_rows_in(available), MOST_PAIRED_ROWS):
+        return n_rows
+    found = min(_rows_in(min(working_memory(), available or np.inf)), n_drawn)
     return found if found > EXACT_ROWS else 0
 
 

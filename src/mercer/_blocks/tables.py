@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
-from mercer._blocks.approximation import all_are_centers
+from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.listed_folds import ListedFolds
@@ -242,7 +242,7 @@ def drawn_rows(
     divide : callable, default=None
         From the table to how its rows are left out; it makes the folds, in place of random ones.
     max_rows : int, default=None
-        Number of rows to draw; None for all where these are centers by default, else for 20,000.
+        Number of rows to draw; None for all where their pairs may be fitted, else for 20,000.
     random_state : int, RandomState instance or None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
@@ -268,7 +268,8 @@ def drawn_rows(
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
     if max_rows is None:
         n_rows = source.count_rows()
-        max_rows = n_rows if all_are_centers(n_rows) else 20_000
+        may_be_paired = all_are_centers(n_rows) or n_rows <= MOST_PAIRED_ROWS
+        max_rows = n_rows if may_be_paired else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)

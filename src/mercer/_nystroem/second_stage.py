@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._blocks.approximation import EXACT_ROWS
 from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
@@ -24,6 +23,9 @@ from mercer._nystroem.features import (
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
+
+FEW_ROWS = 1000
+"""Up to this many rows, features of all take as little time as conjugate gradients."""
 
 _CALIBRATED_ROWS = 10_000
 """Probabilities are calibrated on at most this many rows of the sample."""
@@ -228,8 +230,8 @@ def fit_nystroem(
     no better than this, and takes an iteration over all rows some dozens of times.
 
     O(n m^2 + m^3) time for n rows and m centers; memory for five m x m matrices for each thread, or
-    two where five exceed scikit-learn's `working_memory`. Where all of more than three thousand
-    rows are centers, fits are on the kernel between all rows; see :func:`ridge_on_all_rows`.
+    two where five exceed scikit-learn's `working_memory`. Where all of more than a thousand rows
+    are centers, fits are on the kernel between all rows; see :func:`ridge_on_all_rows`.
     """
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
@@ -253,9 +255,9 @@ def all_rows_are_centers(data: DrawnSample, n_components: int) -> bool:
     ----------
     data : DrawnSample
     n_components : int
-        Number of centers. Up to three thousand, features of all rows take as little time.
+        Number of centers.
     """
-    return n_components >= len(data) == data.source.count_rows() > EXACT_ROWS
+    return n_components >= len(data) == data.source.count_rows() > FEW_ROWS
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from mercer.kernels import Kernel
 HELD_OUT_ROWS = 5000
 """Predictions out of fold are kept, and fits compared by them, of at most this many rows."""
 
-_PARTS = (16, 4)
-"""Of these parts of the rows, all pairs are fitted first. If the loss falls by a factor from one to
-the next, the loss of all rows is taken to be lower by that factor once more."""
+_FEW_ROWS, _TIMES = 256, 4
+"""All pairs of this many rows are fitted first, or of a 64th of fewer than 16,384, and then of four
+times as many again and again."""
 
 _LEAST_GAIN = 0.9
 """Losses have to be this part of those of features, as predictions then take as many more kernel
@@ -48,21 +48,47 @@ class PairsOfSomeRows:
     n_rows: int
     random_state: RandomState
 
-    def may_predict_better(self, features: NystroemModel) -> bool:
-        """Whether a lower loss than that of a model on features is expected, with its kernel.
+    def may_predict_better(self, features: NystroemModel, kernel: Kernel) -> bool:
+        """Whether a lower loss than that of a model on features is expected.
 
         Parameters
         ----------
         features : NystroemModel
             On features of all rows.
+        kernel : Kernel
+            Its widths suit fits to all pairs.
+
+        Notes
+        -----
+        Losses are powers of the number of rows, whose exponents become smaller as the least loss
+        comes near: by the factor by which they became smaller last.
         """
-        found = []
-        for part in _PARTS:
-            some = self.data.apart(self._drawn(self.n_rows // part))
-            model = self._fitted(features.columns.kernel, some, None)
-            found.append(row_losses(model, some).mean())
-        least = _LEAST_GAIN * row_losses(features, self.data).mean()
-        return bool(found[1] ** 2 < found[0] * least)
+        n_rows, known = min(self.n_rows // _TIMES**3, _FEW_ROWS), list[float]()
+        while 2 * n_rows <= self.n_rows:
+            known.append(self._log_ratio(features, kernel, n_rows))
+            if len(known) > 2:
+                before, last = np.diff(known[-3:])
+                step = last * np.clip(last / before, 0.0, 1.0) if before < 0.0 else last
+                steps = np.log(self.n_rows / n_rows) / np.log(_TIMES)
+                if not known[-1] + steps * step < np.log(_LEAST_GAIN):
+                    return False
+            n_rows *= _TIMES
+        return True
+
+    def _log_ratio(self, features: NystroemModel, kernel: Kernel, n_rows: int) -> float:
+        """Logarithm of the loss of a fit to all pairs of few rows in units of that of features.
+
+        Other rows are compared where these are independent of those of the fit.
+        """
+        data, rows = self.data, self._drawn(n_rows)
+        compared = some = data.apart(rows)
+        model = self._fitted(kernel, some, None)
+        if data.groups is None and data.listed is None:
+            rows = np.setdiff1d(np.arange(len(data)), rows)
+            compared = data.take(rows)
+        losses = row_losses(model, compared).mean(), row_losses(features, data.take(rows)).mean()
+        of_pairs, of_features = np.log(np.maximum(losses, np.finfo(float).tiny))
+        return float(of_pairs - of_features)
 
     def better(
         self, features: NystroemModel, kernel: Kernel, *, learns_widths: bool
@@ -78,8 +104,6 @@ class PairsOfSomeRows:
         learns_widths : bool
             Whether its widths are made to suit the rows.
         """
-        if not self.may_predict_better(features):
-            return features
         rows = self._whole_groups()
         some, alphas = self.data.apart(rows), None
         if not all_rows_are_centers(some, len(some)):
@@ -87,6 +111,8 @@ class PairsOfSomeRows:
         if learns_widths:
             settings: dict[str, Any] = self._settings(some)
             kernel, alphas, _ = with_suitable_widths(kernel, some, self.encoding, **settings)
+        if not self.may_predict_better(features, kernel):
+            return features
         pairs = self._fitted(kernel, some, alphas)
         return pairs if clearly_better(pairs, features, self.data, rows) else features
 
@@ -94,7 +120,7 @@ class PairsOfSomeRows:
         """The fit to all pairs of some rows."""
         settings = self._settings(some)
         model = fit_nystroem(kernel, some, self.encoding, alphas=alphas, **settings)
-        return replace(model, rows=some.numbers)
+        return of_some_rows(model, some, self.data)
 
     def _settings(self, some: DrawnSample) -> dict[str, Any]:
         """All rows are centers."""
@@ -114,6 +140,19 @@ class PairsOfSomeRows:
         order = check_random_state(self.random_state).permutation(len(counts))
         taken = order[np.cumsum(counts[order]) <= self.n_rows]
         return np.flatnonzero(np.isin(codes, taken))
+
+
+def of_some_rows(model: NystroemModel, some: DrawnSample, data: DrawnSample) -> NystroemModel:
+    """A model that knows which rows of a table it was fitted to.
+
+    Parameters
+    ----------
+    model : NystroemModel
+        Fitted to `some`.
+    some, data : DrawnSample
+        Rows of the table, and all that were drawn from it.
+    """
+    return replace(model, rows=None if len(some) == data.source.count_rows() else some.numbers)
 
 
 def clearly_better(

@@ -202,7 +202,15 @@ class DrawnViews(ViewedSample):
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
         n_anew = len(self._unseen(rows)) * sum(e.learned_from_some for e in kept)
         current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
-        return [found.on_all_rows(self.member) for found in kept]
+        members = [found.on_all_rows(self.member) for found in kept]
+        # Members that predict best come first. Where one is better on features, so are the others.
+        for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
+            if not isinstance(member := members[k], NystroemMember):
+                continue
+            members[k] = self._of_all_pairs(member, kept[k].kernel, kept[k].candidate)
+            if members[k] is member:
+                break
+        return members
 
     def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
         """Ridge regression on the kernel of a candidate, its widths rescaled if it learns them.
@@ -214,19 +222,29 @@ class DrawnViews(ViewedSample):
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         data = self._drawn_in(view)
-        n_rows = data.source.count_rows()
-        n_centers = number_of_components(self.n_components, n_rows)
+        n_centers = number_of_components(self.n_components, data.source.count_rows())
         settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
         suitable, alphas = kernel, None
         if candidate.learns_widths:
             suitable, alphas, _ = with_suitable_widths(kernel, data, encoding, **settings)
         model = fit_nystroem(suitable, data, encoding, alphas=alphas, **settings)
-        n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
-        if n_paired and data.listed is None:
-            pairs = PairsOfSomeRows(data, encoding, n_paired, state)
-            with pass_hooks():
-                model = pairs.better(model, kernel, learns_widths=candidate.learns_widths)
         return NystroemMember(view, model.columns.kernel, model, self.target.mean)
+
+    def _of_all_pairs(
+        self, member: NystroemMember, kernel: Kernel, candidate: Candidate
+    ) -> NystroemMember:
+        """A member on all pairs of some rows, where these predict better than its features."""
+        data = self._drawn_in(candidate.view)
+        n_rows = data.source.count_rows()
+        n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
+        if not n_paired or (data.listed is not None and n_paired < n_rows):
+            return member
+        pairs = PairsOfSomeRows(data, self.target.encoding, n_paired, self.random_state)
+        with pass_hooks():
+            model = pairs.better(member.model, kernel, learns_widths=candidate.learns_widths)
+        if model is member.model:
+            return member
+        return replace(member, kernel=model.columns.kernel, model=model)
 
     def _tree_rows(self, view: ViewName) -> DrawnSample:
         """The rows that trees are grown on, in a view; few at a time are copied on the way."""
@@ -257,8 +275,9 @@ class DrawnViews(ViewedSample):
             e.out_of_fold(partial(self._out_of_fold, member, every))
             for e, member in zip(found.kept, members, strict=True)
         ]
+        predicted = list(zip(found.kept, members, deviations, strict=True))
         for train, part in self._unseen(rows):
-            self._predict_anew(found.kept, deviations, (train, part), len(rows))
+            self._predict_anew(predicted, self._drawn_from(train, len(rows)), part)
         kept = [replace(e, deviations=d) for e, d in zip(found.kept, deviations, strict=True)]
         return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
 
@@ -299,26 +318,35 @@ class DrawnViews(ViewedSample):
 
     def _predict_anew(
         self,
-        kept: Sequence[Evaluation],
-        deviations: Sequence[Array],
-        split: Split,
-        n_evaluated: int,
+        predicted: Sequence[tuple[Evaluation, Any, Array]],
+        inside: ViewedSample,
+        part: Array,
     ) -> None:
         """Predict some samples, in place, on kernels that were learned from others.
 
         They are predicted by the mean where nothing can be learned from these.
+
+        Parameters
+        ----------
+        predicted : sequence of (Evaluation, member, ndarray)
+            What is kept, with the fits to all rows, and the deviations.
+        inside : ViewedSample
+            The others.
+        part : ndarray of int
         """
-        train, part = split
-        inside = self._drawn_from(train, n_evaluated)
+        kept = [e for e, _, _ in predicted]
         uses_labels = {id(e.candidate): e.candidate for e in kept if e.learned_from_some}
         learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
-        for e, values in zip(kept, deviations, strict=True):
+        for e, member, values in predicted:
             if id(e.candidate) not in learned:
                 continue
             values[part] = 0.0
             if kernels := learned[id(e.candidate)]:
                 kernel = kernels[e.candidate.descriptions.index(e.description)]
-                values[part] = self._out_of_fold(self.member(kernel, e.candidate), part)
+                anew = self.member(kernel, e.candidate)
+                if member.model.held_out is not None:
+                    anew = self._of_all_pairs(anew, kernel, e.candidate)
+                values[part] = self._out_of_fold(anew, part)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
         """Combinations of the same members, learned on some rows; see :class:`ViewedSample`.

@@ -21,7 +21,12 @@ from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
-from mercer._nystroem.some_rows import HELD_OUT_ROWS, PairsOfSomeRows, clearly_better
+from mercer._nystroem.some_rows import (
+    HELD_OUT_ROWS,
+    PairsOfSomeRows,
+    clearly_better,
+    of_some_rows,
+)
 from mercer._nystroem.width_factors import with_suitable_widths
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import Fit, fitted, for_task, learn_gram
@@ -118,17 +123,17 @@ class FeatureRows:
             return features
         others = np.setdiff1d(np.arange(len(drawn)), self.part)
         codes = None if self.target.codes is None else self.target.codes[others]
+        more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
+        rows = np.union1d(more, self.part)
+        part = np.searchsorted(rows, self.part)
+        some = FeatureRows(drawn.apart(rows), self.target.take(rows), part)
+        pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
         with pass_hooks():
-            if not PairsOfSomeRows(drawn, encoding, n_paired, state).may_predict_better(
-                features.predictor
-            ):
+            best, learner, alphas = some._suitable(model, learner)
+            if not pairs.may_predict_better(features.predictor, learner.kernel_):
                 return features
-            more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
-            rows = np.union1d(more, self.part)
-            part = np.searchsorted(rows, self.part)
-            some = FeatureRows(drawn.apart(rows), self.target.take(rows), part)
-            found = some._second_stage(model, *some._suitable(model, learner))
-        found = replace(found, predictor=replace(found.predictor, rows=some.drawn.numbers))
+            found = some._second_stage(model, best, learner, alphas)
+        found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
         better = clearly_better(found.predictor, features.predictor, drawn, rows)
         return found if better else features
 
