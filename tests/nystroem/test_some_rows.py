@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import TimeSeriesSplit
 
 from mercer import (
     KernelStackingClassifier,
@@ -20,7 +21,7 @@ from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.some_rows import PairsOfSomeRows
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplacian
 
 N_ROWS, N_DRAWN, N_CENTERS, N_FEW = 1400, 1000, 800, 12
 
@@ -94,6 +95,57 @@ def test_features_of_all_rows_stay_where_pairs_of_some_predict_no_better(
     model, few = fitted(kind, X, y), fitted(kind, X, y, n_components=N_FEW)
     assert {found.columns.n_centers for found in models_of(model)} <= {N_FEW}
     assert_array_equal(model.predict(X), few.predict(X))
+
+
+@KINDS
+@pytest.mark.parametrize("memory", [2.0**40, 4.0 * 4.0 * N_DRAWN**2 - 1.0])
+def test_all_rows_are_paired_where_memory_holds_their_pairs(
+    kind: Any, memory: float, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mercer._blocks.approximation.available_memory", lambda: memory)
+    X, y = problem(kind, noise=0.02, n=N_DRAWN)
+    model = model_of(fitted(kind, X, y))
+    every = memory == 2.0**40
+    assert model.columns.n_centers == (N_DRAWN if every else N_CENTERS)
+    assert (model.rows is None) == every
+
+
+@KINDS
+def test_noise_is_not_fitted_to_the_pairs_of_all_rows(kind: Any, small: None) -> None:
+    X, y = problem(kind, noise=0.0, n=N_DRAWN)
+    y = np.random.default_rng(2).permutation(y)
+    found = models_of(fitted(kind, X, y))
+    assert {model.columns.n_centers for model in found} <= {N_FEW}
+
+
+def test_folds_that_are_listed_leave_out_later_rows_of_all_pairs(small: None) -> None:
+    X, y = problem(KernelStackingRegressor, noise=0.02, n=N_DRAWN)
+    stack = fitted(KernelStackingRegressor, X, y, cv=TimeSeriesSplit(3))
+    model = model_of(stack)
+    assert model.columns.n_centers == N_DRAWN
+    assert model.held_out is not None
+    assert_array_equal(np.isnan(model.held_out[:, 0]), np.arange(N_DRAWN) < N_DRAWN // 4)
+
+
+@pytest.mark.parametrize("promises", [False, True])
+def test_members_of_a_stack_follow_the_best_of_them(
+    promises: bool, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pairs do not promise less error for this one, they are not tried for the others."""
+    tried = []
+
+    def may_predict_better(self: Any, features: NystroemModel, kernel: Any) -> bool:
+        tried.append(type(kernel))
+        return promises
+
+    monkeypatch.setattr(PairsOfSomeRows, "may_predict_better", may_predict_better)
+    X, y = problem(KernelStackingClassifier, noise=0.02)
+    kernels = [Laplacian(), Gaussian()]
+    settings: Any = {"approximation": "nystroem", "max_samples": 60, "candidates": kernels}
+    stack = KernelStackingClassifier(**settings).fit(X, y)
+    best_first = sorted(stack.candidates_, key=lambda candidate: candidate.loo_error)
+    kinds = [type(candidate.kernel) for candidate in best_first]
+    assert tried == kinds[: 1 + promises]
 
 
 def test_centers_that_are_given_are_taken(small: None) -> None:

@@ -81,11 +81,14 @@ class FeatureRows:
     target : EncodedTarget
     part : ndarray of int
         Those of the rows that the kernel is learned from.
+    all_pairs : bool, default=False
+        Whether the drawn rows are all centers.
     """
 
     drawn: DrawnSample
     target: EncodedTarget
     part: NDArray[np.intp]
+    all_pairs: bool = False
     splits: ClassVar[None] = None
     is_exact: ClassVar[bool] = False
 
@@ -126,7 +129,7 @@ class FeatureRows:
         more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
         rows = np.union1d(more, self.part)
         part = np.searchsorted(rows, self.part)
-        some = FeatureRows(drawn.apart(rows), self.target.take(rows), part)
+        some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
         pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
         with pass_hooks():
             best, learner, alphas = some._suitable(model, learner)
@@ -152,7 +155,9 @@ class FeatureRows:
 
     def _settings(self, model: Any) -> dict[str, Any]:
         """The number of centers, and what draws them."""
-        number = number_of_components(model.n_components, self.drawn.source.count_rows())
+        number = len(self.drawn)
+        if not self.all_pairs:
+            number = number_of_components(model.n_components, self.drawn.source.count_rows())
         return {"n_components": number, "random_state": model.random_state}
 
     def _suitable(self, model: Any, learner: Any) -> tuple[int, Any, NDArray[np.float64] | None]:
