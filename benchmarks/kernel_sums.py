@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_files import TableSplit, table_split
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._stacking.nystroem_members import DrawnViews
+from mercer._stacking.drawn_views import DrawnViews
 from mercer.preprocessing import table_encoder
 
 TABLES = ("pol", "calhousing", "kin40k", "adult")

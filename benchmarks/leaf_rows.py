@@ -53,7 +53,7 @@ from mercer._blocks.blocks import Block
 from mercer._data.sample import encode_target
 from mercer._learners.forest_kernel import grow
 from mercer._nystroem.features import Moments
-from mercer._stacking import nystroem_members, tree_rows, trial_fits
+from mercer._stacking import drawn_views, tree_rows, trial_fits
 from mercer._stacking.leaf_sums import LeafEquations, add_leaves, ridge_on_sums
 from mercer.kernels._leaves import indicator_groups
 
@@ -138,7 +138,7 @@ def print_sizes(name: str, tables: Any, targets: Any) -> None:
 
 def weights() -> None:
     """Compare the weights of kernels by fits to some rows with those by fits to all."""
-    split, known, rows = divided(*nycflights()), nystroem_members.worth_all_rows, []
+    split, known, rows = divided(*nycflights()), drawn_views.worth_all_rows, []
 
     def every(kept: Any, drawn_in: Any, target: Any, combine: Any, **settings: Any) -> Any:
         for trial_fits._CENTERS_OF_MANY in (300, 1000):
@@ -157,7 +157,7 @@ def weights() -> None:
                 rows.append([name, str(trial_fits._CENTERS_OF_MANY), f"{share:.3f}", seconds])
         return kept
 
-    nystroem_members.worth_all_rows = every
+    drawn_views.worth_all_rows = every
     model = KernelStackingRegressor().fit(split.encoded[0], split.targets[0])
     rows += [
         [c.description, "all rows", f"{c.weight:.3f}", ""] for c in model.candidates_ if c.weight

@@ -38,7 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
         return default if isinstance(given, str) else given
 
     monkeypatch.setattr(tables, "drawn_rows", partial(tables.drawn_rows, max_rows=N_DRAWN))
-    for module in ("_two_stage.training_rows", "_stacking.nystroem_members"):
+    for module in ("_two_stage.training_rows", "_stacking.drawn_views"):
         monkeypatch.setattr(f"mercer.{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)

@@ -30,8 +30,8 @@ from mercer._data.weights import UnitWeights
 from mercer._nystroem.features import nystroem_features
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import linear_combination
+from mercer._stacking.drawn_views import DrawnViews
 from mercer._stacking.evaluation import Selection
-from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Laplacian

@@ -35,8 +35,9 @@ from mercer._data.weights import UnitWeights
 from mercer._nystroem.width_factors import with_width_factor
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import LinearCombination
+from mercer._stacking.drawn_views import DrawnViews
 from mercer._stacking.evaluation import Selection
-from mercer._stacking.nystroem_members import DrawnViews, NystroemMember
+from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Polynomial
 

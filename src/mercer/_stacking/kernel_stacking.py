@@ -34,8 +34,8 @@ from mercer._stacking.candidates import (
     views_of,
 )
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
+from mercer._stacking.drawn_views import DrawnViews
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.nystroem_members import DrawnViews
 from mercer._stacking.ridges import evaluate
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._stacking.stack_expansion import StackExpansionMixin
