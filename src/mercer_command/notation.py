@@ -62,6 +62,12 @@ _PATTERNS: dict[Decimal, str] = {
 }
 """Patterns of numbers by the sign of their decimals."""
 
+_PLAIN_PATTERN = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+"""Numbers as programs write them, which `float` reads."""
+
+_NOT_GROUPED_PATTERN = r"[+-]?(?:0|[0-9]{4,})\.[0-9]+|[+-]?[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,})"
+"""Those of them whose point can be no sign between thousands."""
+
 _UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
 """This matches a sign of a unit before or after a number."""
 
@@ -128,6 +134,8 @@ def number_readings(cells: pd.Series[Any]) -> Readings | None:
     Readings or None
         None if the cells are no numbers.
     """
+    if _are_plain(cells) and cells.str.fullmatch(_NOT_GROUPED_PATTERN).any():
+        return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
     bare, units = _without_unit(cells)
     found = {decimal: _reads(bare, decimal) for decimal in _PATTERNS}
     best = max(float(np.mean(reads)) if len(cells) else 0.0 for reads in found.values())
@@ -168,11 +176,20 @@ def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
     -------
     ndarray of shape (n_rows,)
     """
-    bare, _ = _without_unit(cells.fillna("").str.strip())
-    out = np.full(len(bare), np.nan)
+    text, out = cells.fillna("").str.strip(), np.full(len(cells), np.nan)
+    filled = text.ne("").to_numpy(bool)
+    if decimal == "point" and _are_plain(text[filled]):
+        out[filled] = text[filled].to_numpy(dtype=object).astype(float)
+        return out
+    bare, _ = _without_unit(text)
     reads = _reads(bare, decimal)
     out[reads] = _converted(bare[reads], decimal)
     return out
+
+
+def _are_plain(cells: pd.Series[Any]) -> bool:
+    """Whether all of some cells are numbers as programs write them."""
+    return bool(len(cells)) and bool(cells.str.fullmatch(_PLAIN_PATTERN).all())
 
 
 def _without_unit(cells: pd.Series[Any]) -> tuple[pd.Series[Any], set[str]]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 pd = pytest.importorskip("pandas")
@@ -69,6 +71,29 @@ def test_the_cells_tell_the_decimal_mark(cells: list[str], decimals: list[str]) 
     assert readings is not None
     assert readings.decimals == decimals
     assert (readings.differ and len(decimals) > 1) == (cells == ["1,234", "5,678"])
+
+
+WRITTEN = st.from_regex(r"[+-]?[0-9]{1,5}(\.[0-9]{1,4})?(e-?[0-9])?", fullmatch=True)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(cells=st.lists(WRITTEN | st.sampled_from(["", "1,5", "7%"]), min_size=1, max_size=6))
+def test_plain_numbers_are_read_as_in_other_notations(
+    cells: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = pd.Series(cells, dtype=str)
+    known = known_cells(column)
+    found, numbers = number_readings(known), parse_numbers(column, "point")
+    with monkeypatch.context() as patched:
+        patched.setattr("mercer_command.notation._are_plain", lambda cells: False)
+        expected = number_readings(known)
+        assert_array_equal(numbers, parse_numbers(column, "point"))
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert found.decimals == expected.decimals
+        assert found.facts[found.decimals[0]] == expected.facts[found.decimals[0]]
 
 
 def test_other_cells_are_no_numbers() -> None:
