@@ -134,7 +134,9 @@ def test_members_of_a_stack_follow_the_best_of_them(
     """Where pairs do not promise less error for this one, they are not tried for the others."""
     tried = []
 
-    def may_predict_better(self: Any, features: NystroemModel, kernel: Any) -> bool:
+    def may_predict_better(
+        self: Any, features: NystroemModel, kernel: Any, *, learns_widths: bool
+    ) -> bool:
         tried.append(type(kernel))
         return promises
 

@@ -346,7 +346,6 @@ def ridge_on_all_rows(
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
     tol : float, default=1e-3
-        See :class:`AllRows`.
 
     Returns
     -------
@@ -359,11 +358,12 @@ def ridge_on_all_rows(
     An iteration of conjugate gradients takes O(n^2) time for each fold and penalty, and there are
     some tens of them. The matrix takes 4 n^2 bytes.
     """
+    part = data if alphas is not None else part_of(data, encoding, random_state)
+    rows = AllRows(kernel, part, encoding, random_state, tol)
     if alphas is None:
-        part = part_of(data, encoding, random_state)
-        alpha = AllRows(kernel, part, encoding, random_state).best_alpha()[0]
-        alphas = penalties_for(alpha, data, scored=scores_of is not None)
-    rows = AllRows(kernel, data, encoding, random_state, tol)
+        alphas = penalties_for(rows.best_alpha()[0], data, scored=scores_of is not None)
+    if len(part) < len(data):
+        rows = AllRows(kernel, data, encoding, random_state, tol)
     choice, held_out = rows.choose(np.asarray(alphas, dtype=float), scores_of)
     return rows.columns, choice, held_out
 

@@ -48,7 +48,9 @@ class PairsOfSomeRows:
     n_rows: int
     random_state: RandomState
 
-    def may_predict_better(self, features: NystroemModel, kernel: Kernel) -> bool:
+    def may_predict_better(
+        self, features: NystroemModel, kernel: Kernel, *, learns_widths: bool
+    ) -> bool:
         """Whether a lower loss than that of a model on features is expected.
 
         Parameters
@@ -56,7 +58,9 @@ class PairsOfSomeRows:
         features : NystroemModel
             On features of all rows.
         kernel : Kernel
-            Its widths suit fits to all pairs.
+            As it was learned from few rows.
+        learns_widths : bool
+            Whether its widths are made to suit the rows.
 
         Notes
         -----
@@ -64,6 +68,8 @@ class PairsOfSomeRows:
         comes near: by the factor by which they became smaller last.
         """
         n_rows, known = min(self.n_rows // _TIMES**3, _FEW_ROWS), list[float]()
+        if learns_widths:
+            kernel, _ = self._suitable(kernel, self.data.apart(self._drawn(_TIMES * n_rows)))
         while 2 * n_rows <= self.n_rows:
             known.append(self._log_ratio(features, kernel, n_rows))
             if len(known) > 2:
@@ -108,13 +114,17 @@ class PairsOfSomeRows:
         some, alphas = self.data.apart(rows), None
         if not all_rows_are_centers(some, len(some)):
             return features
-        if learns_widths:
-            settings: dict[str, Any] = self._settings(some)
-            kernel, alphas, _ = with_suitable_widths(kernel, some, self.encoding, **settings)
-        if not self.may_predict_better(features, kernel):
+        if not self.may_predict_better(features, kernel, learns_widths=learns_widths):
             return features
+        if learns_widths:
+            kernel, alphas = self._suitable(kernel, some)
         pairs = self._fitted(kernel, some, alphas)
         return pairs if clearly_better(pairs, features, self.data, rows) else features
+
+    def _suitable(self, kernel: Kernel, some: DrawnSample) -> tuple[Kernel, Array | None]:
+        """The kernel with widths that suit fits to some rows, and penalties to fit it with."""
+        settings = self._settings(some)
+        return with_suitable_widths(kernel, some, self.encoding, **settings)[:2]
 
     def _fitted(self, kernel: Kernel, some: DrawnSample, alphas: Array | None) -> NystroemModel:
         """The fit to all pairs of some rows."""

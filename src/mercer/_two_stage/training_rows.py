@@ -132,10 +132,12 @@ class FeatureRows:
         some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
         pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
         with pass_hooks():
-            best, learner, alphas = some._suitable(model, learner)
-            if not pairs.may_predict_better(features.predictor, learner.kernel_):
+            learns_widths = _learns_widths(model, learner)
+            if not pairs.may_predict_better(
+                features.predictor, learner.kernel_, learns_widths=learns_widths
+            ):
                 return features
-            found = some._second_stage(model, best, learner, alphas)
+            found = some._second_stage(model, *some._suitable(model, learner))
         found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
         better = clearly_better(found.predictor, features.predictor, drawn, rows)
         return found if better else features
@@ -166,7 +168,7 @@ class FeatureRows:
         Learners of nearly the same left-out error are compared where all rows are centers. One
         that was given, with its widths, stays as it is.
         """
-        if model.learner is not None and getattr(learner, "_widths_are_given", True):
+        if not _learns_widths(model, learner):
             return 0, learner, None
         settings = self._settings(model)
         learners = [learner]
@@ -240,6 +242,11 @@ class _SecondStage:
         results = grid_results("alpha", choice.alphas, scores[None])
         found = {"predictor_": self.predictor, "alpha_": choice.alpha, "cv_results_": results}
         return _learned(self.learner) | found | self.held_out
+
+
+def _learns_widths(model: Any, learner: Any) -> bool:
+    """Whether a learner's widths are made to suit more rows; those of one that was given stay."""
+    return model.learner is None or not getattr(learner, "_widths_are_given", True)
 
 
 def _learned(learner: Any) -> Fit:
