@@ -15,7 +15,7 @@ GIB = 2.0**30
 
 def test_all_rows_are_centers_where_working_memory_holds_their_pairs() -> None:
     assert number_of_components("auto", 16_384) == 16_384
-    assert number_of_components("auto", 16_385) == 1500
+    assert number_of_components("auto", 20_001) == 1500
     assert number_of_components("auto", 50_001) == 1000
     with config_context(working_memory=10_000):
         assert all_are_centers(50_000)
@@ -28,6 +28,8 @@ def test_pairs_of_drawn_rows_fit_working_memory_and_a_quarter_of_what_is_availab
     memory: float | None, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approximation, "available_memory", lambda: memory)
+    assert all_are_centers(16_384)
+    assert all_are_centers(20_000) == (memory == 2.0**40)
     assert number_of_paired_rows("auto", 20_000, 100_000) == expected
     assert number_of_paired_rows("auto", 16_384, 16_384) == 0
     assert number_of_paired_rows(1000, 20_000, 100_000) == 0

@@ -41,6 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in ("_two_stage.training_rows", "_stacking.drawn_views"):
         monkeypatch.setattr(f"mercer.{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
+    monkeypatch.setattr("mercer._blocks.approximation.MOST_EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)
     with sklearn.config_context(working_memory=4.0 * N_CENTERS**2 / 2.0**20):
         yield

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product
+from mercer._solvers import conjugate_gradients
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, _Systems, large_product
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -49,6 +50,32 @@ def test_the_preconditioner_of_all_columns_takes_few_iterations():
     ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(N))
     found = ridge.solve(Y[None], np.ones((1, N)), ALPHAS[1:2], max_iter=3)[0, 0]
     np.testing.assert_allclose(GRAM @ found, GRAM @ solved_densely(np.ones(N), 0.1), atol=2e-3)
+
+
+@pytest.mark.parametrize("constant", [100.0, 1000.0])
+@pytest.mark.parametrize("rounding", [1.0, 1e-3])
+def test_preconditioners_that_rounding_makes_indefinite_are_shifted(
+    constant, rounding, monkeypatch
+):
+    gram = GRAM + constant
+    ridge = PreconditionedRidge(gram.astype(np.float32), np.arange(40))
+    right, roots = Y.astype(np.float32), np.ones((1, N), dtype=np.float32)
+    alone = _Systems(ridge._factor, roots, np.array([1e-3]), 2, shift=0.0)
+    assert ridge._iterated(alone, right, 1e-4, 500) is None
+    found = conjugate_gradients._rounding
+    monkeypatch.setattr(conjugate_gradients, "_rounding", lambda gram: rounding * found(gram))
+    solved = ridge.solve(Y[None], roots, np.array([0.1]), tol=1e-4)[0, 0]
+    expected = np.linalg.solve(gram + 0.1 * np.eye(N), Y)
+    np.testing.assert_allclose(gram @ solved, gram @ expected, atol=0.05)
+
+
+def test_a_system_that_is_indefinite_is_left_as_it_was():
+    gram = np.diag(np.float32([1.0, 2.0, -3.0]))
+    solved = PreconditionedRidge(gram, np.arange(1)).solve(
+        np.ones((1, 3, 1)), np.ones((1, 3)), np.array([1.0])
+    )
+    assert np.isfinite(solved).all()
+    assert np.abs(solved).max() < 10.0
 
 
 def test_a_fit_does_not_depend_on_those_beside_it():

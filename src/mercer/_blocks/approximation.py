@@ -13,9 +13,10 @@ EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
 
-MOST_PAIRED_ROWS = 40_000
-"""All pairs of more rows are not fitted where these take more than scikit-learn's `working_memory`:
-a fit of them takes minutes (benchmarks/large_tables.py)."""
+MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
+"""Where pairs take more than scikit-learn's `working_memory`, more rows than the former are not all
+centers, as a fit of them takes ten seconds and more. Up to the latter, all pairs are fitted if that
+promises to err less; of still more rows it takes minutes (benchmarks/large_tables.py)."""
 
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:
@@ -83,10 +84,13 @@ def all_are_centers(n_rows: int) -> bool:
 
     Notes
     -----
-    The matrix of their kernel values takes 4 n^2 bytes in single precision, and has to fit
-    scikit-learn's `working_memory`.
+    The matrix of their kernel values takes 4 n^2 bytes in single precision. It has to fit
+    scikit-learn's `working_memory`, or with at most 20,000 rows a quarter of the available memory,
+    as preconditioners take some of the rest.
     """
-    return n_rows <= _rows_in(working_memory())
+    if n_rows <= _rows_in(working_memory()):
+        return True
+    return n_rows <= min(_rows_in((available_memory() or 0.0) / 4.0), MOST_EXACT_ROWS)
 
 
 def _rows_in(memory: float) -> int:
@@ -108,9 +112,9 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        All of up to 40,000 rows whose pairs fit a quarter of the available memory, as
-        preconditioners take some of the rest; of others, those of which `working_memory` holds the
-        pairs too. Zero where all rows are centers, or memory holds the pairs of few rows.
+        All of up to 40,000 rows whose pairs fit a quarter of the available memory; of others, those
+        of which `working_memory` holds the pairs too. Zero where all rows are centers, or memory
+        holds the pairs of few rows.
     """
     if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0

@@ -65,12 +65,13 @@ class PairsOfSomeRows:
         Notes
         -----
         Losses are powers of the number of rows, whose exponents become smaller as the least loss
-        comes near: by the factor by which they became smaller last.
+        comes near: by the factor by which they became smaller last. Where few rows err less than
+        features already, no more are tried.
         """
         n_rows, known = min(self.n_rows // _TIMES**3, _FEW_ROWS), list[float]()
         if learns_widths:
             kernel, _ = self._suitable(kernel, self.data.apart(self._drawn(_TIMES * n_rows)))
-        while 2 * n_rows <= self.n_rows:
+        while 2 * n_rows <= self.n_rows and min(known, default=0.0) >= np.log(_LEAST_GAIN):
             known.append(self._log_ratio(features, kernel, n_rows))
             if len(known) > 2:
                 before, last = np.diff(known[-3:])

@@ -1,5 +1,7 @@
 """Ridge regressions on one large Gram matrix by preconditioned conjugate gradients."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -55,6 +57,11 @@ def row_batches(matrix: Array) -> Iterator[slice]:
     """
     found: Iterator[slice] = gen_batches(len(matrix), max(4 * CACHED_VALUES // matrix.shape[1], 1))
     return found
+
+
+_SHIFT = 4.0
+"""Preconditioners are shifted by this many times the rounding errors of their eigenvalues, and by
+as many times more where they are indefinite: their least values may be as small as these errors."""
 
 
 class PreconditionedRidge:
@@ -127,11 +134,25 @@ class PreconditionedRidge:
         ndarray of float32 of shape (n_fits, n_alphas, n_samples, n_outputs)
         """
         n_fits, n_samples, n_outputs = targets.shape
-        systems = _Systems(self._factor, roots.astype(np.float32), alphas, n_outputs)
         scaled = (roots[:, :, None] * targets).astype(np.float32)
         # Columns are ordered by fit, then penalty, then output.
         right = np.repeat(scaled[:, :, None, :], len(alphas), axis=2)
-        residual = right.transpose(1, 0, 2, 3).reshape(n_samples, -1)
+        right, solution, shift = right.transpose(1, 0, 2, 3).reshape(n_samples, -1), None, _SHIFT
+        while solution is None:
+            systems = _Systems(self._factor, roots.astype(np.float32), alphas, n_outputs, shift)
+            solution = self._iterated(systems, right, tol, max_iter)
+            shift *= _SHIFT
+        coefficients = solution * systems.roots_of(np.arange(solution.shape[1]))
+        shaped = coefficients.reshape(n_samples, n_fits, len(alphas), n_outputs)
+        return np.asarray(shaped.transpose(1, 2, 0, 3))
+
+    def _iterated(
+        self, systems: _Systems, residual: Array, tol: float, max_iter: int
+    ) -> Array | None:
+        """The solutions for some right sides; None if rounding makes a preconditioner indefinite.
+
+        Where rounding makes a system indefinite, its solution is as it was before that shows.
+        """
         solution = np.zeros_like(residual)
         active = np.arange(residual.shape[1])
         direction = conditioned = systems.precondition(residual, active)
@@ -143,18 +164,21 @@ class PreconditionedRidge:
             if not active.size:
                 break
             image = systems.apply(self.gram, direction, active)
-            step = (power / _products(direction, image)).astype(np.float32)
+            curvature = _products(direction, image)
+            definite = curvature > 0.0
+            step = np.where(definite, power / np.where(definite, curvature, 1.0), 0.0)
+            step = step.astype(np.float32)
             solution[:, active] += step * direction
             residual = residual - step * image
             conditioned = systems.precondition(residual, active)
             before, power = power, _products(residual, conditioned)
+            if (power < 0.0).any():
+                return None
             direction = conditioned + (power / before).astype(np.float32) * direction
-            going = power > limit[active]
+            going = definite & (power > limit[active])
             active, power = active[going], power[going]
             residual, direction = residual[:, going], direction[:, going]
-        coefficients = solution * systems.roots_of(np.arange(solution.shape[1]))
-        shaped = coefficients.reshape(n_samples, n_fits, len(alphas), n_outputs)
-        return np.asarray(shaped.transpose(1, 2, 0, 3))
+        return solution
 
 
 class _Systems:
@@ -167,9 +191,13 @@ class _Systems:
     roots : ndarray of float32 of shape (n_fits, n_samples)
     alphas : ndarray of shape (n_alphas,)
     n_outputs : int
+    shift : float
+        Of the preconditioners, in units of the rounding errors of products.
     """
 
-    def __init__(self, factor: Array, roots: Array, alphas: Array, n_outputs: int) -> None:
+    def __init__(
+        self, factor: Array, roots: Array, alphas: Array, n_outputs: int, shift: float
+    ) -> None:
         self._factor, self._roots, self._n_outputs = factor, roots, n_outputs
         self._alphas = np.tile(alphas, len(roots)).astype(np.float32)
         self._fit = np.repeat(np.arange(len(roots)), len(alphas))
@@ -182,7 +210,7 @@ class _Systems:
             gram = (whole - left.T @ left + weighted.T @ weighted).astype(np.float64)
             found = []
             for alpha in alphas:
-                shifted = gram + (alpha + _rounding(gram)) * np.eye(len(gram))
+                shifted = gram + (alpha + shift * _rounding(gram)) * np.eye(len(gram))
                 found.append(scipy.linalg.cholesky(shifted, lower=True).astype(np.float32))
             return found
 

@@ -50,8 +50,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
         Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB); then 1,500, or 1,000 from 50,000 on, unless all pairs of
-        as many, or of up to 40,000 in a quarter of the available memory, predict clearly better.
+        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
+        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
     max_samples : int, default=1000
         Candidates are compared on at most this many samples, and learned from the others where
         these are no fewer and each is left out alone; on Nyström features from up to twice as many.

@@ -70,8 +70,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         precomputed kernels.
     n_components : int or "auto", default="auto"
         Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB); then 1,500, or 1,000 from 50,000 on, unless all pairs of
-        as many, or of up to 40,000 in a quarter of the available memory, predict clearly better.
+        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
+        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
     max_samples : int, default=3000
         The kernel is learned from at most this many samples, where the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
