@@ -112,9 +112,9 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        All of up to 40,000 rows whose pairs fit a quarter of the available memory; of others, those
-        of which `working_memory` holds the pairs too. Zero where all rows are centers, or memory
-        holds the pairs of few rows.
+        All rows, if they are at most 40,000 and a quarter of the available memory holds their
+        pairs. Else as many as `working_memory` and that quarter hold the pairs of. Zero if all rows
+        are centers, or if these are few.
     """
     if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0
