@@ -33,13 +33,13 @@ CLASSIFIERS = [KernelStackingClassifier, TwoStageClassifier]
 def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     """As with tens of thousands of rows: 1,000 of 1,400 are drawn, and 800 may all be centers."""
 
-    def number(given: int | str, n_rows: int) -> int:
-        default = n_rows if n_rows <= N_CENTERS else N_FEW
+    def number(given: int | str, n_rows: int, *, listed: bool = False) -> int:
+        default = n_rows if n_rows <= (N_DRAWN if listed else N_CENTERS) else N_FEW
         return default if isinstance(given, str) else given
 
     monkeypatch.setattr(tables, "drawn_rows", partial(tables.drawn_rows, max_rows=N_DRAWN))
-    for module in ("_two_stage.training_rows", "_stacking.drawn_views"):
-        monkeypatch.setattr(f"mercer.{module}.number_of_components", number)
+    for module in ("two_stage.training_rows", "stacking.drawn_views", "stacking.kernel_stacking"):
+        monkeypatch.setattr(f"mercer._{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._blocks.approximation.MOST_EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)
@@ -149,6 +149,43 @@ def test_members_of_a_stack_follow_the_best_of_them(
     best_first = sorted(stack.candidates_, key=lambda candidate: candidate.loo_error)
     kinds = [type(candidate.kernel) for candidate in best_first]
     assert tried == kinds[: 1 + promises]
+
+
+def test_a_fold_that_holds_out_few_rows_is_taken(small: None) -> None:
+    X, y = problem(KernelStackingRegressor, noise=0.02)
+    folds = [(np.arange(N_ROWS - 5), np.arange(N_ROWS - 5, N_ROWS))]
+    stack = fitted(KernelStackingRegressor, X, y, cv=folds)
+    assert model_of(stack).columns.n_centers == N_FEW
+
+
+def test_pairs_of_many_classes_are_not_tried(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._nystroem.some_rows._MOST_OUTPUTS", 1)
+    X, y = problem(KernelStackingClassifier, noise=0.02)
+    stack = fitted(KernelStackingClassifier, X, y)
+    assert model_of(stack).columns.n_centers == N_FEW
+
+
+def test_copies_of_rows_leave_the_others_to_compare(small: None) -> None:
+    X, y = problem(TwoStageRegressor, noise=0.02)
+    X, y = np.vstack([X, X[:1]]), np.append(y, y[0])
+    assert fitted(TwoStageRegressor, X, y).predictor_.columns.n_centers == N_CENTERS
+
+
+def test_the_penalty_that_is_given_is_that_of_the_trials(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    fit = PairsOfSomeRows._fitted
+
+    def recorded(self: Any, kernel: Any, some: Any, alphas: Any) -> NystroemModel:
+        tried.append(alphas)
+        return fit(self, kernel, some, alphas)
+
+    monkeypatch.setattr(PairsOfSomeRows, "_fitted", recorded)
+    X, y = problem(TwoStageRegressor, noise=0.02)
+    fitted(TwoStageRegressor, X, y, alpha=0.5)
+    assert tried
+    assert all(alphas == [0.5] for alphas in tried)
 
 
 def test_centers_that_are_given_are_taken(small: None) -> None:

@@ -53,29 +53,26 @@ def test_the_preconditioner_of_all_columns_takes_few_iterations():
 
 
 @pytest.mark.parametrize("constant", [100.0, 1000.0])
-@pytest.mark.parametrize("rounding", [1.0, 1e-3])
-def test_preconditioners_that_rounding_makes_indefinite_are_shifted(
-    constant, rounding, monkeypatch
-):
-    gram = GRAM + constant
+def test_preconditioners_that_rounding_makes_indefinite_are_shifted(constant, monkeypatch):
+    gram, alpha = GRAM + constant, np.array([0.01])
     ridge = PreconditionedRidge(gram.astype(np.float32), np.arange(40))
+    rounding = conjugate_gradients._rounding
+    monkeypatch.setattr(conjugate_gradients, "_rounding", lambda gram: 1e-4 * rounding(gram))
     right, roots = Y.astype(np.float32), np.ones((1, N), dtype=np.float32)
-    alone = _Systems(ridge._factor, roots, np.array([1e-3]), 2, shift=0.0)
-    assert ridge._iterated(alone, right, 1e-4, 500) is None
-    found = conjugate_gradients._rounding
-    monkeypatch.setattr(conjugate_gradients, "_rounding", lambda gram: rounding * found(gram))
-    solved = ridge.solve(Y[None], roots, np.array([0.1]), tol=1e-4)[0, 0]
-    expected = np.linalg.solve(gram + 0.1 * np.eye(N), Y)
-    np.testing.assert_allclose(gram @ solved, gram @ expected, atol=0.05)
+    first = _Systems(ridge._factor, roots, alpha, 2, conjugate_gradients._SHIFT)
+    assert ridge._iterated(first, right, 1e-4, 500) is None
+    solved = ridge.solve(Y[None], roots, alpha, tol=1e-4)[0, 0]
+    expected = np.linalg.solve(gram + alpha * np.eye(N), Y)
+    np.testing.assert_allclose(gram @ solved, gram @ expected, atol=0.1)
 
 
-def test_a_system_that_is_indefinite_is_left_as_it_was():
-    gram = np.diag(np.float32([1.0, 2.0, -3.0]))
-    solved = PreconditionedRidge(gram, np.arange(1)).solve(
-        np.ones((1, 3, 1)), np.ones((1, 3)), np.array([1.0])
-    )
-    assert np.isfinite(solved).all()
-    assert np.abs(solved).max() < 10.0
+def test_a_preconditioner_is_indefinite_for_the_first_residual():
+    gram = (GRAM + 1000.0).astype(np.float32)
+    ridge, roots = PreconditionedRidge(gram, np.arange(40)), np.ones((1, N), dtype=np.float32)
+    systems = _Systems(ridge._factor, roots, np.array([1e-3]), 1, shift=0.0)
+    constant = np.linalg.eigh(gram.astype(float))[1][:, -1:].astype(np.float32)
+    power = np.sum(constant * systems.precondition(constant, np.arange(1)))
+    assert (ridge._iterated(systems, constant, 1e-4, 500) is None) == (power < 0.0)
 
 
 def test_a_fit_does_not_depend_on_those_beside_it():

@@ -75,12 +75,15 @@ def fits_exactly(
     return exact
 
 
-def all_are_centers(n_rows: int) -> bool:
+def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
     """Whether all rows of a table are centers by default, if the table is not fitted exactly.
 
     Parameters
     ----------
     n_rows : int
+    listed : bool, default=False
+        Whether the folds are given. Then features take sums of their own for each of many folds,
+        and all of up to 40,000 rows are centers.
 
     Notes
     -----
@@ -90,7 +93,8 @@ def all_are_centers(n_rows: int) -> bool:
     """
     if n_rows <= _rows_in(working_memory()):
         return True
-    return n_rows <= min(_rows_in((available_memory() or 0.0) / 4.0), MOST_EXACT_ROWS)
+    most = MOST_PAIRED_ROWS if listed else MOST_EXACT_ROWS
+    return n_rows <= min(_rows_in((available_memory() or 0.0) / 4.0), most)
 
 
 def _rows_in(memory: float) -> int:
@@ -125,7 +129,7 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     return found if found > EXACT_ROWS else 0
 
 
-def number_of_components(n_components: int | str, n_rows: int) -> int:
+def number_of_components(n_components: int | str, n_rows: int, *, listed: bool = False) -> int:
     """Number of centers of a table.
 
     Parameters
@@ -135,9 +139,11 @@ def number_of_components(n_components: int | str, n_rows: int) -> int:
         says so. Of more rows, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is
         quadratic in it (benchmarks/large.py, estimators).
     n_rows : int
+    listed : bool, default=False
+        Whether the folds are given; see :func:`all_are_centers`.
     """
     if isinstance(n_components, str):
-        if all_are_centers(n_rows):
+        if all_are_centers(n_rows, listed=listed):
             return n_rows
         n_components = 1500 if n_rows <= 50_000 else 1000
     return min(int(n_components), n_rows)

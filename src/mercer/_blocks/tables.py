@@ -242,7 +242,8 @@ def drawn_rows(
     divide : callable, default=None
         From the table to how its rows are left out; it makes the folds, in place of random ones.
     max_rows : int, default=None
-        Number of rows to draw; None for all where their pairs may be fitted, else for 20,000.
+        Number of rows to draw; None for all that are centers by default, or at most 40,000, else
+        for 20,000.
     random_state : int, RandomState instance or None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.

@@ -1,5 +1,6 @@
 """Fits to all pairs of some of a table's rows, beside fits on features of all of its rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from mercer._data.sample import TargetEncoding
 from mercer._model_selection.held_out import clearly_best
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
 from mercer._nystroem.width_factors import with_suitable_widths
-from mercer._typing import Array, RandomState
+from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 HELD_OUT_ROWS = 5000
@@ -22,6 +23,9 @@ HELD_OUT_ROWS = 5000
 _FEW_ROWS, _TIMES = 256, 4
 """All pairs of this many rows are fitted first, or of a 64th of fewer than 16,384, and then of four
 times as many again and again."""
+
+_MOST_OUTPUTS = 20
+"""Of more responses or classes, fits to all pairs are not tried."""
 
 _LEAST_GAIN = 0.9
 """Losses have to be this part of those of features, as predictions then take as many more kernel
@@ -49,7 +53,12 @@ class PairsOfSomeRows:
     random_state: RandomState
 
     def may_predict_better(
-        self, features: NystroemModel, kernel: Kernel, *, learns_widths: bool
+        self,
+        features: NystroemModel,
+        kernel: Kernel,
+        *,
+        learns_widths: bool,
+        alphas: Array | None = None,
     ) -> bool:
         """Whether a lower loss than that of a model on features is expected.
 
@@ -61,18 +70,23 @@ class PairsOfSomeRows:
             As it was learned from few rows.
         learns_widths : bool
             Whether its widths are made to suit the rows.
+        alphas : ndarray of shape (n_alphas,), default=None
+            Penalties that were given.
 
         Notes
         -----
         Losses are powers of the number of rows, whose exponents become smaller as the least loss
         comes near: by the factor by which they became smaller last. Where few rows err less than
-        features already, no more are tried.
+        features already, no more are tried. Pairs of many outputs are not tried, as each takes
+        systems of its own.
         """
+        if len(features.choice.fit.intercept) > _MOST_OUTPUTS:
+            return False
         n_rows, known = min(self.n_rows // _TIMES**3, _FEW_ROWS), list[float]()
         if learns_widths:
             kernel, _ = self._suitable(kernel, self.data.apart(self._drawn(_TIMES * n_rows)))
         while 2 * n_rows <= self.n_rows and min(known, default=0.0) >= np.log(_LEAST_GAIN):
-            known.append(self._log_ratio(features, kernel, n_rows))
+            known.append(self._log_ratio(features, kernel, alphas, n_rows))
             if len(known) > 2:
                 before, last = np.diff(known[-3:])
                 step = last * np.clip(last / before, 0.0, 1.0) if before < 0.0 else last
@@ -82,18 +96,24 @@ class PairsOfSomeRows:
             n_rows *= _TIMES
         return True
 
-    def _log_ratio(self, features: NystroemModel, kernel: Kernel, n_rows: int) -> float:
+    def _log_ratio(
+        self, features: NystroemModel, kernel: Kernel, alphas: Array | None, n_rows: int
+    ) -> float:
         """Logarithm of the loss of a fit to all pairs of few rows in units of that of features.
 
-        Other rows are compared where these are independent of those of the fit.
+        Rows of other groups are compared, or those of the fit where these are fewer.
         """
         data, rows = self.data, self._drawn(n_rows)
-        compared = some = data.apart(rows)
-        model = self._fitted(kernel, some, None)
-        if data.groups is None and data.listed is None:
-            rows = np.setdiff1d(np.arange(len(data)), rows)
-            compared = data.take(rows)
-        losses = row_losses(model, compared).mean(), row_losses(features, data.take(rows)).mean()
+        some = data.apart(rows)
+        model = self._fitted(kernel, some, alphas)
+        names = np.arange(len(data)) if data.groups is None else data.groups
+        others = np.flatnonzero(~np.isin(names, names[rows]))
+        if len(others) < len(rows):
+            loss = row_losses(model, some)
+        else:
+            rows = others
+            loss = row_losses(model, data.take(rows), model.values)
+        losses = loss.mean(), row_losses(features, data.take(rows)).mean()
         of_pairs, of_features = np.log(np.maximum(losses, np.finfo(float).tiny))
         return float(of_pairs - of_features)
 
@@ -183,13 +203,17 @@ def clearly_better(
     return bool(losses[1].mean() < _LEAST_GAIN * losses[0].mean() and clearly_best(losses))
 
 
-def row_losses(model: NystroemModel, data: DrawnSample) -> Array:
-    """Squared errors out of fold, or logarithmic losses of classes, of at most 5,000 rows.
+def row_losses(
+    model: NystroemModel, data: DrawnSample, values: Callable[[Features], Array] | None = None
+) -> Array:
+    """Squared errors, or logarithmic losses of classes, of at most 5,000 rows.
 
     Parameters
     ----------
     model : NystroemModel
     data : DrawnSample
+    values : callable, default=None
+        Predicts rows; None for predictions out of fold.
 
     Returns
     -------
@@ -197,7 +221,7 @@ def row_losses(model: NystroemModel, data: DrawnSample) -> Array:
         Zero for rows that no fold holds out.
     """
     part = data.take(evenly_spaced(len(data), HELD_OUT_ROWS))
-    predicted = model.out_of_fold(part.X, part)
+    predicted = model.out_of_fold(part.X, part) if values is None else values(part.X)
     if model.calibration is None:
         losses = np.sum((predicted - model.encoding.encode(part.y)) ** 2, axis=1)
     else:

@@ -149,14 +149,13 @@ class PreconditionedRidge:
     def _iterated(
         self, systems: _Systems, residual: Array, tol: float, max_iter: int
     ) -> Array | None:
-        """The solutions for some right sides; None if rounding makes a preconditioner indefinite.
-
-        Where rounding makes a system indefinite, its solution is as it was before that shows.
-        """
+        """The solutions for right sides; None if rounding makes a preconditioner indefinite."""
         solution = np.zeros_like(residual)
         active = np.arange(residual.shape[1])
         direction = conditioned = systems.precondition(residual, active)
         power = _products(residual, conditioned)
+        if (power < 0.0).any():
+            return None
         limit = tol**2 * power
         active = active[power > limit]
         residual, direction, power = (found[..., active] for found in (residual, direction, power))
@@ -164,10 +163,7 @@ class PreconditionedRidge:
             if not active.size:
                 break
             image = systems.apply(self.gram, direction, active)
-            curvature = _products(direction, image)
-            definite = curvature > 0.0
-            step = np.where(definite, power / np.where(definite, curvature, 1.0), 0.0)
-            step = step.astype(np.float32)
+            step = (power / _products(direction, image)).astype(np.float32)
             solution[:, active] += step * direction
             residual = residual - step * image
             conditioned = systems.precondition(residual, active)
@@ -175,7 +171,7 @@ class PreconditionedRidge:
             if (power < 0.0).any():
                 return None
             direction = conditioned + (power / before).astype(np.float32) * direction
-            going = definite & (power > limit[active])
+            going = power > limit[active]
             active, power = active[going], power[going]
             residual, direction = residual[:, going], direction[:, going]
         return solution

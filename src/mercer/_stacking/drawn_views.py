@@ -175,7 +175,8 @@ class DrawnViews(ViewedSample):
         """
         view, encoding, state = candidate.view, self.target.encoding, self.random_state
         data = self._drawn_in(view)
-        n_centers = number_of_components(self.n_components, data.source.count_rows())
+        n_rows, listed = data.source.count_rows(), data.listed is not None
+        n_centers = number_of_components(self.n_components, n_rows, listed=listed)
         settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
         suitable, alphas = kernel, None
         if candidate.learns_widths:
@@ -190,7 +191,7 @@ class DrawnViews(ViewedSample):
         data = self._drawn_in(candidate.view)
         n_rows = data.source.count_rows()
         n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
-        if not n_paired or (data.listed is not None and n_paired < n_rows):
+        if not n_paired or data.listed is not None:
             return member
         pairs = PairsOfSomeRows(data, self.target.encoding, n_paired, self.random_state)
         with pass_hooks():

@@ -133,9 +133,8 @@ class FeatureRows:
         pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
         with pass_hooks():
             learns_widths = _learns_widths(model, learner)
-            if not pairs.may_predict_better(
-                features.predictor, learner.kernel_, learns_widths=learns_widths
-            ):
+            settings: Any = {"learns_widths": learns_widths, "alphas": _given_alphas(model)}
+            if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
                 return features
             found = some._second_stage(model, *some._suitable(model, learner))
         found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
@@ -149,7 +148,7 @@ class FeatureRows:
             learner.kernel_,
             self.drawn,
             self.target.encoding,
-            alphas=alphas if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            alphas=alphas if (given := _given_alphas(model)) is None else given,
             scorer=scorer,
             **self._settings(model),
         )
@@ -242,6 +241,11 @@ class _SecondStage:
         results = grid_results("alpha", choice.alphas, scores[None])
         found = {"predictor_": self.predictor, "alpha_": choice.alpha, "cv_results_": results}
         return _learned(self.learner) | found | self.held_out
+
+
+def _given_alphas(model: Any) -> Any:
+    """The penalties of an estimator; None where these are chosen among default ones."""
+    return None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha)
 
 
 def _learns_widths(model: Any, learner: Any) -> bool:
