@@ -18,7 +18,7 @@ from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_IT
 # The methods with all repeats at every number of rows.
 EVERY_SIZE = (table_parts.OURS, grouped.REFERENCE, "CatBoost")
 
-# A fit of EBM takes from eight seconds to some minutes, and of these tables more.
+# A fit of EBM takes from eight seconds to some minutes, and to these tables many minutes.
 SEVERAL_CLASSES = ("pageblocks", "hypothyroid", "car", "cmc")
 
 
@@ -64,7 +64,9 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
             return 0
         return (3 if n_train < SIZES[1] else 1) if classes else (None if n_train < SIZES[1] else 3)
     if method == "EBM":
-        return int(n_train < SIZES[2] and name in TABLES and name not in SEVERAL_CLASSES)
+        if name not in TABLES or name in SEVERAL_CLASSES:
+            return 0
+        return 3 if many else None
     if method == "RealMLP-TD":
         return None if name in TABLES else 0
     if name in SETS and method == "xRFM":
