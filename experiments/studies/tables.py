@@ -18,9 +18,6 @@ from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_IT
 # The methods with all repeats at every number of rows.
 EVERY_SIZE = (table_parts.OURS, grouped.REFERENCE, "CatBoost")
 
-# A fit of EBM takes from eight seconds to some minutes, and to these tables many minutes.
-SEVERAL_CLASSES = ("pageblocks", "hypothyroid", "car", "cmc")
-
 
 def problem(name: str, n_train: int) -> str:
     """Return the name of a problem: a table, and a number of training rows."""
@@ -63,11 +60,7 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
         if many or name in SETS:
             return 0
         return (3 if n_train < SIZES[1] else 1) if classes else (None if n_train < SIZES[1] else 3)
-    if method == "EBM":
-        if name not in TABLES or name in SEVERAL_CLASSES:
-            return 0
-        return 3 if many else None
-    if method == "RealMLP-TD":
+    if method in ("EBM", "RealMLP-TD"):
         return None if name in TABLES else 0
     if name in SETS and method == "xRFM":
         return 3
