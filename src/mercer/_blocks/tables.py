@@ -269,8 +269,8 @@ def drawn_rows(
     listed = None if resampling is None else ListedFolds.of_resampling(resampling)
     if max_rows is None:
         n_rows = source.count_rows()
-        may_be_paired = all_are_centers(n_rows) or n_rows <= MOST_PAIRED_ROWS
-        max_rows = n_rows if may_be_paired else 20_000
+        takes_all = all_are_centers(n_rows) or n_rows <= MOST_PAIRED_ROWS
+        max_rows = n_rows if takes_all else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)

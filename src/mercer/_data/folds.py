@@ -143,6 +143,25 @@ def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> lis
     return [(train, test) for train, test in inside if len(train) and len(test)]
 
 
+def apart_from(rows: Array, groups: Array | None, n_samples: int) -> NDArray[np.intp]:
+    """Samples that are none of some, and of none of their groups, ascending.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The former.
+    groups : ndarray of int of shape (n_samples,), or None
+    n_samples : int
+
+    Examples
+    --------
+    >>> apart_from(np.array([1]), np.array([0, 7, 7, 2]), 4)
+    array([0, 3])
+    """
+    names = np.arange(n_samples) if groups is None else groups
+    return np.flatnonzero(~np.isin(names, names[rows]))
+
+
 def group_codes(groups: Any, n_samples: int) -> Array | None:
     """Numbers of groups, in the order in which they first occur, whatever their names.
 

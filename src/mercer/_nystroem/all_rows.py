@@ -297,8 +297,7 @@ def suitable_width(
     def compared(step: int) -> tuple[float, float]:
         around = compared(step - 1 if step > 0 else step + 1)[0] if step else None
         alphas = None if around is None else around * np.append(_AROUND, 1.0)
-        rows = AllRows(widened(-step), part, encoding, random_state)
-        return rows.best_alpha(alphas)
+        return AllRows(widened(-step), part, encoding, random_state).best_alpha(alphas)
 
     same = widened(0) == widened(1) == widened(-1)
     step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
@@ -346,6 +345,7 @@ def ridge_on_all_rows(
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
     tol : float, default=1e-3
+        See :class:`AllRows`.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def ridge_on_all_rows(
     An iteration of conjugate gradients takes O(n^2) time for each fold and penalty, and there are
     some tens of them. The matrix takes 4 n^2 bytes.
     """
-    part = data if alphas is not None else part_of(data, encoding, random_state)
+    part = part_of(data, encoding, random_state) if alphas is None else data
     rows = AllRows(kernel, part, encoding, random_state, tol)
     if alphas is None:
         alphas = penalties_for(rows.best_alpha()[0], data, scored=scores_of is not None)

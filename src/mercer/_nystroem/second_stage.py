@@ -25,7 +25,7 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000
-"""Up to this many rows, features of all take as little time as conjugate gradients."""
+"""Up to this many rows, features of all take at most a second, and are in double precision."""
 
 _CALIBRATED_ROWS = 10_000
 """Probabilities are calibrated on at most this many rows of the sample."""

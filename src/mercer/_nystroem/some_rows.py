@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import evenly_spaced, sample_rows
+from mercer._data.folds import apart_from, evenly_spaced, sample_rows
 from mercer._data.sample import TargetEncoding
 from mercer._model_selection.held_out import clearly_best
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
@@ -106,8 +106,7 @@ class PairsOfSomeRows:
         data, rows = self.data, self._drawn(n_rows)
         some = data.apart(rows)
         model = self._fitted(kernel, some, alphas)
-        names = np.arange(len(data)) if data.groups is None else data.groups
-        others = np.flatnonzero(~np.isin(names, names[rows]))
+        others = apart_from(rows, data.groups, len(data))
         if len(others) < len(rows):
             loss = row_losses(model, some)
         else:
@@ -131,11 +130,11 @@ class PairsOfSomeRows:
         learns_widths : bool
             Whether its widths are made to suit the rows.
         """
+        if not self.may_predict_better(features, kernel, learns_widths=learns_widths):
+            return features
         rows = self._whole_groups()
         some, alphas = self.data.apart(rows), None
         if not all_rows_are_centers(some, len(some)):
-            return features
-        if not self.may_predict_better(features, kernel, learns_widths=learns_widths):
             return features
         if learns_widths:
             kernel, alphas = self._suitable(kernel, some)

@@ -15,7 +15,7 @@ from mercer._blocks.approximation import number_of_components, number_of_paired_
 from mercer._blocks.blocks import BlockSource
 from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import Split, sample_rows
+from mercer._data.folds import Split, apart_from, sample_rows
 from mercer._data.resampling import as_resampling
 from mercer._nystroem.second_stage import fit_nystroem
 from mercer._nystroem.some_rows import PairsOfSomeRows
@@ -101,9 +101,7 @@ class DrawnViews(ViewedSample):
 
     def _apart_from(self, rows: Array) -> NDArray[np.intp]:
         """Samples that are none of some, and of none of their groups."""
-        groups = self.target.resampling.together
-        names, given = (np.arange(len(self)), rows) if groups is None else (groups, groups[rows])
-        return np.flatnonzero(~np.isin(names, given))
+        return apart_from(rows, self.target.resampling.together, len(self))
 
     def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int) -> Self:
         """Some samples, to learn kernels from that are evaluated on a number of others."""

@@ -172,10 +172,11 @@ class KernelStacking(
             given = data if groups is not None else replace(data, groups=None)
             found = resampling_of(None, data, given, target.codes)
         else:
-            n_rows, listed = data.source.count_rows(), data.listed is not None
-            n_centers = number_of_components(self.n_components, n_rows, listed=listed)
-            if data.listed is not None and not all_rows_are_centers(data, n_centers):
-                data.listed.check_memory(n_centers)
+            if data.listed is not None:
+                n_rows = data.source.count_rows()
+                n_centers = number_of_components(self.n_components, n_rows, listed=True)
+                if not all_rows_are_centers(data, n_centers):
+                    data.listed.check_memory(n_centers)
             found = data.all_resampling.take(data.positions)
         return replace(target, resampling=found)
 

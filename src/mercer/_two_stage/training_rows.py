@@ -126,16 +126,16 @@ class FeatureRows:
             return features
         others = np.setdiff1d(np.arange(len(drawn)), self.part)
         codes = None if self.target.codes is None else self.target.codes[others]
-        more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
-        rows = np.union1d(more, self.part)
-        part = np.searchsorted(rows, self.part)
-        some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
         pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
         with pass_hooks():
             learns_widths = _learns_widths(model, learner)
             settings: Any = {"learns_widths": learns_widths, "alphas": _given_alphas(model)}
             if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
                 return features
+            more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
+            rows = np.union1d(more, self.part)
+            part = np.searchsorted(rows, self.part)
+            some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
             found = some._second_stage(model, *some._suitable(model, learner))
         found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
         better = clearly_better(found.predictor, features.predictor, drawn, rows)
@@ -144,11 +144,12 @@ class FeatureRows:
     def _second_stage(self, model: Any, best: int, learner: Any, alphas: Any) -> _SecondStage:
         """The second stage with the kernel of the learner that has a number."""
         scorer = None if model.scoring is None else prediction_scorer(model.scoring)
+        given = _given_alphas(model)
         predictor = fit_nystroem(
             learner.kernel_,
             self.drawn,
             self.target.encoding,
-            alphas=alphas if (given := _given_alphas(model)) is None else given,
+            alphas=alphas if given is None else given,
             scorer=scorer,
             **self._settings(model),
         )

@@ -73,9 +73,9 @@ def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
     if task == "regression":
         if not np.ptp(y):
             return None
-        most = 0.01 * float(np.var(y))
-        left = _mean_loss(DecisionTreeRegressor(**tree), X, y, KFold(**folds), most)
-        return f"R² {1.0 - left / float(np.var(y)):.3f}" if left <= most else None
+        variance = float(np.var(y))
+        left = _mean_loss(DecisionTreeRegressor(**tree), X, y, KFold(**folds), 0.01 * variance)
+        return f"R² {1.0 - left / variance:.3f}" if left <= 0.01 * variance else None
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     frequent = counts >= 3
     if np.sum(frequent) < 2:
