@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,6 +16,7 @@ import pandas as pd
 
 import mercer
 from mercer_command.messages import InputError
+from mercer_command.notation import PLAIN_NUMBER
 from mercer_command.table_files import is_parquet
 from mercer_command.table_model import TableModel
 
@@ -269,7 +271,7 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Its columns of numbers stay as they are.
+        Numbers stay as they are, in columns of text too.
     """
     safe = frame.copy()
     for position, dtype in enumerate(frame.dtypes):
@@ -280,5 +282,6 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(cell: Any) -> Any:
-    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{cell}" if is_formula else cell
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    return cell if re.fullmatch(PLAIN_NUMBER, cell) else f"'{cell}"

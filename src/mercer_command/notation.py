@@ -62,8 +62,8 @@ _PATTERNS: dict[Decimal, str] = {
 }
 """Patterns of numbers by the sign of their decimals."""
 
-_PLAIN_PATTERN = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-"""Numbers as programs write them, which `float` reads."""
+PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+"""A pattern of numbers as programs write them, which `float` reads."""
 
 _NOT_GROUPED_PATTERN = r"[+-]?(?:0|[0-9]{4,})\.[0-9]+|[+-]?[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,})"
 """Those of them whose point can be no sign between thousands."""
@@ -189,7 +189,7 @@ def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
 
 def _are_plain(cells: pd.Series[Any]) -> bool:
     """Whether all of some cells are numbers as programs write them."""
-    return bool(len(cells)) and bool(cells.str.fullmatch(_PLAIN_PATTERN).all())
+    return bool(len(cells)) and bool(cells.str.fullmatch(PLAIN_NUMBER).all())
 
 
 def _without_unit(cells: pd.Series[Any]) -> tuple[pd.Series[Any], set[str]]:

@@ -98,6 +98,16 @@ def test_text_in_a_later_part_is_an_error_without_a_file(run: Run) -> None:
     assert not Path("p.csv").exists()
 
 
+def test_kept_numbers_have_no_apostrophe_and_formulas_have_one(run: Run) -> None:
+    cells = ["-0.032", "+7", "-1e-3", "=1+1", "-2+3", "@x", "--", "a"]
+    frame = class_table().assign(nr=[cells[k % 8] for k in range(80)])
+    frame.to_csv("new.csv", index=False)
+    result = run("predict", "m.skops", "new.csv", "--out", "p.csv", "--keep", "nr")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("p.csv", dtype=str)["nr"].tolist()[:8]
+    assert found == ["-0.032", "+7", "-1e-3", "'=1+1", "'-2+3", "'@x", "'--", "a"]
+
+
 def test_columns_are_kept(run: Run) -> None:
     frame = class_table().assign(nr=[f"row {k}" for k in range(80)], prediction="old")
     frame.to_csv("new.csv", index=False)
