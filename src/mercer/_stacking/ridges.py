@@ -3,13 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer._data.folds import Split
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, relative_loss
+from mercer._solvers.left_out import (
+    ALPHA_GRID,
+    ALPHAS,
+    leave_one_out,
+    losses_downhill,
+    relative_loss,
+)
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals
 from mercer._stacking.candidates import Candidate
@@ -23,6 +29,9 @@ KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
 
 _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
+
+_ROWS_DOWNHILL = 500
+"""Up to fewer rows, an eigendecomposition takes no longer than fits at a few penalties."""
 
 
 @serial_algebra()
@@ -208,7 +217,11 @@ def _left_out_alone(
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
-    fit = leave_one_out(gram, Y, least=_LEAST_ALPHA, weights=weights, resampling=resampling)
+    settings: Any = {"least": _LEAST_ALPHA, "weights": weights, "resampling": resampling}
+    if len(gram) < _ROWS_DOWNHILL:
+        fit = leave_one_out(gram, Y, **settings)
+    else:
+        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
         # Ridge regression has all other samples.
