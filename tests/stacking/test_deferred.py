@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import patch
 
@@ -35,6 +36,21 @@ def test_they_are_computed_once_and_do_not_change_predictions(fitted: Any) -> No
     assert set(vars(fitted)) >= NAMES
     assert fitted.loo_predictions_ is found
     np.testing.assert_array_equal(fitted.predict(X[90:]), before)
+
+
+def test_several_threads_read_them(fitted: Any) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda name: getattr(fitted, name), ["loo_score_"] * 8))
+    assert len(set(found)) == 1
+
+
+def test_they_are_computed_again_after_a_failure(fitted: Any) -> None:
+    with (
+        patch.object(kernel_stacking, "left_out_predictions", side_effect=MemoryError),
+        pytest.raises(MemoryError),
+    ):
+        _ = fitted.loo_score_
+    assert np.isfinite(fitted.loo_score_)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 
@@ -35,13 +36,17 @@ class DeferredMixin:
             for name, attribute in vars(kind).items():
                 if isinstance(attribute, Deferred):
                     vars(self).pop(name, None)
-        self._pending = compute
+        self._pending = compute, RLock()
 
     def _complete(self) -> None:
-        """Compute what was deferred."""
-        compute = vars(self).pop("_pending", None)
-        if compute is not None:
-            compute()
+        """Compute what was deferred, once, also where several threads read it."""
+        if (pending := vars(self).get("_pending")) is None:
+            return
+        compute, lock = pending
+        with lock:
+            if vars(self).get("_pending") is pending:
+                compute()
+                del self._pending
 
     def __getstate__(self) -> Any:
         self._complete()
