@@ -330,3 +330,19 @@ def test_kernels_are_learned_from_other_samples_where_these_are_no_fewer() -> No
     together = Together(50, np.arange(50) // 5)
     target = replace(table.target, resampling=together)
     assert replace(table, target=target).others(rows) is None
+
+
+def test_penalties_are_the_same_whether_all_or_those_downhill_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = problem(240)
+    y = y + 0.3 * y.std() * np.random.default_rng(0).normal(size=240)
+    target = encode_target(y, classification=False)
+    both = Candidate(["one", "other"], "given", lambda *_: [Gaussian(1.0), Gaussian(5.0)])
+    every = evaluate([both], viewed(X, y, target), random_state=0)
+    monkeypatch.setattr("mercer._stacking.ridges._ROWS_DOWNHILL", 240)
+    downhill = evaluate([both], viewed(X, y, target), random_state=0)
+    assert len({found.solver for found in every}) == 2
+    for one, other in zip(every, downhill, strict=True):
+        assert_allclose(other.solver.alpha, one.solver.alpha, rtol=1e-12)
+        assert_allclose(other.deviations, one.deviations, rtol=1e-6, atol=1e-8)

@@ -223,6 +223,7 @@ def losses_downhill(
     resampling: Resampling | None = None,
     n_first: int = 1000,
     gain: float = 2e-3,
+    least: float = LEAST_ALPHA,
 ) -> LeaveOneOut:
     """Left-out predictions at penalties downhill from the best one of a sample.
 
@@ -241,6 +242,7 @@ def losses_downhill(
         The search starts at the best penalty of at most this many samples.
     gain : float, default=2e-3
         It ends where a step lowers the error by less than this fraction.
+    least : float, default=LEAST_ALPHA
 
     Returns
     -------
@@ -273,12 +275,13 @@ def losses_downhill(
     rows = sample_rows(len(gram), n_first, None, 0)
     part = weights.take(rows)
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
-    few = leave_one_out(some, targets[rows], alphas, weights=part, resampling=resampling.take(rows))
+    inside = resampling.take(rows)
+    few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
     reference = _error_of_mean(targets, weights, resampling)
     first, ratio = alphas[0], alphas[1] / alphas[0]
-    start, least, most = (
+    start, lowest, most = (
         float(np.log(alpha / first) / np.log(ratio))
-        for alpha in (few.alpha, LEAST_ALPHA, MOST_ALPHA * len(gram))
+        for alpha in (few.alpha, least, MOST_ALPHA * len(gram))
     )
     tried: dict[float, tuple[Array, float]] = {}
 
@@ -290,7 +293,7 @@ def losses_downhill(
             tried[step] = residuals, float(found[0])
         return tried[step][1]
 
-    descended(loss, round(start), (int(np.ceil(least)), int(np.floor(most))), gain)
+    descended(loss, round(start), (int(np.ceil(lowest)), int(np.floor(most))), gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])

@@ -57,6 +57,11 @@ class Candidate:
     learns_widths: bool = True
     memorizes_labels: bool = False
 
+    @property
+    def keys(self) -> list[tuple[int, str, str]]:
+        """What tells each of its kernels from those of other candidates in the same fit."""
+        return [(id(self.learn), self.view, description) for description in self.descriptions]
+
 
 def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
     """Families of one width on each view of the table.

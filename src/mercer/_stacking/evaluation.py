@@ -126,12 +126,12 @@ class ViewedSample(Sample):
         found : Selection
             The refined selection.
         select : callable
-            From some of the samples to the selection by these alone.
+            From indices of some of the samples to the selection by these alone.
         combine : callable
         """
 
         def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
-            inside = select(self.take(train))
+            inside = select(train)
             return inside.combination, [e.left_out_deviations(self) for e in inside.kept]
 
         return chosen
@@ -390,5 +390,5 @@ Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
 Score: TypeAlias = Callable[[Array], float]
 """From the deviations of left-out predictions to their score."""
 
-Select: TypeAlias = Callable[[ViewedSample], Selection]
+Select: TypeAlias = Callable[[Array], Selection]
 """From samples to the candidates that are best on them."""

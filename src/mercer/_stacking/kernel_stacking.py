@@ -6,22 +6,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._blocks import tables
-from mercer._blocks.approximation import check_approximation, fits_exactly, number_of_components
+from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.tables import DrawnSample, TableSample
-from mercer._data.cross_validation import check_folds, resampling_of, resampling_of_rows
-from mercer._data.resampling import Resampling
+from mercer._data.cross_validation import check_folds
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
@@ -36,9 +33,10 @@ from mercer._stacking.candidates import (
 from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
 from mercer._stacking.drawn_views import DrawnViews
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.ridges import evaluate
+from mercer._stacking.ridges import evaluate, kernels_learned_from
 from mercer._stacking.scores import StackScore, check_scoring_of, final_score
 from mercer._stacking.stack_expansion import StackExpansionMixin
+from mercer._stacking.stack_left_out import StackLeftOutMixin
 from mercer._stacking.stack_updates import StackUpdatesMixin
 from mercer._stacking.table_views import SeveralViews, TableViews, ViewName
 from mercer._stacking.tree_rows import tree_samples
@@ -76,6 +74,7 @@ class EvaluatedCandidate:
 
 
 class KernelStacking(
+    StackLeftOutMixin,
     StackUpdatesMixin,
     TakesCandidates,
     StackExpansionMixin,
@@ -154,41 +153,9 @@ class KernelStacking(
             data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
         return replace(data, weights=data.weights.relative())
 
-    def _left_out(
-        self, target: EncodedTarget, data: TableSample, X: Any, y: Any, groups: Any
-    ) -> EncodedTarget:
-        """The target, with which of its samples are left out together.
-
-        Parameters
-        ----------
-        target : EncodedTarget
-        data : TableSample
-        X, y, groups : object
-            As they were given, with the samples of weight zero, to which listed folds refer.
-        """
-        if not isinstance(data, DrawnSample):
-            found = resampling_of_rows(self.cv, data, (X, y, groups), target.codes)
-        elif data.all_resampling is None:
-            given = data if groups is not None else replace(data, groups=None)
-            found = resampling_of(None, data, given, target.codes)
-        else:
-            if data.listed is not None:
-                n_rows = data.source.count_rows()
-                n_centers = number_of_components(self.n_components, n_rows, listed=True)
-                if not all_rows_are_centers(data, n_centers):
-                    data.listed.check_memory(n_centers)
-            found = data.all_resampling.take(data.positions)
-        return replace(target, resampling=found)
-
-    def _divided(self, data: TableSample, X: Any, y: Any, groups: Any) -> Resampling:
-        """How the rows of a table in memory are left out on Nyström features."""
-        codes = None
-        if is_classifier(self):
-            check_classification_targets(data.y)
-            codes = np.unique(data.y, return_inverse=True)[1]
-        return resampling_of_rows(self.cv, data, (X, y, groups), codes)
-
-    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
+    def _fit_stack(
+        self, data: TableSample, target: EncodedTarget, means: Array
+    ) -> Callable[[], Array]:
         """Choose, fit and combine the members, and set what all stacks report of them.
 
         Parameters
@@ -200,8 +167,9 @@ class KernelStacking(
 
         Returns
         -------
-        ndarray of shape (n_samples, n_outputs)
-            Combined predictions in which the sample's own label had no part.
+        left_out : callable
+            Without arguments, to the combined predictions in which the sample's own label had no
+            part, shape (n_samples, n_outputs).
         """
         check_scoring_of(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
@@ -219,20 +187,28 @@ class KernelStacking(
         self._training, self._stored_rows = table.stored(rows)
         view = known_values(next(iter(self._training.values())))
         self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
+        # Parameters may be set before left-out predictions are read.
+        stack = type(self)(**self.get_params(deep=False))
 
-        def select(inside: ViewedSample) -> Selection:
-            most = self.max_samples if others is None else min(self.max_samples, len(inside) // 2)
-            some = inside.evaluated_rows(most, self.random_state)
+        def select(train: Array) -> Selection:
+            inside = table.take(train)
+            most = stack.max_samples if others is None else min(stack.max_samples, len(inside) // 2)
+            some = inside.evaluated_rows(most, stack.random_state)
             apart = None if others is None else inside.others(some)
-            settings = {"others": apart, "on_failure": lambda message: None}
-            return self._select(candidates, inside.take(some), **settings)
+            settings: dict[str, Any] = {"others": apart, "on_failure": lambda message: None}
+            if len(rows) == len(table):
+                settings["known"] = kernels_learned_from(train[some], chosen.evaluations)
+            return stack._select(candidates, inside.take(some), **settings)
 
-        choose = table.without(found, select, self._combined)
-        folds = combination_folds(target, self.random_state)
-        values = left_out_predictions(target, means, choose, folds)
-        if self.scoring is not None:
-            self.loo_score_ = final_score(self.scoring, data.y, target, values, folds)
-        return values
+        def left_out() -> Array:
+            choose = table.without(found, select, stack._combined)
+            folds = combination_folds(target, stack.random_state)
+            values = left_out_predictions(target, means, choose, folds)
+            if stack.scoring is not None:
+                self.loo_score_ = final_score(stack.scoring, data.y, target, values, folds)
+            return values
+
+        return left_out
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""

@@ -16,6 +16,7 @@ from mercer._expansion import KernelExpansion, class_expansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.combination import Combination, logistic_combination
+from mercer._stacking.deferred import Deferred
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.label_combination import label_combination
@@ -97,7 +98,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Probabilities of the classes for the training samples, in which their own labels had no
         part: predictions without the sample, or its group, with kernels, penalties and a
         combination that were chosen without its fold. NaN for samples that no fold of `cv` holds
-        out.
+        out. See Notes for when they are computed.
     loo_score_ : float
         Accuracy of these predictions, or their value by `scoring`: an estimate of that
         on new samples, which are drawn as the training samples were.
@@ -150,7 +151,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on. That takes about as long as
-    the comparison on all samples, and up to four times as long for few.
+    the comparison on all samples, and up to four times as long for few. An exact fit, without
+    `scoring` and with a number as `random_state`, does that when they, their score, prediction sets
+    or a held-out classifier are first asked for, or before it is saved.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
@@ -221,6 +224,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         check_choice("loss", self.loss, ("squared_error", "log_loss", "all"))
 
     _is_multilabel: bool = False
+    _held_out: Any = Deferred()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -271,30 +275,33 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        target = self._fit_target(target, data, (X, y, groups))
-        covered = target.resampling.covered
-        assert target.codes is not None
-        codes, weights = target.codes[covered], target.weights.take(covered)
-        if self.scoring is None:
-            right = self.loo_predictions_[covered].argmax(axis=1) == codes
-            self.loo_score_ = float(weights.mean(right))
-        groups = target.resampling.groups
-        groups = groups if groups is None else groups[covered]
-        self._held_out = HeldOutProbabilities(
-            self.loo_predictions_[covered], codes, weights, groups, data.numbers[covered]
-        )
+        self._fit_target(target, data, (X, y, groups))
         return self
 
     def _fit_target(
         self, target: EncodedTarget, data: TableSample, given: tuple[Any, Any, Any]
-    ) -> EncodedTarget:
-        """Fit the members, and return the target with which of its samples are left out."""
+    ) -> None:
+        """Fit the members."""
         target = self._left_out(target, data, *given)
         self._frequencies = target.mean
         means = np.tile(self._frequencies, (len(data.y), 1))
-        self.loo_predictions_ = self._fit_stack(data, target, means)
+        left_out = self._fit_stack(data, target, means)
         self._target = target if self._keeps_rows else target.take(np.arange(0))
-        return target
+        self._keep_left_out(left_out, data, target)
+
+    def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
+        self.loo_predictions_ = values
+        covered, groups = target.resampling.covered, target.resampling.groups
+        values, weights = values[covered], target.weights.take(covered)
+        if target.codes is None:
+            right = ((values > 0.5) == data.y[covered]).all(axis=1)
+        else:
+            codes, groups = target.codes[covered], groups if groups is None else groups[covered]
+            right = values.argmax(axis=1) == codes
+            numbers = data.numbers[covered]
+            self._held_out = HeldOutProbabilities(values, codes, weights, groups, numbers)
+        if self.scoring is None:
+            self.loo_score_ = float(weights.mean(right))
 
     def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
         """Fit the members to indicators of several labels."""
@@ -307,11 +314,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         self.classes_ = np.arange(Y.shape[1])
         self._is_multilabel = True
         target = encode_target(data.y, classification=True, weights=data.weights)
-        target = self._fit_target(target, data, (X, Y, groups))
-        covered = target.resampling.covered
-        right = ((self.loo_predictions_ > 0.5) == data.y)[covered].all(axis=1)
-        self.loo_score_ = float(target.weights.take(covered).mean(right))
-        self.__dict__.pop("_held_out", None)
+        self._fit_target(target, data, (X, Y, groups))
         return self
 
     def predict_proba(self, X: Features) -> Array:

@@ -9,14 +9,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.folds import sample_rows
-from mercer._data.resampling import left_out_together
+from mercer._blocks.tables import TableSample
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows
-from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
+from mercer._model_selection.residual_scale import ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
+from mercer._stacking.deferred import Deferred
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.scores import left_out_r2
@@ -24,6 +24,7 @@ from mercer._stacking.stack_intervals import (
     JACKKNIFE_SAMPLES,
     LeftOutSamples,
     predictions_without_each,
+    scaled_residuals,
 )
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
@@ -89,7 +90,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Predictions of the training samples in which their own responses had no part: without the
         sample, or its group, with kernels, penalties and weights that were chosen without its fold.
-        NaN for samples that no fold of `cv` holds out.
+        NaN for samples that no fold of `cv` holds out. See Notes for when they are computed.
     loo_score_ : float
         Coefficient of determination of these predictions, with the unbiased variance, or their
         value by `scoring`: an estimate of that on new samples, which are drawn as the training
@@ -138,6 +139,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
+    An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
+    score or intervals are first asked for, or before it is saved.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
@@ -176,6 +179,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     >>> model.predict_interval(X[150:], coverage=0.9).shape
     (150, 2)
     """
+
+    _loo_values: Any = Deferred()
+    _scaled_rows: Any = Deferred()
+    _scaled_residuals: Any = Deferred()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -219,12 +226,15 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         target = encode_target(data.y, classification=False, weights=data.weights)
         target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
-        self._loo_values = self._fit_stack(data, target, target.left_out_means)
-        self.loo_predictions_ = self._decoded(self._loo_values)
-        if self.scoring is None:
-            self.loo_score_ = left_out_r2(target, self._loo_values)
-        self._keep_residuals()
+        left_out = self._fit_stack(data, target, target.left_out_means)
+        self._keep_left_out(left_out, data, target)
         return self
+
+    def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
+        self._loo_values, self.loo_predictions_ = values, self._decoded(values)
+        if self.scoring is None:
+            self.loo_score_ = left_out_r2(target, values)
+        self._keep_residuals()
 
     def predict(self, X: Features) -> Array:
         """Predict responses.
@@ -305,22 +315,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
-    def _keep_residuals(self, max_samples: int = 1000) -> None:
-        """Set the residuals that scales are learned from, of stored samples that were left out."""
-        target = self._target
-        rows = np.intersect1d(self._stored_rows, target.resampling.covered)
-        rows = rows[sample_rows(len(rows), max_samples, None, 0)]
-        inside = np.searchsorted(self._stored_rows, rows)
-        first = next(iter(self._training.values()))
-        groups = target.resampling.groups
-        self._scaled_rows, left_out = rows, self._loo_values[rows]
-        self._scaled_residuals = HeldOutResiduals(
-            first[inside] if len(rows) < first.shape[0] else first,
-            left_out,
-            target.values[rows] - left_out,
-            target.weights.take(rows),
-            left_out_together(len(rows), None if groups is None else groups[rows]),
-        )
+    def _keep_residuals(self) -> None:
+        fitted = self._target, self._loo_values, self._training, self._stored_rows
+        self._scaled_rows, self._scaled_residuals = scaled_residuals(*fitted)
 
     def _intervals(
         self,

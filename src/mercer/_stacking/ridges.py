@@ -1,13 +1,21 @@
 """Ridge regressions on the kernels of candidates, compared by their leave-one-out predictions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer._data.folds import Split
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, relative_loss
+from mercer._solvers.left_out import (
+    ALPHA_GRID,
+    ALPHAS,
+    leave_one_out,
+    losses_downhill,
+    relative_loss,
+)
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals
 from mercer._stacking.candidates import Candidate
@@ -16,8 +24,14 @@ from mercer._typing import Array, RandomState
 from mercer._validation import warn
 from mercer.kernels import Kernel
 
+KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
+"""Kernels by the keys of candidates."""
+
 _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
+
+_ROWS_DOWNHILL = 500
+"""Up to fewer rows, an eigendecomposition takes no longer than fits at a few penalties."""
 
 
 @serial_algebra()
@@ -27,6 +41,7 @@ def evaluate(
     *,
     random_state: RandomState,
     others: ViewedSample | None = None,
+    known: KnownKernels = MappingProxyType({}),
     score: Score | None = None,
     on_step: Callable[[], None] = lambda: None,
     on_failure: Callable[[str], None] = warn,
@@ -43,6 +58,8 @@ def evaluate(
     others : ViewedSample, default=None
         Other samples, from which kernels are learned. Without them, kernels are learned from those
         that they are evaluated on.
+    known : mapping, default={}
+        Kernels that candidates have learned from the same samples before.
     score : callable, default=None
         From deviations to their score.
     on_step : callable, default=None
@@ -53,7 +70,7 @@ def evaluate(
 
     def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
         try:
-            return _evaluated(candidate, table, others, random_state)
+            return _evaluated(candidate, table, others, known, random_state)
         except Exception as error:
             return error
 
@@ -93,6 +110,26 @@ def scored(
     return found
 
 
+def kernels_learned_from(rows: Array, evaluations: Sequence[Evaluation]) -> KnownKernels:
+    """The kernels that candidates have learned from some of the samples, by their keys.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The samples, ascending.
+    evaluations : sequence of Evaluation
+        On all samples, with the kernels that were learned without a part of them.
+    """
+    found = {}
+    for e in evaluations:
+        keys = dict(zip(e.candidate.descriptions, e.candidate.keys, strict=True))
+        for (rest, _), kernel in e.unseen:
+            # Other predictors on the same kernel have descriptions of their own.
+            if e.description in keys and np.array_equal(rest, rows):
+                found[keys[e.description]] = kernel
+    return found
+
+
 def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
     """Message on a candidate that failed.
 
@@ -109,11 +146,15 @@ def _evaluated(
     candidate: Candidate,
     table: ViewedSample,
     others: ViewedSample | None,
+    known: KnownKernels,
     random_state: RandomState,
 ) -> list[Evaluation]:
     """Leave-one-out predictions with each kernel of a candidate."""
-    target = table.target
-    kernels = (table if others is None else others).learned(candidate)
+    target, keys = table.target, candidate.keys
+    if all(key in known for key in keys):
+        kernels: Sequence[Kernel] = [known[key] for key in keys]
+    else:
+        kernels = (table if others is None else others).learned(candidate)
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
         divided = target.folds(2, random_state)
@@ -176,7 +217,11 @@ def _left_out_alone(
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
-    fit = leave_one_out(gram, Y, least=_LEAST_ALPHA, weights=weights, resampling=resampling)
+    settings: Any = {"least": _LEAST_ALPHA, "weights": weights, "resampling": resampling}
+    if len(gram) < _ROWS_DOWNHILL:
+        fit = leave_one_out(gram, Y, **settings)
+    else:
+        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
         # Ridge regression has all other samples.

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.folds import sample_rows
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget
 from mercer._model_selection.intervals import jackknife_plus, upper_quantiles
+from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
@@ -133,3 +136,40 @@ def predictions_without_each(
         return np.asarray(means + near[rows] * deviations)
 
     return predict
+
+
+def scaled_residuals(
+    target: EncodedTarget,
+    left_out: Array,
+    training: Mapping[ViewName, Features],
+    stored_rows: Array,
+    max_samples: int = 1000,
+) -> tuple[Array, HeldOutResiduals]:
+    """Left-out residuals that scales of intervals are learned from, and whose they are.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+    left_out : ndarray of shape (n_samples, n_outputs)
+        Left-out predictions, in the encoding.
+    training : mapping from names of views to ndarray or sparse matrix of shape (n_stored, ...)
+    stored_rows : ndarray of int of shape (n_stored,)
+        Which samples these are, ascending.
+    max_samples : int, default=1000
+
+    Returns
+    -------
+    rows : ndarray of int
+        Stored samples that were left out.
+    residuals : HeldOutResiduals
+    """
+    rows = np.intersect1d(stored_rows, target.resampling.covered)
+    rows = rows[sample_rows(len(rows), max_samples, None, 0)]
+    first, groups = next(iter(training.values())), target.resampling.groups
+    return rows, HeldOutResiduals(
+        first[np.searchsorted(stored_rows, rows)] if len(rows) < first.shape[0] else first,
+        left_out[rows],
+        target.values[rows] - left_out[rows],
+        target.weights.take(rows),
+        left_out_together(len(rows), None if groups is None else groups[rows]),
+    )

@@ -1,5 +1,6 @@
 """Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ class StackUpdatesMixin(UpdatesMixin):
     _reach: float
     _stored_rows: Array
     random_state: Any
+    _complete: Callable[[], None]
 
     @property
     def _keeps_rows(self) -> bool:
@@ -57,6 +59,7 @@ class StackUpdatesMixin(UpdatesMixin):
         return replace(rows, X=self._views.transform(rows.X, member.view))
 
     def _add_rows(self, rows: Sample) -> None:
+        self._complete()
         if self._keeps_rows:
             self._add_kept_rows(rows)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -320,6 +321,12 @@ class Kernel(OwnFormula, BaseEstimator):
     def _identity(self) -> Any:
         """What kernels are compared by."""
         return parameters(self)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of the parameters, which searches ask for at every evaluation."""
+        return list(super()._get_param_names())
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
         sparse: Any = "csr" if self.accepts_sparse else False

@@ -97,7 +97,8 @@ def parameters(estimator: Any) -> Any:
 
 @content.register
 def _(value: np.ndarray) -> Any:
-    return content(value.tolist())
+    plain = value.ndim == 1 and value.dtype != object
+    return tuple(value.tolist()) if plain else content(value.tolist())
 
 
 @content.register
