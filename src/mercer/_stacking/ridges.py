@@ -31,7 +31,7 @@ _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
 
 _ROWS_DOWNHILL = 500
-"""Up to fewer rows, an eigendecomposition takes no longer than fits at a few penalties."""
+"""Of fewer rows, an eigendecomposition takes no longer than fits at a few penalties."""
 
 
 @serial_algebra()
@@ -218,10 +218,10 @@ def _left_out_alone(
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
     settings: Any = {"least": _LEAST_ALPHA, "weights": weights, "resampling": resampling}
-    if len(gram) < _ROWS_DOWNHILL:
-        fit = leave_one_out(gram, Y, **settings)
-    else:
+    if len(gram) >= _ROWS_DOWNHILL and resampling.one_at_a_time:
         fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
+    else:
+        fit = leave_one_out(gram, Y, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
         # Ridge regression has all other samples.
