@@ -27,9 +27,6 @@ N_WORDS = 3
 _BATCH = 50
 """Rows that are explained between two reports on progress."""
 
-_PAIRED = 8
-"""The most important columns, whose pairs are compared; all others are one player."""
-
 OTHERS = "other columns"
 """Name of these others."""
 
@@ -206,7 +203,7 @@ def exact_contributions(model: Pipeline, X: pd.DataFrame, seed: int = 0) -> Shap
 
 
 def exact_interactions(
-    model: Pipeline, X: pd.DataFrame, important: list[str], seed: int = 0
+    model: Pipeline, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
 ) -> ShapleyInteractions | None:
     """Return interactions of the most important columns, where they are known exactly.
 
@@ -215,15 +212,17 @@ def exact_interactions(
     model : fitted Pipeline of `mercer_command.methods.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     important : list of str
-        Names of columns, the most important first; those after the eighth are one player.
+        Names of columns, the most important first.
     seed : int, default=0
         Rows are drawn where there are more than 50.
+    n_paired : int, default=8
+        How many of the columns are compared in pairs; all others are one player.
 
     Returns
     -------
     ShapleyInteractions or None
     """
-    rest = important[_PAIRED:]
+    rest = important[n_paired:]
     groups = {OTHERS: rest} if len(rest) > 1 else None
     try:
         return interactions(model[1:], _drawn(X, 50, seed), groups=groups, independent=True)

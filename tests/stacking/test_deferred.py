@@ -66,7 +66,8 @@ def test_copies_have_them(fitted: Any, copied: Any) -> None:
 
 def test_they_are_those_of_the_parameters_of_the_fit(fitted: Any) -> None:
     expected = clone(fitted).fit(X[:90], fitted_target(fitted)[:90]).loo_predictions_
-    fitted.set_params(random_state=7, candidates=["linear"], max_samples=20)
+    fitted.set_params(random_state=7, candidates=["linear"], max_samples=20, scoring="unknown")
+    assert np.isfinite(fitted.loo_score_)
     np.testing.assert_array_equal(fitted.loo_predictions_, expected)
 
 

@@ -26,29 +26,17 @@ _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
 _AROUND = 10.0 ** np.array([-0.5, 0.5])
 """Multiples of the best of these penalties, which are compared next."""
 
-_ROWS_PER_COLUMN = 10
-"""Number of rows for each column of the preconditioner, whose Cholesky factors then take as much
-time as some iterations."""
-
-_PART_ROWS = 5000
-"""Widths and penalties are compared on at most this many rows. Those chosen on half as many are
-too large for all."""
-
 _COMPARED_ROWS = 2000
 """Penalties are compared by the errors of about this many held-out rows."""
 
 _ROUNDING = 8.0
 """Four times the norm of a matrix of independent errors of unit size, by the root of its size."""
 
-_COMPARED_ITERATIONS = 100
-"""Penalties that need more iterations than this on a part of the rows are not taken."""
-
 FIT_TOLERANCE = 1e-3
 """See :meth:`PreconditionedRidge.solve`. A coarser one errs where there is little noise."""
 
 ScoresOfValues = Callable[[Array, Array], Array]
-"""From predictions out of fold, whose outputs are those of the penalties side by side, and
-penalties to a score of each."""
+"""From predictions out of fold, of all penalties side by side, and penalties to their scores."""
 
 
 class AllRows:
@@ -64,6 +52,9 @@ class AllRows:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-3
+    rows_per_column : int, default=10
+        Number of rows for each column of the preconditioner, whose Cholesky factors then take as
+        much time as some iterations.
 
     Raises
     ------
@@ -82,6 +73,8 @@ class AllRows:
         encoding: TargetEncoding,
         random_state: RandomState,
         tol: float = FIT_TOLERANCE,
+        *,
+        rows_per_column: int = 10,
     ) -> None:
         self.data, self.encoding = data, encoding
         self.weights = np.asarray(data.weights.values, dtype=float)
@@ -103,7 +96,7 @@ class AllRows:
         self.columns = KernelColumns(kernel, X, np.asarray(means, dtype=float))
         self.gram, self.shares, self.tol = gram, shares, tol
         columns = check_random_state(random_state).permutation(len(gram))
-        self._ridge = PreconditionedRidge(gram, columns[: max(len(gram) // _ROWS_PER_COLUMN, 1)])
+        self._ridge = PreconditionedRidge(gram, columns[: max(len(gram) // rows_per_column, 1)])
 
     def choose(
         self, alphas: Array, scores_of: ScoresOfValues | None = None
@@ -141,7 +134,7 @@ class AllRows:
         solved, means = self._solved(self._attainable(np.array([alpha])), everything)
         return self._fit(solved[0, 0], means[0])
 
-    def best_alpha(self, alphas: Array | None = None) -> tuple[float, float]:
+    def best_alpha(self, alphas: Array | None = None, max_iter: int = 100) -> tuple[float, float]:
         """The penalty of least cost out of fold, for rows of weight one, and this cost.
 
         Errors of class indicators are least where decisions near the boundary are poor, so that the
@@ -153,6 +146,8 @@ class AllRows:
             Penalties that are compared, by default powers of ten and two around the best. Larger
             ones are tried as long as costs fall, up to the sum of the matrix's eigenvalues, at
             which predictions are at most half as far from the mean as without a penalty.
+        max_iter : int, default=100
+            Penalties that need more iterations are compared as far as these go.
         """
         held_out, trained = self._folds()
         # The last ones: where folds are later times, these have the most training rows.
@@ -163,7 +158,7 @@ class AllRows:
         def compare(found: Array) -> None:
             fresh = np.setdiff1d(self._attainable(found), list(costs))
             if fresh.size:
-                solved, means = self._solved(fresh, trained[used], _COMPARED_ITERATIONS)
+                solved, means = self._solved(fresh, trained[used], max_iter)
                 values = self._predictions(solved, means, held_out[used])
                 compared = self._costs(values, means, held_out[used])
                 costs.update(zip(fresh.tolist(), compared.tolist(), strict=True))
@@ -257,11 +252,16 @@ class AllRows:
         return LinearFit(centered / self.scale, mean + total)
 
 
-def part_of(data: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> DrawnSample:
-    """Some rows of many, which tell penalties apart."""
+def part_of(
+    data: DrawnSample, encoding: TargetEncoding, random_state: RandomState, max_samples: int = 5000
+) -> DrawnSample:
+    """Some rows of many, which tell widths and penalties apart.
+
+    Those chosen on half as many are too large for all.
+    """
     covered = data.covered
     codes = None if encoding.classes is None else encoding.codes_of(data.y[covered])
-    return data.take(covered[sample_rows(len(covered), _PART_ROWS, codes, random_state)])
+    return data.take(covered[sample_rows(len(covered), max_samples, codes, random_state)])
 
 
 def suitable_width(

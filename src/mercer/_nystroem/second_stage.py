@@ -27,9 +27,6 @@ from mercer.kernels import Kernel
 FEW_ROWS = 1000
 """Up to this many rows, features of all take at most a second, and are in double precision."""
 
-_CALIBRATED_ROWS = 10_000
-"""Probabilities are calibrated on at most this many rows of the sample."""
-
 
 @dataclass(frozen=True)
 class NystroemModel:
@@ -193,6 +190,7 @@ def fit_nystroem(
     alphas: Array | None = None,
     random_state: RandomState = 0,
     scorer: PredictionScorer | None = None,
+    max_calibrated: int = 10_000,
 ) -> NystroemModel:
     """Fit a predictor with a given kernel to all rows of a source, in one pass.
 
@@ -212,6 +210,8 @@ def fit_nystroem(
         Draws the centers, and the rows for the calibration and the scores.
     scorer : PredictionScorer, default=None
         Chooses among the penalties by the predictions of sampled rows out of fold.
+    max_calibrated : int, default=10000
+        Probabilities are calibrated, and penalties scored, on at most this many rows of the sample.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def fit_nystroem(
     if codes is not None or scorer is not None:
         part = data.take(rows := data.covered)
         codes = None if codes is None else codes[rows]
-        part = part.take(sample_rows(len(part), _CALIBRATED_ROWS, codes, random_state))
+        part = part.take(sample_rows(len(part), max_calibrated, codes, random_state))
     fit = _Fit(kernel, data, encoding, n_components, alphas, random_state, part, scorer)
     found = fit.on_all_rows if all_rows_are_centers(data, n_components) else fit.on_features
     model, totals = found()

@@ -17,9 +17,6 @@ from mercer._solvers.likelihoods import Likelihood, LocalModel
 from mercer._typing import Array
 from mercer._validation import ROUNDING
 
-_CORRECTIONS = 5
-"""Number of corrections at the penalty that is chosen (benchmarks/losses.py)."""
-
 
 @dataclass(frozen=True)
 class LeftOutValues:
@@ -257,8 +254,12 @@ class _LeftOutParts:
         return np.asarray(self._spread(slopes) - moved)
 
 
-def _fixed_point(function: Callable[[Array], Array], start: Array, longest: float = 5.0) -> Array:
+def _fixed_point(
+    function: Callable[[Array], Array], start: Array, longest: float = 5.0, n_steps: int = 5
+) -> Array:
     """Where a function returns its argument, column by column, after some steps of the secant.
+
+    Five steps are enough at the penalty that is chosen (benchmarks/losses.py).
 
     A step goes beyond the last change by at most `longest` times it.
 
@@ -269,7 +270,7 @@ def _fixed_point(function: Callable[[Array], Array], start: Array, longest: floa
     """
     at, image = start, function(start)
     found = image
-    for _ in range(_CORRECTIONS - 1):
+    for _ in range(n_steps - 1):
         residual, (at, before), image = image - at, (found, image), function(found)
         difference = (image - at) - residual
         size = np.sum(np.square(difference), axis=0)

@@ -37,9 +37,6 @@ from mercer._stacking.trial_fits import worth_all_rows
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
-_LEARNED_PER_EVALUATED = 2
-"""Ratio of training to evaluation samples of the kernels of a large table."""
-
 _FEWEST_GROUPS = 6
 """Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
 
@@ -103,9 +100,9 @@ class DrawnViews(ViewedSample):
         """Samples that are none of some, and of none of their groups."""
         return apart_from(rows, self.target.resampling.together, len(self))
 
-    def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int) -> Self:
-        """Some samples, to learn kernels from that are evaluated on a number of others."""
-        codes, n_learned = self.target.take(rest).codes, _LEARNED_PER_EVALUATED * n_evaluated
+    def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int, ratio: int = 2) -> Self:
+        """Some samples, to learn kernels from; `ratio` times as many as these are evaluated on."""
+        codes, n_learned = self.target.take(rest).codes, ratio * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
     def revised(

@@ -300,7 +300,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             right = values.argmax(axis=1) == codes
             numbers = data.numbers[covered]
             self._held_out = HeldOutProbabilities(values, codes, weights, groups, numbers)
-        if self.scoring is None:
+        if "loo_score_" not in vars(self):
             self.loo_score_ = float(weights.mean(right))
 
     def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:

@@ -232,7 +232,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
         self._loo_values, self.loo_predictions_ = values, self._decoded(values)
-        if self.scoring is None:
+        if "loo_score_" not in vars(self):
             self.loo_score_ = left_out_r2(target, values)
         self._keep_residuals()
 

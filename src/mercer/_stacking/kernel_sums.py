@@ -17,16 +17,13 @@ from mercer._stacking.ridges import evaluated_kernel
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel, WeightedSum
 
-_SCALE_ROWS = 500
-"""Scales are means over this many rows: their errors change the weights by some percent."""
-
-_HIGHER_ERROR = 0.02
-"""A sum takes the place of several members, and takes one fit in place of several, if it raises
-the squared error by at most this part (benchmarks/kernel_sums.py)."""
-
 
 def with_sums(
-    kept: Sequence[Evaluation], deviations: Sequence[Array], table: ViewedSample, combine: Combine
+    kept: Sequence[Evaluation],
+    deviations: Sequence[Array],
+    table: ViewedSample,
+    combine: Combine,
+    tol: float = 0.02,
 ) -> list[Evaluation]:
     """Evaluations, and in place of those on the same view one of the sum of their kernels.
 
@@ -41,6 +38,9 @@ def with_sums(
         The samples that they were evaluated on.
     combine : callable
         From deviations and a target to a combination.
+    tol : float, default=0.02
+        A sum takes their place, and takes one fit in place of several, if it raises the squared
+        error by at most this part (benchmarks/kernel_sums.py).
 
     Notes
     -----
@@ -57,7 +57,7 @@ def with_sums(
         best = min(sums, key=lambda e: e.loo_error)
         others = [k for k in range(len(found)) if k not in members]
         trial = [*(known[k] for k in others), best.deviations]
-        if _error(trial, table, combine) <= (1.0 + _HIGHER_ERROR) * _error(known, table, combine):
+        if _error(trial, table, combine) <= (1.0 + tol) * _error(known, table, combine):
             found, known = [*(found[k] for k in others), best], trial
     return found
 
@@ -119,7 +119,9 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
     return evaluated_kernel(candidate, description, table, kernel, unseen)
 
 
-def unit_sum(kernels: Sequence[Kernel], weights: Array, X: Features) -> WeightedSum:
+def unit_sum(
+    kernels: Sequence[Kernel], weights: Array, X: Features, max_samples: int = 500
+) -> WeightedSum:
     """The sum of kernels, each centered and at unit scale, times weights; not centered.
 
     Parameters
@@ -127,8 +129,10 @@ def unit_sum(kernels: Sequence[Kernel], weights: Array, X: Features) -> Weighted
     kernels : sequence of Kernel
     weights : ndarray of shape (n_kernels,)
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    max_samples : int, default=500
+        Scales are means over at most this many: their errors change the weights by some percent.
     """
-    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SCALE_ROWS)).astype(int)
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], max_samples)).astype(int)
     scales = np.array([unit_gram(kernel, X[rows])[1].scale for kernel in kernels])
     return WeightedSum(list(kernels), weights / scales)
 

@@ -31,10 +31,6 @@ _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
 were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
 
-_FEW_PREDICTED = 0.1
-"""Where at most this part of the rows is predicted, trees that are grown without them stay: trees
-of all rows would hardly be better, and take as long again."""
-
 _FEW_ROWS = 500
 """Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many
 (benchmarks/prediction_speed.py)."""
@@ -201,12 +197,17 @@ def leaves_of_boosted_trees(
 
 
 def _out_of_fold(
-    rows: TreeRows, sample: DrawnSample, predicted: DrawnSample, target: EncodedTarget
+    rows: TreeRows,
+    sample: DrawnSample,
+    predicted: DrawnSample,
+    target: EncodedTarget,
+    few: float = 0.1,
 ) -> tuple[Array, Array, tuple[Forest, Array] | None]:
     """Predictions of rows by trees without their folds, and the penalty of the least error.
 
     Rows of a fold without which there is nothing to learn from are predicted by the mean. Trees
-    that were grown without few rows are returned as well, with the leaves of all rows.
+    that were grown without few rows, at most this part of them, are returned as well, with the
+    leaves of all rows: trees of all rows would hardly be better, and take as long again.
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
     alphas, means, n_grown, known = _PENALTIES, target.left_out_means, 0, None
@@ -225,7 +226,7 @@ def _out_of_fold(
             best = int(np.argmin(errors))
             alphas = alphas[[best]]
             total[inside] += found[best]
-            if np.count_nonzero(~train) <= _FEW_PREDICTED * len(train):
+            if np.count_nonzero(~train) <= few * len(train):
                 known = kernel, _completed(kernel, leaves, rows.X, train)
     if not n_grown:
         needed = "two rows" if rows.codes is None else "rows of two classes"

@@ -22,9 +22,6 @@ from mercer.kernels import Forest
 _TILE_VALUES = 2**19
 """Number of leaves of a tile of rows: as whole numbers they are 4 MB, which stay in the cache."""
 
-_NUMBERS_OF_ENTRY = 4
-"""Doubles that an entry of sparse features takes: with its column, transposed, and weighted."""
-
 _TOLERANCE = 1e-8
 """Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
 
@@ -157,7 +154,14 @@ def ridge_on_sums(
 
 
 def ridge_on_leaves(
-    kernel: Forest, leaves: Array, Y: Array, alphas: Array, weights: Array, *, tol: float = 1e-3
+    kernel: Forest,
+    leaves: Array,
+    Y: Array,
+    alphas: Array,
+    weights: Array,
+    *,
+    tol: float = 1e-3,
+    numbers_of_entry: int = 4,
 ) -> tuple[Array, Array]:
     """Ridge regression on the features of a forest, of rows whose leaves are known.
 
@@ -173,6 +177,8 @@ def ridge_on_leaves(
         Positive.
     tol : float, default=1e-3
         See :func:`ridge_on_products`.
+    numbers_of_entry : int, default=4
+        Doubles that an entry of sparse features takes: with its column, transposed, and weighted.
 
     Returns
     -------
@@ -185,7 +191,7 @@ def ridge_on_leaves(
     with their transpose: then they take less time as well (benchmarks/leaf_rows.py, sizes).
     """
     n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
-    if _NUMBERS_OF_ENTRY * leaves.size < n_leaves**2:
+    if numbers_of_entry * leaves.size < n_leaves**2:
         return ridge_on_sparse_features(kernel.as_features(leaves), Y, alphas, weights, tol=tol)
     sums = Moments.zero(n_leaves, Y.shape[1])
     add_leaves(sums, kernel, leaves, Y, weights)

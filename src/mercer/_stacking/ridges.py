@@ -27,11 +27,9 @@ from mercer.kernels import Kernel
 KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
 """Kernels by the keys of candidates."""
 
-_LEAST_ALPHA = 0.9e-8
-"""Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
-
 _ROWS_DOWNHILL = 500
-"""Up to fewer rows, an eigendecomposition takes no longer than fits at a few penalties."""
+"""Of fewer rows, an eigendecomposition takes no longer than fits at a few penalties. Errors on
+kernels that were learned from labels may have several minima, and are compared at all penalties."""
 
 
 @serial_algebra()
@@ -210,18 +208,21 @@ def _left_out_alone(
     table: ViewedSample,
     kernel: Kernel,
     unseen: Sequence[tuple[Split, Kernel]],
+    least: float = 0.9e-8,
 ) -> tuple[float, Array]:
     """Penalty and predictions by ridge regressions on all samples but those left out together.
 
-    `unseen` has the kernels that have not seen the labels of a part.
+    `unseen` has the kernels that have not seen the labels of a part. Below a penalty of 1e-8, up to
+    rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
-    settings: Any = {"least": _LEAST_ALPHA, "weights": weights, "resampling": resampling}
-    if len(gram) < _ROWS_DOWNHILL:
-        fit = leave_one_out(gram, Y, **settings)
-    else:
+    settings: Any = {"least": least, "weights": weights, "resampling": resampling}
+    alone = resampling.one_at_a_time and not candidate.uses_labels
+    if len(gram) >= _ROWS_DOWNHILL and alone:
         fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
+    else:
+        fit = leave_one_out(gram, Y, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
         # Ridge regression has all other samples.

@@ -33,11 +33,6 @@ _OF_CLASSES = {"n_trees": 75, "max_leaf_nodes": 63, "learning_rate": 0.2}
 in five classes, the log-loss is 1.159 in place of 1.165 with fewer and larger trees
 (benchmarks/leaf_rows.py, classes)."""
 
-_COPIES = 5
-"""The features of these rows are in memory as they were read, in a view, without a fold, with
-numbers in place of indicators, and in single bytes with what is made on the way
-(benchmarks/leaf_rows.py)."""
-
 _TREE_SAMPLES = 500_000
 """Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
 fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
@@ -121,7 +116,7 @@ class TreeRows:
         return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
 
 
-def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
+def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int = 5) -> int:
     """Number of rows that trees are grown on.
 
     Parameters
@@ -130,6 +125,10 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
         See :class:`mercer.KernelStackingRegressor`.
     data : DrawnSample
         Rows of the same table.
+    n_copies : int, default=5
+        How often their features are in memory: as they were read, in a view, without a fold, with
+        numbers in place of indicators, and in single bytes with what is made on the way
+        (benchmarks/leaf_rows.py).
 
     Raises
     ------
@@ -137,7 +136,7 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample) -> int:
         If the rows that are asked for do not fit into memory.
     """
     n_rows, n_features = data.source.count_rows(), data.X.shape[1]
-    bytes_each = 8 * (_COPIES * n_features + _TREES)
+    bytes_each = 8 * (n_copies * n_features + _TREES)
     if isinstance(max_tree_samples, str):
         return min(_TREE_SAMPLES, max(int(working_memory() // bytes_each), 1), n_rows)
     n_samples = min(max_tree_samples, n_rows)

@@ -18,20 +18,10 @@ from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
-_MANY_TIMES = 5
-"""Where all rows are this many times as many as those that were drawn, a fit to them takes most of
-the time, and kernels have to earn it."""
-
 _CENTERS_OF_MANY, _CENTERS = 300, 1000
 """Numbers of centers of trial fits. Beside leaves of many rows, weights hardly differ from those of
 more centers (benchmarks/leaf_rows.py, weights); kernels differ from each other by more than 300
 show (benchmarks/every_n.py, adult)."""
-
-_TRIAL_ROWS = 5000
-"""Trial fits of tables that are not as large as that are to at most this many rows."""
-
-_LITTLE = 0.02
-"""The part of the weights up to which kernels are left out there."""
 
 
 def worth_all_rows(
@@ -42,6 +32,9 @@ def worth_all_rows(
     *,
     least_share: float,
     random_state: RandomState,
+    many_times: int = 5,
+    max_samples: int = 5000,
+    little: float = 0.02,
 ) -> list[Evaluation]:
     """Leaves of trees, and the kernels that have some weight beside them.
 
@@ -59,6 +52,13 @@ def worth_all_rows(
         Kernels with at most this part of the weights are left out of fits to many rows.
     random_state : int, RandomState instance or None
         Draws the centers, and the rows.
+    many_times : int, default=5
+        Where all rows are this many times as many as those that were drawn, a fit to them takes
+        most of the time, and kernels have to earn it.
+    max_samples : int, default=5000
+        Trial fits of smaller tables are to at most this many rows.
+    little : float, default=0.02
+        The part of the weights up to which kernels are left out there.
 
     Returns
     -------
@@ -78,11 +78,11 @@ def worth_all_rows(
     drawn = drawn_in(leaves[0].candidate.view)
     rows = np.arange(len(drawn))
     n_centers, least = _CENTERS_OF_MANY, least_share
-    if drawn.source.count_rows() < _MANY_TIMES * len(drawn):
+    if drawn.source.count_rows() < many_times * len(drawn):
         if target.codes is None or len(kept) - len(leaves) < 2:
             return list(kept)
-        rows = sample_rows(len(drawn), _TRIAL_ROWS, target.codes, random_state)
-        n_centers, least = _CENTERS, _LITTLE
+        rows = sample_rows(len(drawn), max_samples, target.codes, random_state)
+        n_centers, least = _CENTERS, little
     inside = target.take(rows)
     means = inside.mean if drawn.listed is None else inside.left_out_means
     deviations = []

@@ -24,9 +24,6 @@ from mercer.preprocessing import convert
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_CATEGORIES = 20
-"""The most frequent categories have values; as many as fit on an axis with their names."""
-
 _RESOLUTIONS = {1: 50, 2: 20}
 """Numbers of values by the number of columns that vary."""
 
@@ -271,15 +268,20 @@ def _column(X: Any, position: int, name: str, is_category: bool) -> Column:
     return replace(found[0], name=name)
 
 
-def _grid_rows(column: Column, resolution: int, percentiles: tuple[float, float]) -> Array:
-    """Rows that have the values of the grid, which ascend."""
+def _grid_rows(
+    column: Column, resolution: int, percentiles: tuple[float, float], n_categories: int = 20
+) -> Array:
+    """Rows that have the values of the grid, which ascend.
+
+    The most frequent categories have values; as many as fit on an axis with their names.
+    """
     known = np.flatnonzero(~np.isnan(column.values))
     distinct, first, counts = np.unique(column.values[known], return_index=True, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"Column {column.name!r} has the same value in all rows.")
     chosen = np.arange(len(distinct))
     if not column.is_ordered:
-        chosen = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES])
+        chosen = np.sort(np.argsort(-counts, kind="stable")[:n_categories])
     elif len(distinct) > resolution:
         low, high = np.quantile(column.values[known], percentiles)
         chosen = _nearest(distinct, np.linspace(low, high, resolution))

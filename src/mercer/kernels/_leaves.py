@@ -13,9 +13,6 @@ from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
 
-_MOST_INDICATORS = 254
-"""Boosted trees tell 255 numbers of a column apart, and one of them says that no indicator is."""
-
 _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
 """Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
 
@@ -145,12 +142,15 @@ def leaves_of(values: Array, cuts: Array) -> Array:
     return np.searchsorted(cuts, values).astype(np.min_scalar_type(-len(cuts) - 1))
 
 
-def indicator_groups(X: Array) -> list[Array]:
+def indicator_groups(X: Array, most: int = 254) -> list[Array]:
     """Groups of neighboring 0/1 columns that are never one in the same row.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+    most : int, default=254
+        The most columns of a group: boosted trees tell 255 numbers of a column apart, and one of
+        them says that no indicator is.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def indicator_groups(X: Array) -> list[Array]:
         ones = column == 1.0
         if not np.all(ones | (column == 0.0)):
             continue
-        if before == j - 1 and len(groups[-1]) < _MOST_INDICATORS and not np.any(ones & taken):
+        if before == j - 1 and len(groups[-1]) < most and not np.any(ones & taken):
             groups[-1].append(j)
             taken |= ones
         else:
