@@ -299,10 +299,11 @@ ERRORS = """Means and standard errors over splits; + where {ours} is significant
 where it is significantly worse (corrected resampled t-test).
 """
 
-TIMES = f"""Seconds of the processor, on one thread, so that what else runs matters less; they
-include the encoding and all choices of parameters. LightGBM, CatBoost, EBM, RealMLP-TD and
-stacking at n = {SIZES[-1]} were timed on another day than the others, so that their ratios to these
-are rough. Relative to the grid search's on the same splits, geometric means over tables:
+TIMES = """Seconds of the processor, on one thread, so that what else runs matters less; they
+include the encoding and all choices of parameters, but not left-out predictions of stacking, which
+are computed when they are read, and take about as long again. Stacking, two-stage and grid search
+were timed on one day, the others on other days, so that their ratios are rough. Relative to the
+grid search's on the same splits, geometric means over tables:
 """
 
 INTERVALS = """Intervals that aim at 90 %: of stacking by the jackknife+, of GP-ARD by its
