@@ -61,7 +61,10 @@ WORK = {
         "sklearn.compose.ColumnTransformer.transform",
         "mercer_command.table_reader.TableReader.transform",
     ],
-    "learning": [f"mercer.{kind}.fit" for kind in LEARNERS],
+    "learning": [
+        *(f"mercer.{kind}.fit" for kind in LEARNERS),
+        "mercer._stacking.deferred.DeferredMixin._complete",
+    ],
     "predictions": [
         *(f"mercer.{kind}.predict" for kind in LEARNERS),
         "mercer.KernelStackingClassifier.predict_proba",
