@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
@@ -82,7 +80,7 @@ class PrecomputedGram(Structure):
     from_stack: Callable[[Array], Array]
 
 
-class Kernel(OwnFormula, BaseEstimator):
+class Kernel(OwnFormula):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
     Kernels are value objects: they hold parameters, never data, and no method changes them. They
@@ -321,12 +319,6 @@ class Kernel(OwnFormula, BaseEstimator):
     def _identity(self) -> Any:
         """What kernels are compared by."""
         return parameters(self)
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        """Names of the parameters, which searches ask for at every evaluation."""
-        return list(super()._get_param_names())
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
         sparse: Any = "csr" if self.accepts_sparse else False

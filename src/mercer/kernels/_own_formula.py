@@ -1,15 +1,22 @@
 """What a kernel of one's own implements, and the parameters that kernels are compared by."""
 
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mercer._typing import Array, Features
 
 
-class OwnFormula:
+class OwnFormula(BaseEstimator):
     """The methods by which a subclass of `Kernel` says its formula."""
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of the parameters, which searches ask for at every evaluation."""
+        return list(super()._get_param_names())
 
     @property
     def theta(self) -> Array:
