@@ -243,6 +243,7 @@ def losses_downhill(
     gain : float, default=2e-3
         It ends where a step lowers the error by less than this fraction.
     least : float, default=LEAST_ALPHA
+        No smaller penalty is tried.
 
     Returns
     -------

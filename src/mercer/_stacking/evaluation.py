@@ -391,4 +391,4 @@ Score: TypeAlias = Callable[[Array], float]
 """From the deviations of left-out predictions to their score."""
 
 Select: TypeAlias = Callable[[Array], Selection]
-"""From samples to the candidates that are best on them."""
+"""From indices of samples to the candidates that are best on them."""

@@ -195,9 +195,8 @@ class KernelStacking(
             most = stack.max_samples if others is None else min(stack.max_samples, len(inside) // 2)
             some = inside.evaluated_rows(most, stack.random_state)
             apart = None if others is None else inside.others(some)
-            settings: dict[str, Any] = {"others": apart, "on_failure": lambda message: None}
-            if len(rows) == len(table):
-                settings["known"] = kernels_learned_from(train[some], chosen.evaluations)
+            known = kernels_learned_from(train[some], chosen.evaluations, rows)
+            settings = {"others": apart, "known": known, "on_failure": lambda message: None}
             return stack._select(candidates, inside.take(some), **settings)
 
         def left_out() -> Array:

@@ -108,7 +108,9 @@ def scored(
     return found
 
 
-def kernels_learned_from(rows: Array, evaluations: Sequence[Evaluation]) -> KnownKernels:
+def kernels_learned_from(
+    rows: Array, evaluations: Sequence[Evaluation], evaluated: Array
+) -> KnownKernels:
     """The kernels that candidates have learned from some of the samples, by their keys.
 
     Parameters
@@ -116,14 +118,16 @@ def kernels_learned_from(rows: Array, evaluations: Sequence[Evaluation]) -> Know
     rows : ndarray of int
         The samples, ascending.
     evaluations : sequence of Evaluation
-        On all samples, with the kernels that were learned without a part of them.
+        With the kernels that were learned without a part of the samples that they are on.
+    evaluated : ndarray of int
+        The latter, ascending.
     """
     found = {}
     for e in evaluations:
         keys = dict(zip(e.candidate.descriptions, e.candidate.keys, strict=True))
         for (rest, _), kernel in e.unseen:
             # Other predictors on the same kernel have descriptions of their own.
-            if e.description in keys and np.array_equal(rest, rows):
+            if e.description in keys and np.array_equal(evaluated[rest], rows):
                 found[keys[e.description]] = kernel
     return found
 
