@@ -53,8 +53,8 @@ class Target:
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
-    groups : ndarray of int of shape (n_samples,), or None
-        Numbers of the groups that samples belong to.
+    groups, ranks : ndarray of int of shape (n_samples,), or None
+        See :class:`mercer._data.resampling.Resampling`.
     """
 
     factor: Array
@@ -63,17 +63,19 @@ class Target:
     codes: Array | None
     weights: SampleWeights
     groups: Array | None = None
+    ranks: Array | None = None
 
     def take(self, rows: Array) -> Target:
         """The target of some of the samples; see :meth:`Sample.take`."""
-        codes, groups = (None if all is None else all[rows] for all in (self.codes, self.groups))
+        every = (self.codes, self.groups, self.ranks)
+        codes, groups, ranks = (None if all is None else all[rows] for all in every)
         weights = self.weights.take(rows)
-        return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups)
+        return Target(self.factor[rows], self.signs, self.classes, codes, weights, groups, ranks)
 
     @property
     def resampling(self) -> Resampling:
         """Which samples are left out together."""
-        return left_out_together(len(self.factor), self.groups)
+        return left_out_together(len(self.factor), self.groups, ranks=self.ranks)
 
     @property
     def centered(self) -> Array:
@@ -178,7 +180,7 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
     if is_gram and sample.kept is not None:
         y = y[:, sample.kept]
     target = as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
-    return replace(target, groups=sample.groups)
+    return replace(target, groups=sample.groups, ranks=sample.ranks)
 
 
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:

@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.copies import with_copies
-from mercer._data.folds import N_FOLDS, Split, splits_within
-from mercer._data.resampling import Resampling, Together, left_out_together, resampled
+from mercer._data.folds import N_FOLDS, Split, divided, splits_within
+from mercer._data.resampling import Resampling, Together, resampled
 from mercer._data.sample import Sample
 from mercer._typing import Array
 from mercer._validation import warn
@@ -81,12 +81,12 @@ def resampling_of(
         If all samples of a class are left out together.
     """
     if cv is None:
-        found = left_out_together(len(sample), sample.groups)
+        found = sample.resampling
     else:
         splits = folds_of(cv, sample, given, codes)
         if codes is not None and not isinstance(cv, Integral) and not _of_several(splits, codes):
             raise ValueError(_ONE_CLASS.format(cv=cv))
-        found = resampled(splits, len(sample), sample.groups)
+        found = resampled(splits, len(sample), sample.groups, ranks=sample.ranks)
     if codes is not None and given.groups is not None and isinstance(found, Together):
         _check_classes(found, codes)
     return found
@@ -137,7 +137,8 @@ def folds_of(
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-        A number of folds takes rows in a random order, always the same. None for five, or as many
+        A number of folds takes rows in a random order, always the same, of what they hold, not of
+        where they stand. None for five, or as many
         as there are samples, or samples of the largest class. Several folds that are listed may
         hold out the same samples, as repeated ones do.
     sample, given : Sample
@@ -185,7 +186,7 @@ def folds_of(
         simplefilter("ignore", UserWarning)
         # In the order of a table that is sorted by its target, folds would train on other values
         # than they hold out.
-        return list(kind(n_folds, shuffle=True, random_state=0).split(np.zeros(n), codes))
+        return divided(kind(n_folds, shuffle=True, random_state=0), n, codes, sample.ranks)
 
 
 def _group_folds(
@@ -198,7 +199,7 @@ def _group_folds(
         raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
     if given and n_folds > n_groups:
         raise ValueError(f"cv={n_folds} folds need as many groups; there are {n_groups}.")
-    whole = Together(len(sample), sample.groups)
+    whole = Together(len(sample), sample.groups, ranks=sample.ranks)
     return whole.folds(min(n_folds, n_groups), codes, 0)
 
 

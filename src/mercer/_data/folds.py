@@ -19,7 +19,11 @@ N_FOLDS = 5
 
 
 def shuffled_folds(
-    n_samples: int, n_folds: int, codes: Array | None, random_state: RandomState
+    n_samples: int,
+    n_folds: int,
+    codes: Array | None,
+    random_state: RandomState,
+    ranks: Array | None = None,
 ) -> list[Split]:
     """Folds in a random order, of every class in proportion where each has enough samples.
 
@@ -29,15 +33,21 @@ def shuffled_folds(
     codes : ndarray of int of shape (n_samples,), or None
         Classes.
     random_state : int, RandomState instance or None
+    ranks : ndarray of int of shape (n_samples,), default=None
+        See :func:`divided`.
     """
     stratified = codes is not None and np.bincount(codes).min() >= n_folds
     kind = StratifiedKFold if stratified else KFold
     splitter = kind(min(n_folds, n_samples), shuffle=True, random_state=random_state)
-    return list(splitter.split(np.zeros(n_samples), codes if stratified else None))
+    return divided(splitter, n_samples, codes if stratified else None, ranks)
 
 
 def random_splits(
-    n_samples: int, codes: Array | None, random_state: RandomState, **sizes: Any
+    n_samples: int,
+    codes: Array | None,
+    random_state: RandomState,
+    ranks: Array | None = None,
+    **sizes: Any,
 ) -> list[Split]:
     """Random training and held-out samples.
 
@@ -47,11 +57,40 @@ def random_splits(
     codes : ndarray of int of shape (n_samples,), or None
         Classes, which are divided in proportion.
     random_state : int, RandomState instance or None
+    ranks : ndarray of int of shape (n_samples,), default=None
+        See :func:`divided`.
     **sizes : object
         `n_splits`, `train_size` and `test_size` of scikit-learn's `ShuffleSplit`.
     """
     kind = ShuffleSplit if codes is None else StratifiedShuffleSplit
-    return list(kind(**sizes, random_state=random_state).split(np.zeros(n_samples), codes))
+    return divided(kind(**sizes, random_state=random_state), n_samples, codes, ranks)
+
+
+def divided(
+    splitter: Any, n_samples: int, codes: Array | None, ranks: Array | None = None
+) -> list[Split]:
+    """Training and held-out samples of a splitter of scikit-learn.
+
+    Parameters
+    ----------
+    splitter : cross-validation generator
+    n_samples : int
+    codes : ndarray of int of shape (n_samples,), or None
+        Classes.
+    ranks : ndarray of int of shape (n_samples,), default=None
+        Positions of the samples in an order that does not depend on the rows', in which they are
+        divided; see :func:`mercer._data.row_order.content_ranks`. None for that of the rows.
+
+    Examples
+    --------
+    >>> divided(KFold(2), 4, None, np.array([0, 2, 1, 3]))
+    [(array([1, 3]), array([0, 2])), (array([0, 2]), array([1, 3]))]
+    """
+    order = np.arange(n_samples) if ranks is None else np.argsort(ranks, kind="stable")
+    found = splitter.split(order, None if codes is None else codes[order])
+    if ranks is None:
+        return list(found)
+    return [(np.sort(order[train]), np.sort(order[test])) for train, test in found]
 
 
 def evenly_spaced(n_samples: int, most: int) -> Array:
@@ -76,7 +115,11 @@ def evenly_spaced(n_samples: int, most: int) -> Array:
 
 
 def sample_rows(
-    n_samples: int, max_samples: int, codes: Array | None, random_state: RandomState
+    n_samples: int,
+    max_samples: int,
+    codes: Array | None,
+    random_state: RandomState,
+    ranks: Array | None = None,
 ) -> Array:
     """Indices of random samples, ascending, of every class in proportion where that is possible.
 
@@ -88,6 +131,8 @@ def sample_rows(
     codes : ndarray of int of shape (n_samples,), or None
         Classes.
     random_state : int, RandomState instance or None
+    ranks : ndarray of int of shape (n_samples,), default=None
+        See :func:`divided`.
 
     Returns
     -------
@@ -99,14 +144,17 @@ def sample_rows(
     if codes is not None:
         counts = np.unique(codes, return_counts=True)[1]
         if counts.min() < 2 or counts.size > min(max_samples, rest):
-            return _of_every_class(codes, max_samples, random_state)
+            return _of_every_class(codes, max_samples, random_state, ranks)
     sizes = {"n_splits": 1, "train_size": max_samples, "test_size": rest}
-    return np.sort(random_splits(n_samples, codes, random_state, **sizes)[0][0])
+    return np.sort(random_splits(n_samples, codes, random_state, ranks, **sizes)[0][0])
 
 
-def _of_every_class(codes: Array, max_samples: int, random_state: RandomState) -> Array:
+def _of_every_class(
+    codes: Array, max_samples: int, random_state: RandomState, ranks: Array | None
+) -> Array:
     """Samples of as many classes as possible, and in proportion, where some have one sample."""
     order = check_random_state(random_state).permutation(len(codes))
+    order = order if ranks is None else np.argsort(ranks, kind="stable")[order]
     order = order[np.argsort(codes[order], kind="stable")]
     counts = np.bincount(codes)
     ranks = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)

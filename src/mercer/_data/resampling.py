@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 from warnings import catch_warnings, simplefilter
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
-from mercer._data.folds import Split, Splits, shuffled_folds, splits_within
+from mercer._data.folds import Split, Splits, numbered, shuffled_folds, splits_within
 from mercer._data.weights import SampleWeights
 from mercer._typing import Array, RandomState
 
@@ -31,10 +31,14 @@ class Resampling(ABC):
     n_samples : int
     groups : ndarray of int of shape (n_samples,), or None
         Numbers of the groups that samples belong to; None where each is one of its own.
+    ranks : ndarray of int of shape (n_samples,), or None
+        Positions of the samples in the order in which random folds number them, which does not
+        depend on the order of rows; None where it is that of the rows.
     """
 
     n_samples: int
     groups: Array | None = None
+    ranks: Array | None = field(default=None, kw_only=True, repr=False, compare=False)
     one_at_a_time: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -77,7 +81,8 @@ class Resampling(ABC):
         ----------
         n_new : int
         """
-        return replace(self, n_samples=self.n_samples + n_new, groups=_with_new(self.groups, n_new))
+        groups, ranks = (_with_new(numbers, n_new) for numbers in (self.groups, self.ranks))
+        return replace(self, n_samples=self.n_samples + n_new, groups=groups, ranks=ranks)
 
     @property
     @abstractmethod
@@ -141,7 +146,8 @@ class OneAtATime(Resampling):
 
     def take(self, rows: Array) -> Resampling:
         """How some of the samples are left out; see :class:`Resampling`."""
-        return OneAtATime(len(rows), None if self.groups is None else self.groups[rows])
+        groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
+        return OneAtATime(len(rows), groups, ranks=ranks)
 
     @cached_property
     def covered(self) -> Indices:
@@ -150,7 +156,7 @@ class OneAtATime(Resampling):
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """Folds in a random order; see :class:`Resampling`."""
-        return shuffled_folds(self.n_samples, n_folds, codes, random_state)
+        return shuffled_folds(self.n_samples, n_folds, codes, random_state, self.ranks)
 
     @property
     def batches(self) -> Sequence[Part]:
@@ -187,8 +193,7 @@ class Together(Resampling):
 
     def extended(self, n_new: int) -> Resampling:
         """How the samples and further ones are left out; see :class:`Resampling`."""
-        groups, codes = (_with_new(numbers, n_new) for numbers in (self.groups, self.codes))
-        return Together(self.n_samples + n_new, groups, codes)
+        return replace(super().extended(n_new), codes=_with_new(self.codes, n_new))
 
     @property
     def together(self) -> Array:
@@ -199,8 +204,9 @@ class Together(Resampling):
 
     def take(self, rows: Array) -> Resampling:
         """How some of the samples are left out; see :class:`Resampling`."""
-        groups, codes = (None if all is None else all[rows] for all in (self.groups, self.codes))
-        return left_out_together(len(rows), groups, codes)
+        every = (self.groups, self.codes, self.ranks)
+        groups, codes, ranks = (None if all is None else all[rows] for all in every)
+        return left_out_together(len(rows), groups, codes, ranks=ranks)
 
     def folds(
         self,
@@ -216,7 +222,10 @@ class Together(Resampling):
         by chance.
         """
         rows = self.covered
-        _, first, numbers = np.unique(self.together[rows], return_index=True, return_inverse=True)
+        if self.ranks is not None:
+            rows = rows[np.argsort(self.ranks[rows], kind="stable")]
+        numbers = numbered(self.together[rows])
+        first = np.unique(numbers, return_index=True)[1]
         n_folds = min(n_folds, len(first))
         if len(first) == 1:
             found = [rows]
@@ -236,7 +245,7 @@ class Together(Resampling):
                 simplefilter("ignore", UserWarning)
                 found = [rows[test] for _, test in splitter.split(rows, y, numbers)]
         everything = np.arange(self.n_samples)
-        return [(np.setdiff1d(everything, test), test) for test in found if len(test)]
+        return [(np.setdiff1d(everything, test), np.sort(test)) for test in found if len(test)]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over the samples of other groups; see :class:`Resampling`."""
@@ -282,11 +291,11 @@ class InSplits(Resampling):
 
         One at a time, or one group, where the splits neither train on any nor hold any out.
         """
-        groups = None if self.groups is None else self.groups[rows]
+        groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
         inside = splits_within(self.splits, rows, self.n_samples)
         if not inside:
-            return left_out_together(len(rows), groups)
-        return InSplits(len(rows), groups, tuple(inside))
+            return left_out_together(len(rows), groups, ranks=ranks)
+        return InSplits(len(rows), groups, tuple(inside), ranks=ranks)
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
         """The splits; see :class:`Resampling`."""
@@ -329,14 +338,18 @@ def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
 
 
 def left_out_together(
-    n_samples: int, groups: Array | None, codes: Array | None = None
+    n_samples: int,
+    groups: Array | None,
+    codes: Array | None = None,
+    *,
+    ranks: Array | None = None,
 ) -> Resampling:
     """How samples of groups are left out: one at a time where all belong together, or none do.
 
     Parameters
     ----------
     n_samples : int
-    groups, codes : ndarray of int of shape (n_samples,), or None
+    groups, codes, ranks : ndarray of int of shape (n_samples,), or None
         See :class:`Together`.
 
     Examples
@@ -346,16 +359,22 @@ def left_out_together(
     """
     numbers = groups if codes is None else codes
     if numbers is None or not n_samples:
-        return OneAtATime(n_samples)
+        return OneAtATime(n_samples, ranks=ranks)
     present = np.unique(numbers)
     if present.size == n_samples and present[0] >= 0:
-        return OneAtATime(n_samples)
+        return OneAtATime(n_samples, ranks=ranks)
     if present.size < 2:
-        return OneAtATime(n_samples, groups)
-    return Together(n_samples, groups, codes)
+        return OneAtATime(n_samples, groups, ranks=ranks)
+    return Together(n_samples, groups, codes, ranks=ranks)
 
 
-def resampled(splits: Splits, n_samples: int, groups: Array | None = None) -> Resampling:
+def resampled(
+    splits: Splits,
+    n_samples: int,
+    groups: Array | None = None,
+    *,
+    ranks: Array | None = None,
+) -> Resampling:
     """How samples are left out by splits.
 
     Parameters
@@ -363,7 +382,8 @@ def resampled(splits: Splits, n_samples: int, groups: Array | None = None) -> Re
     splits : list of (ndarray, ndarray)
         Training and held-out samples, which differ in each split.
     n_samples : int
-    groups : ndarray of int of shape (n_samples,), default=None
+    groups, ranks : ndarray of int of shape (n_samples,), default=None
+        See :class:`Resampling`.
 
     Examples
     --------
@@ -373,6 +393,7 @@ def resampled(splits: Splits, n_samples: int, groups: Array | None = None) -> Re
     codes = np.full(n_samples, -1)
     for number, (train, test) in enumerate(splits):
         if len(np.unique(train)) + len(test) < n_samples or (codes[test] >= 0).any():
-            return InSplits(n_samples, groups, tuple((np.unique(a), b) for a, b in splits))
+            found = tuple((np.unique(a), b) for a, b in splits)
+            return InSplits(n_samples, groups, found, ranks=ranks)
         codes[test] = number
-    return left_out_together(n_samples, groups, codes)
+    return left_out_together(n_samples, groups, codes, ranks=ranks)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._data.folds import Split, group_codes
-from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.resampling import Resampling, as_resampling, left_out_together
+from mercer._data.row_order import content_ranks
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState
 
@@ -105,6 +107,11 @@ class Sample:
         kept = None if all_kept else rows
         return replace(found, weights=as_weights(positive, len(rows)), kept=kept)
 
+    @cached_property
+    def ranks(self) -> Array | None:
+        """Positions of the samples in an order of their contents; None for Gram matrices."""
+        return None if self.pairwise else content_ranks(self.X, self.y)
+
     @property
     def numbers(self) -> Array:
         """Numbers of the samples among those that were given, shape (n_samples,)."""
@@ -173,6 +180,40 @@ class Sample:
         result = np.zeros((self.n_given, *values.shape[1:]))
         result[self.kept] = values
         return result
+
+    def of_weightless(self, predict: Callable[[Any], Array], X: Any) -> Array | None:
+        """What is predicted for the samples of weight zero that were given; None if there are none.
+
+        Parameters
+        ----------
+        predict : callable
+            From rows of a table to predictions by the whole fit, in which these have no part.
+        X : array-like, sparse matrix or data frame of shape (n_given, n_features)
+        """
+        if self.kept is None:
+            return None
+        return predict(_safe_indexing(X, np.setdiff1d(np.arange(self.n_given), self.kept)))
+
+    def completed(self, values: Array, weightless: Array | None) -> Array:
+        """Values of all samples that were given.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, ...)
+        weightless : ndarray of shape (n_given - n_samples, ...), or None
+            Those of the samples of weight zero.
+        """
+        if weightless is None:
+            return values
+        result = np.empty((self.n_given, *values.shape[1:]))
+        result[self.kept] = values
+        result[np.setdiff1d(np.arange(self.n_given), self.kept)] = weightless
+        return result
+
+    @property
+    def resampling(self) -> Resampling:
+        """Which samples are left out together: those of a group, or one at a time."""
+        return left_out_together(len(self), self.groups, ranks=self.ranks)
 
     @property
     def repeated(self) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
-from mercer._data.resampling import left_out_together
 from mercer._expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
@@ -98,8 +97,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         best: tuple[GeneralizedFit, Kernel, UnitScale] | None = None
         is_constant = False
         self.candidates_ = []
-        settings: dict[str, Any] = {"alphas": grid}
-        settings["resampling"] = left_out_together(len(data), data.groups)
+        settings: dict[str, Any] = {"alphas": grid, "resampling": data.resampling}
         self._groups, self._n_kernels = settings["resampling"].groups, len(kernels)
         with reported_steps(self, len(kernels)) as report, serial_algebra():
             for kernel in kernels:

@@ -60,9 +60,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         The penalties that were tried on the kernel, and their left-out deviances to first order.
     loo_deviance_ : float
         Mean deviance, twice the log-loss, of `loo_predictions_`.
-    loo_predictions_ : ndarray of shape (n_fitted, n_classes)
-        Probabilities of the classes for the training samples of positive weight, by machines
-        without the sample, or its group, on the same kernel and with the same penalty.
+    loo_predictions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes for the training samples, by machines without the sample, or
+        its group, on the same kernel and with the same penalty.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples for the centered kernel of unit scale.
     intercept_ : ndarray of shape (n_machines,)
@@ -166,8 +166,10 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
             data, problems.likelihoods, lambda *values: 2.0 * problems.log_loss(*values), groups
         )
         self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
-        self.loo_predictions_ = problems.left_out_probabilities(found.left_out)
-        self._keep_held_out(self.loo_predictions_, target.codes, data)
+        left_out = problems.left_out_probabilities(found.left_out)
+        self._keep_held_out(left_out, target.codes, data)
+        others = data.of_weightless(self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = data.completed(left_out, others)
         return self
 
     def decision_function(self, X: Features) -> Array:

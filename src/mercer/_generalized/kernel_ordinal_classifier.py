@@ -68,9 +68,9 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         The penalties that were tried on the kernel, and their left-out deviances to first order.
     loo_deviance_ : float
         Mean deviance, twice the log-loss, of `loo_predictions_`.
-    loo_predictions_ : ndarray of shape (n_fitted, n_grades)
-        Probabilities of the grades for the training samples of positive weight, by machines without
-        the sample, or its group, on the same kernel and with the same penalty.
+    loo_predictions_ : ndarray of shape (n_samples, n_grades)
+        Probabilities of the grades for the training samples, by machines without the sample, or its
+        group, on the same kernel and with the same penalty.
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients of the training samples for the centered kernel of unit scale.
     thresholds_ : ndarray of shape (n_grades - 1,)
@@ -179,8 +179,10 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         ranks = replace(data, y=codes.astype(float))
         found = self._fit_machines(ranks, [likelihood], deviance, groups)
         self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -found.machines[0].levels
-        self.loo_predictions_ = _probabilities(found.left_out[0])
-        self._keep_held_out(self.loo_predictions_, codes, data)
+        left_out = _probabilities(found.left_out[0])
+        self._keep_held_out(left_out, codes, data)
+        others = data.of_weightless(self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = data.completed(left_out, others)
         return self
 
     def predict_latent(self, X: Features) -> Array:

@@ -58,9 +58,9 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         The penalties that were tried on the kernel, and their left-out deviances to first order.
     loo_deviance_ : float
         Mean Poisson deviance of `loo_predictions_`.
-    loo_predictions_ : ndarray of shape (n_fitted,)
-        Expected counts of the training samples of positive weight, by machines without the sample,
-        or its group, on the same kernel and with the same penalty.
+    loo_predictions_ : ndarray of shape (n_samples,)
+        Expected counts of the training samples, by machines without the sample, or its group, on
+        the same kernel and with the same penalty.
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients of the training samples for the centered kernel of unit scale.
     intercept_ : float
@@ -175,7 +175,11 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         found = self._fit_machines(replace(data, y=roots), [likelihood], deviance, groups)
         self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(found.machines[0].levels[0])
         left_out = found.left_out[0]
-        self.loo_predictions_ = likelihood.means(left_out.f, left_out.levels)
+        means = likelihood.means(left_out.f, left_out.levels)
+        others = data.of_weightless(self.predict, self.as_input(X))
+        if others is not None and exposure is not None:
+            others *= np.delete(np.asarray(exposure, dtype=float), data.numbers)
+        self.loo_predictions_ = data.completed(means, others)
         return self
 
     def predict(self, X: Features, exposure: Any = None) -> Array:

@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 
+from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.moments import moments
@@ -282,9 +283,11 @@ def grow(
     y = np.ravel(y) if np.size(y) == len(y) else y
     if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
         trees = MultiOutputRegressor(trees)
-    params = as_weights(weights, len(y)).relative().fit_params
+    # What trees draw does not depend on the order of rows.
+    order = np.argsort(content_ranks(X, y))
+    params = as_weights(weights, len(y)).relative().take(order).fit_params
     with openmp_threads(effective_n_jobs(settings.n_jobs)):
-        trees.fit(with_numbers(X, indicators or []), y, **params)
+        trees.fit(with_numbers(X[order], indicators or []), y[order], **params)
     return Forest(trees, indicators=indicators or None).read(X)
 
 

@@ -256,6 +256,8 @@ def held_out_temperature(
     """
     if resampling.one_at_a_time:
         order = np.random.default_rng(0).permutation(codes.size)
+        if resampling.ranks is not None:
+            order = np.argsort(resampling.ranks)[order]
         fold = np.empty(codes.size, dtype=int)
         fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(codes.size) % cv
         parts = range(min(cv, codes.size))

@@ -5,7 +5,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_rows, shuffled_folds
+from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import to_unit_scale
@@ -287,10 +287,11 @@ def held_out_splits(
         drawn = partial(sample_rows, max_samples=_DRAWN, codes=None, random_state=random_state)
         return [(train[drawn(len(train))], test[drawn(len(test))]) for train, test in found]
     if (N_FOLDS - 1) * n_samples <= N_FOLDS * _DRAWN:
-        return shuffled_folds(n_samples, n_folds, codes, random_state)
+        return target.resampling.folds(n_folds, codes, random_state)
     large = codes is not None and np.bincount(codes).min() >= n_folds and codes.max() < _DRAWN
     sizes = {"train_size": _DRAWN, "test_size": min(n_samples - _DRAWN, _DRAWN)}
-    return random_splits(n_samples, codes if large else None, random_state, n_splits=3, **sizes)
+    drawn = codes if large else None
+    return random_splits(n_samples, drawn, random_state, target.ranks, n_splits=3, **sizes)
 
 
 def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
@@ -300,7 +301,7 @@ def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
     """
     Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
-    weights = target.weights.take(train)
+    weights = target.weights.take(train).relative()
     # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
     gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights.given)
     rows = unit.apply(gram_tile(kernel, X, test, train))

@@ -280,7 +280,8 @@ def _splits(
     if codes is not None and held_out * np.unique(codes, return_counts=True)[1].min() < 1.0:
         codes = None
     n_splits = 3 if n_samples < few else 1
-    return random_splits(n_samples, codes, random_state, n_splits=n_splits, test_size=held_out)
+    sizes = {"n_splits": n_splits, "test_size": held_out}
+    return random_splits(n_samples, codes, random_state, target.ranks, **sizes)
 
 
 def _has_common_width(kernel: Kernel, difference: float = 1e-2) -> bool:

@@ -147,7 +147,7 @@ def best_machines(
     unit, start, gain = _mean_curvature(likelihoods), 0, 1e-4
     steps = np.log([1e-8, MOST_ALPHA * len(gram)]) / np.log(_RATIO)
     limits = int(np.ceil(steps[0])), int(steps[1])
-    rows = sample_rows(len(gram), _FIRST_ROWS, None, 0)
+    rows = sample_rows(len(gram), _FIRST_ROWS, None, 0, resampling.ranks)
     parts = [likelihood.take(rows) for likelihood in likelihoods]
     if len(rows) < len(gram) and all(part.is_estimable for part in parts):
         few = _Path(gram[np.ix_(rows, rows)], parts, criterion, resampling.take(rows), rows)
@@ -161,5 +161,5 @@ def _mean_curvature(likelihoods: Sequence[Likelihood]) -> float:
     found = []
     for likelihood in likelihoods:
         local = likelihood.model(np.zeros(len(likelihood)), likelihood.start())
-        found.append(float(local.curvature.sum()) / likelihood.weights.total)
+        found.append(float(local.curvature.mean()))
     return float(np.mean(found))

@@ -68,7 +68,8 @@ class ViewedSample(Sample):
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
         """Rows that candidates are evaluated on: all, or `max_samples` of more."""
-        return sample_rows(len(self), max_samples, self.target.codes, random_state)
+        ranks = self.target.resampling.ranks
+        return sample_rows(len(self), max_samples, self.target.codes, random_state, ranks)
 
     def others(self, rows: Array) -> ViewedSample | None:
         """What kernels that are evaluated on some rows are learned from; None for these rows.

@@ -98,7 +98,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Probabilities of the classes for the training samples, in which their own labels had no
         part: predictions without the sample, or its group, with kernels, penalties and a
         combination that were chosen without its fold. NaN for samples that no fold of `cv` holds
-        out. See Notes for when they are computed.
+        out. Those of weight zero are predicted by the whole fit, or are left out where not all
+        rows are stored. See Notes for when they are computed.
     loo_score_ : float
         Accuracy of these predictions, or their value by `scoring`: an estimate of that
         on new samples, which are drawn as the training samples were.
@@ -287,7 +288,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         means = np.tile(self._frequencies, (len(data.y), 1))
         left_out = self._fit_stack(data, target, means)
         self._target = target if self._keeps_rows else target.take(np.arange(0))
-        self._keep_left_out(left_out, data, target)
+        self._keep_left_out(left_out, data, target, given[0])
 
     def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
         self.loo_predictions_ = values

@@ -90,7 +90,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Predictions of the training samples in which their own responses had no part: without the
         sample, or its group, with kernels, penalties and weights that were chosen without its fold.
-        NaN for samples that no fold of `cv` holds out. See Notes for when they are computed.
+        NaN for samples that no fold of `cv` holds out. Those of weight zero are predicted by the
+        whole fit, or are left out where not all rows are stored. See Notes for when they are
+        computed.
     loo_score_ : float
         Coefficient of determination of these predictions, with the unbiased variance, or their
         value by `scoring`: an estimate of that on new samples, which are drawn as the training
@@ -227,7 +229,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
         left_out = self._fit_stack(data, target, target.left_out_means)
-        self._keep_left_out(left_out, data, target)
+        self._keep_left_out(left_out, data, target, X)
         return self
 
     def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:

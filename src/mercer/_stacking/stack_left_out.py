@@ -27,6 +27,8 @@ class StackLeftOutMixin(DeferredMixin):
 
     cv: Any
     scoring: Any
+    predict: Any
+    predict_proba: Any
     n_components: Any
     random_state: Any
 
@@ -65,14 +67,24 @@ class StackLeftOutMixin(DeferredMixin):
         return resampling_of_rows(self.cv, data, (X, y, groups), codes)
 
     def _keep_left_out(
-        self, left_out: Callable[[], Array], data: TableSample, target: EncodedTarget
+        self, left_out: Callable[[], Array], data: TableSample, target: EncodedTarget, X: Any
     ) -> None:
         """Compute left-out predictions, and what is read off them, when they are first read.
 
         Fits to more rows than are stored have them already. A scorer may warn, and a generator of
-        random numbers would be at another place later.
+        random numbers would be at another place later. Samples of weight zero are predicted by the
+        whole fit; those of tables too large for an exact fit are left out.
         """
-        self._defer(lambda: self._take_left_out(left_out(), data, target))
+        others: Array | None = None
+        if not isinstance(data, DrawnSample):
+            predict = self.predict_proba if is_classifier(self) else self.predict
+            others = data.of_weightless(predict, X)
+
+        def compute() -> None:
+            self._take_left_out(left_out(), data, target)
+            self.loo_predictions_ = data.completed(self.loo_predictions_, others)
+
+        self._defer(compute)
         repeats = isinstance(self.random_state, Integral)
         if isinstance(data, DrawnSample) or self.scoring is not None or not repeats:
             self._complete()

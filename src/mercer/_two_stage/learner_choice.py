@@ -8,7 +8,6 @@ from itertools import islice
 import numpy as np
 
 from mercer._data.folds import Split, Splits, sample_rows, splits_within
-from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
@@ -103,9 +102,10 @@ def isotropic_learners(
     # An invalid target is refused before any work.
     data.target(task)
     classes, samples = task == "classification", data.samples()
-    resampling = left_out_together(len(data), data.groups)
+    # The penalties that are tried are those of weights with a mean of one.
+    weights = data.weights.relative()
     target = encode_target(
-        data.y, classification=classes, weights=data.weights, resampling=resampling
+        data.y, classification=classes, weights=weights, resampling=data.resampling
     )
     n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
     searched, compared = (
@@ -145,7 +145,7 @@ def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float
 def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
     """Left-out errors on some of the samples, always the same; on all if those are in no fold."""
     n = samples.n_samples
-    rows = sample_rows(n, n_rows, target.codes, 0)
+    rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
     if splits is not None:
         inside = splits_within(splits, rows, n)
         rows, splits = (rows, inside) if inside else (np.arange(n), splits)
@@ -232,7 +232,7 @@ def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
     if data.groups is None:
         return None
     codes = None if data.y.dtype.kind == "f" else np.unique(data.y, return_inverse=True)[1]
-    return left_out_together(len(data), data.groups).folds(n_folds, codes, 0)
+    return data.resampling.folds(n_folds, codes, 0)
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mercer._data.cross_validation import folds_of
 from mercer._data.folds import Split, Splits
-from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import fit_temperature
@@ -153,11 +152,13 @@ def search_c(model: Any, learned: LearnedGram, splits: list[Split], classes: NDA
         path = partial(svm_path, grid=grid, chosen=chosen, n_classes=len(classes))
         return learned.along_folds(path, batch, codes, nested=nested, n_jobs=n_jobs)
 
-    grid, scores = as_grid("C", model.C, FIRST_TRIED), None
+    unit, scores = 1.0 / sample.weights.average, None
+    grid = as_grid("C", model.C, FIRST_TRIED * unit)
     if model.scoring is not None:
         known = PenaltyScores(prediction_scorer(model.scoring), sample, classes)
         scores = known.of_machines(splits)
-    choice = choose_c(paths_of, splits, grid, auto=isinstance(model.C, str), scores=scores)
+    auto = isinstance(model.C, str)
+    choice = choose_c(paths_of, splits, grid, auto=auto, unit=unit, scores=scores)
     rows = np.concatenate([test for _, test in splits])
     temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
     held_out = HeldOutProbabilities(
@@ -206,7 +207,7 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
         grid, parts = _left_out(model, learned, targets)
     else:
         held_out = [test for _, test in splits]
-        grid = as_grid("alpha", model.alpha, ALPHA_GRID)
+        grid = as_grid("alpha", model.alpha, ALPHA_GRID * sample.weights.average)
         path, nested = partial(_held_out, grid=grid), model.nested
         parts = learned.along_folds(path, splits, targets, nested=nested, n_jobs=model.n_jobs)
     # From the most to the least regularized.
@@ -234,9 +235,9 @@ def _left_out(
 ) -> tuple[Array, list[tuple[Array, SampleWeights]]]:
     """Penalties, and residuals of samples that are left out one at a time, or in groups."""
     sample, auto = learned.sample, isinstance(model.alpha, str)
-    grid, weights = as_grid("alpha", model.alpha, ALPHA_GRID), sample.weights
-    settings: dict[str, Any] = {"weights": weights}
-    settings["resampling"] = left_out_together(len(sample), sample.groups)
+    weights = sample.weights
+    grid = as_grid("alpha", model.alpha, ALPHA_GRID * weights.average)
+    settings: dict[str, Any] = {"weights": weights, "resampling": sample.resampling}
     if auto and len(sample) > _EIGENDECOMPOSED and model.scoring is None:
         found = losses_downhill(learned.gram, targets, grid, **settings)
     else:
