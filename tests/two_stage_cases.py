@@ -5,6 +5,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer
 
 from mercer import UniformCombination
+from mercer._data.row_order import content_ranks
 from mercer._kernel_estimator import training_data
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer.kernels import Gaussian
@@ -19,9 +20,11 @@ def centered(gram):
     return KernelCenterer().fit_transform(gram)
 
 
-def shuffled(n_folds):
-    """The folds that a number stands for."""
-    return StratifiedKFold(n_folds, shuffle=True, random_state=0)
+def shuffled(n_folds, X, y, kind=StratifiedKFold):
+    """The folds that a number stands for: those of rows in the order of their contents."""
+    order = np.argsort(content_ranks(X, y))
+    splitter = kind(n_folds, shuffle=True, random_state=0)
+    return [(order[train], order[test]) for train, test in splitter.split(X, y[order])]
 
 
 def isotropic(X, y, task, sample_weight=None, **settings):

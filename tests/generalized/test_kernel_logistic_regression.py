@@ -120,7 +120,9 @@ def test_samples_of_weight_zero_are_left_out() -> None:
     without = KernelLogisticRegression().fit(X[rows], Y[rows])
     assert_allclose(with_zeros.predict_proba(X), without.predict_proba(X))
     assert with_zeros.rows_.tolist() == rows.tolist()
-    assert with_zeros.loo_predictions_.shape == (100, 2)
+    assert_allclose(with_zeros.loo_predictions_[rows], without.loo_predictions_)
+    others = without.predict_proba(X[::3])
+    assert_allclose(with_zeros.loo_predictions_[::3], others)
     assert not with_zeros.dual_coef_[::3].any()
 
 

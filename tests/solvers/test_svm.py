@@ -143,7 +143,7 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
     search = GridSearchCV(
-        SVC(kernel="precomputed", break_ties=True), {"C": grid}, cv=shuffled(3)
+        SVC(kernel="precomputed", break_ties=True), {"C": grid}, cv=shuffled(3, X, y)
     ).fit(gram, y)
     assert search.best_params_["C"] == model.C_
     mean = model.cv_results_["mean_test_score"]

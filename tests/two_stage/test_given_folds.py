@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import kernel_ridge
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
-from two_stage_cases import isotropic
+from two_stage_cases import isotropic, shuffled
 
 from mercer._data.folds import sample_rows
 from mercer._learners import ContinuousAlignment, UniformCombination
@@ -151,8 +151,8 @@ def test_iterators_and_numbers_of_folds() -> None:
     masked = TwoStageRegressor(cv=masks).fit(X, y)
     assert masked.score(X, y) == given.score(X, y)
     numbered = TwoStageRegressor(cv=5).fit(X, y)
-    shuffled = TwoStageRegressor(cv=KFold(5, shuffle=True, random_state=0)).fit(X, y)
-    assert_array_equal(numbered.cv_residuals_, shuffled.cv_residuals_)
+    by_content = TwoStageRegressor(cv=shuffled(5, X, y, KFold)).fit(X, y)
+    assert_array_equal(numbered.cv_residuals_, by_content.cv_residuals_)
     assert "split4_test_score" not in TwoStageRegressor().fit(X, y).cv_results_
 
 

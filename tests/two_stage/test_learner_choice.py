@@ -183,9 +183,9 @@ def test_a_sorted_table_is_shuffled_into_folds() -> None:
     assert model.cv_correct_.mean() > 0.9
     gram = centered(model.kernel_(X))
     grid = {"C": model.cv_results_["param_C"]}
-    search = GridSearchCV(SVC(kernel="precomputed", break_ties=True), grid, cv=shuffled(5)).fit(
-        gram, y
-    )
+    search = GridSearchCV(
+        SVC(kernel="precomputed", break_ties=True), grid, cv=shuffled(5, X, y)
+    ).fit(gram, y)
     assert_allclose(model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 

@@ -10,8 +10,9 @@ from reference import center, left_out_kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
+from two_stage_cases import shuffled
 
 import mercer
 from mercer import (
@@ -77,7 +78,7 @@ def test_scores_of_alphas_are_means_over_folds(cv: Any, n_outputs: int) -> None:
     X, y = responses(60)
     y = np.column_stack([y, 100.0 * X[:, 2]]) if n_outputs else y
     w = np.random.default_rng(1).uniform(0.5, 2.0, 60)
-    folds = list(KFold(4, shuffle=True, random_state=0).split(X)) if cv == 4 else list(cv.split(X))
+    folds = shuffled(4, X, y, KFold) if cv == 4 else list(cv.split(X))
     scorer = get_scorer("neg_median_absolute_error" if n_outputs else "neg_mean_absolute_error")
     model = TwoStageRegressor(ONE_KERNEL, alpha=[0.01, 1.0], cv=cv, scoring=scorer)
     model.fit(X, y, sample_weight=w)
@@ -105,7 +106,7 @@ def test_c_has_the_best_score_of_machines_without_each_fold(scoring: str) -> Non
     X, y = labels(120)
     model = TwoStageClassifier(ONE_KERNEL, C=GRID, cv=3, scoring=scoring).fit(X, y)
     K, scorer = model.learner_.transform(X), get_scorer(scoring)
-    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    folds = shuffled(3, X, y)
     expected = []
     for C in GRID:
         values = []

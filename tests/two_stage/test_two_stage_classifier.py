@@ -45,7 +45,7 @@ def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
     gram = centered(model.kernel_(X))
     grid = model.cv_results_["param_C"]
     machine = SVC(kernel="precomputed", break_ties=True, tol=1e-9)
-    search = GridSearchCV(machine, {"C": grid}, cv=shuffled(5)).fit(gram, y)
+    search = GridSearchCV(machine, {"C": grid}, cv=shuffled(5, X, y)).fit(gram, y)
     np.testing.assert_allclose(
         model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
     )

@@ -29,9 +29,8 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     -----
     In each column, a sample has the number of smaller values less that of larger ones. The sums of
     their squares over columns are the same in other units, and with other signs: samples are
-    ordered by those of X, then of y, then by sums of the numbers, then by the numbers themselves.
-    Equal samples keep their order. O(n d log n) time; of a sparse table, two combinations of
-    its columns are ranked.
+    ordered by those of X, then of y, then by sums of the numbers, then by the values themselves.
+    Equal samples keep their order. O(n d log n) time.
 
     Examples
     --------
@@ -41,29 +40,35 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     array([1, 0])
     """
     tables = [*(X.values() if isinstance(X, Mapping) else [X]), *([] if y is None else [y])]
-    ranks = [_centered_ranks(table) for table in tables]
-    keys = [np.square(table).sum(axis=1) for table in ranks]
-    keys += [table.sum(axis=1) for table in ranks]
+    tables = [_table(table) for table in tables]
+    found = [_sums(table) for table in tables]
+    keys = [squares for squares, _ in found] + [sums for _, sums in found]
     order = np.lexsort(keys[::-1])
-    if np.any(np.all([np.diff(key[order]) == 0.0 for key in keys], axis=0)):
-        keys += [column for table in ranks for column in table.T]
-        order = np.lexsort(keys[::-1])
-    found = np.empty_like(order)
-    found[order] = np.arange(len(order))
-    return found
+    equal = np.all([np.diff(key[order]) == 0.0 for key in keys], axis=0)
+    if equal.any():
+        ties = np.append(equal, False) | np.append(False, equal)
+        some = order[ties]
+        values = [t[some].toarray() if sp.issparse(t) else t[some] for t in tables]
+        last = [column for table in values for column in table.T]
+        parts = [key[some] for key in keys]
+        order[ties] = some[np.lexsort([*last[::-1], *parts[::-1]])]
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
-def _centered_ranks(table: Any) -> Array:
-    """The number of smaller values less that of larger ones, shape (n_samples, n_columns)."""
-    if sp.issparse(table):
-        numbers = np.arange(1.0, table.shape[1] + 1.0)
-        table = np.column_stack([table @ np.ones_like(numbers), table @ np.cos(numbers)])
-    table = np.asarray(table)
+def _table(given: Any) -> Any:
+    """Rows of numbers, as an array or a sparse matrix."""
+    if sp.issparse(given):
+        table = sp.csr_array(given, dtype=np.float64, copy=True)
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        return table
+    table = np.asarray(given)
     table = table.reshape(len(table), -1)
     if table.dtype.kind not in "biuf":
         table = np.column_stack([np.zeros((len(table), 0)), *map(_numbers, table.T)])
-    values = np.where(np.isnan(table), np.inf, table)
-    return np.asarray(2.0 * rankdata(values, axis=0) - len(table) - 1.0)
+    return np.where(np.isnan(table), np.inf, table)
 
 
 def _numbers(column: Array) -> Array:
@@ -72,3 +77,28 @@ def _numbers(column: Array) -> Array:
         return column.astype(float)
     except (TypeError, ValueError):
         return np.unique(column.astype(str), return_inverse=True)[1]
+
+
+def _sums(table: Any) -> tuple[Array, Array]:
+    """Sums over columns of squares of the number of smaller values less larger, and of these."""
+    n = table.shape[0]
+    if not sp.issparse(table):
+        found = 2.0 * rankdata(table, axis=0) - n - 1.0
+        return np.square(found).sum(axis=1), found.sum(axis=1)
+    entries = table.tocoo()
+    order = np.lexsort((entries.data, entries.col))
+    rows, columns, values = entries.row[order], entries.col[order], entries.data[order]
+    sizes = np.bincount(columns, minlength=table.shape[1])
+    zeros, ends = n - sizes, np.cumsum(sizes)
+    negative = np.bincount(columns, values < 0.0, minlength=table.shape[1])
+    of_zero = 2.0 * negative - sizes
+    starts = np.append(True, (np.diff(columns) != 0) | (np.diff(values) != 0.0))
+    first = np.flatnonzero(starts)
+    number = np.cumsum(starts) - 1
+    last = np.append(first[1:], len(values))
+    smaller = first[number] - (ends - sizes)[columns]
+    larger = ends[columns] - last[number]
+    numbers = smaller - larger + np.sign(values) * zeros[columns]
+    squares = np.bincount(rows, np.square(numbers) - np.square(of_zero)[columns], minlength=n)
+    sums = np.bincount(rows, numbers - of_zero[columns], minlength=n)
+    return squares + np.square(of_zero).sum(), sums + of_zero.sum()

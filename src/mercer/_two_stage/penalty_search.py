@@ -160,7 +160,9 @@ def search_c(model: Any, learned: LearnedGram, splits: list[Split], classes: NDA
     auto = isinstance(model.C, str)
     choice = choose_c(paths_of, splits, grid, auto=auto, unit=unit, scores=scores)
     rows = np.concatenate([test for _, test in splits])
-    temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
+    # Where C is searched, only ratios of weights matter.
+    weights = choice.weights * unit if auto else choice.weights
+    temperature = fit_temperature(choice.decisions, codes[rows], weights)
     held_out = HeldOutProbabilities(
         temperature.probabilities(choice.decisions),
         codes[rows],

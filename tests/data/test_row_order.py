@@ -1,0 +1,126 @@
+"""The order of rows, and their units, change neither the order of contents nor what is learned."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from mercer import (
+    ContinuousAlignment,
+    ForestKernel,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer._data.folds import divided, random_splits, sample_rows
+from mercer._data.resampling import left_out_together
+from mercer._data.row_order import content_ranks
+from mercer.kernels import Gaussian
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+SIGNAL = np.sin(X[:, 0]) + 0.5 * X[:, 1]
+Y = SIGNAL + 0.3 * RNG.normal(size=60)
+LABELS = (SIGNAL + 0.5 * RNG.normal(size=60) > 0.0).astype(int)
+NEW = RNG.normal(size=(20, 3))
+ORDER = RNG.permutation(60)
+COARSE = RNG.integers(0, 3, size=(60, 3)).astype(float)
+
+
+@pytest.mark.parametrize("table", [X, COARSE, np.zeros((60, 2))])
+@pytest.mark.parametrize("y", [Y, LABELS, np.column_stack([LABELS, LABELS])])
+def test_rows_have_the_same_order_wherever_they_stand(table: np.ndarray, y: np.ndarray) -> None:
+    one, other = (
+        np.argsort(content_ranks(table, y)),
+        np.argsort(content_ranks(table[ORDER], y[ORDER])),
+    )
+    assert_array_equal(table[one], table[ORDER][other])
+    assert_array_equal(y[one], y[ORDER][other])
+
+
+def test_units_signs_and_the_order_of_columns_do_not_matter() -> None:
+    expected = content_ranks(X, Y)
+    assert_array_equal(content_ranks(X * [1e8, -3.0, 0.1], Y), expected)
+    assert_array_equal(content_ranks(X[:, [2, 0, 1]], -Y), expected)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_tables_have_the_order_of_dense_ones(container: Any) -> None:
+    dense = np.where(RNG.uniform(size=(60, 8)) < 0.2, RNG.normal(size=(60, 8)).round(1), 0.0)
+    assert_array_equal(content_ranks(container(dense), LABELS), content_ranks(dense, LABELS))
+
+
+def test_columns_of_text_and_missing_values_count() -> None:
+    table = pd.DataFrame({"a": ["x", None, "y", "x"], "b": [1.0, np.nan, 2.0, 3.0]})
+    order = [2, 0, 3, 1]
+    again = content_ranks(table.iloc[order], np.zeros(4))
+    assert_array_equal(again, content_ranks(table, np.zeros(4))[order])
+
+
+@pytest.mark.parametrize("codes", [None, LABELS])
+@pytest.mark.parametrize("n_groups", [0, 12])
+def test_random_parts_hold_the_same_rows(codes: np.ndarray | None, n_groups: int) -> None:
+    groups = np.arange(60) % n_groups if n_groups else None
+    ranks = content_ranks(X, Y)
+
+    def parts(order: np.ndarray) -> list[set[int]]:
+        own = None if codes is None else codes[order]
+        given = None if groups is None else groups[order]
+        whole = left_out_together(60, given, ranks=ranks[order])
+        found = [test for _, test in whole.folds(5, own, 0)]
+        found += [test for _, test in whole.take(np.arange(60)).folds(3, own, 0)]
+        found += [test for _, test in random_splits(60, own, 0, ranks[order], test_size=10)]
+        found.append(sample_rows(60, 20, own, 0, ranks[order]))
+        return [set(order[part].tolist()) for part in found]
+
+    assert parts(ORDER) == parts(np.arange(60))
+
+
+def test_without_ranks_rows_are_divided_by_position() -> None:
+    class Halves:
+        def split(self, X: Any, y: Any) -> Any:
+            yield X[:30], X[30:]
+
+    [(train, test)] = divided(Halves(), 60, None)
+    assert_array_equal(train, np.arange(30))
+    assert_array_equal(test, np.arange(30, 60))
+
+
+ESTIMATORS = [
+    (KernelStackingRegressor([Gaussian(), "laplacian"]), Y, "predict"),
+    (KernelStackingClassifier([Gaussian(), "laplacian"]), LABELS, "predict_proba"),
+    (TwoStageRegressor(nested=True), Y, "predict"),
+    (TwoStageClassifier(), LABELS, "predict_proba"),
+    (TwoStageClassifier(ContinuousAlignment()), LABELS, "predict_proba"),
+    (TwoStageRegressor(ForestKernel("extra_trees", n_trees=20)), Y, "predict"),
+    (MKLClassifier(), LABELS, "predict_proba"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "y", "method"), ESTIMATORS)
+def test_the_order_of_rows_does_not_move_predictions(estimator: Any, y: Any, method: str) -> None:
+    expected = getattr(clone(estimator).fit(X, y), method)(NEW)
+    found = getattr(clone(estimator).fit(X[ORDER], y[ORDER]), method)(NEW)
+    # Machines end at a tolerance.
+    assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("estimator", [KernelStackingRegressor, KernelStackingClassifier])
+def test_left_out_predictions_of_weightless_rows_are_by_the_whole_fit(estimator: Any) -> None:
+    y = Y if estimator is KernelStackingRegressor else LABELS
+    weights = np.where(np.arange(60) % 7 == 3, 0.0, 1.0)
+    rows = np.flatnonzero(weights)
+    model = estimator([Gaussian()]).fit(X, y, sample_weight=weights)
+    without = estimator([Gaussian()]).fit(X[rows], y[rows])
+    predict = without.predict if estimator is KernelStackingRegressor else without.predict_proba
+    assert len(model.loo_predictions_) == 60
+    assert_allclose(model.loo_predictions_[rows], without.loo_predictions_)
+    others = np.flatnonzero(weights == 0.0)
+    assert_allclose(model.loo_predictions_[others], predict(X[others]))
+    assert_allclose(model.loo_score_, without.loo_score_)
