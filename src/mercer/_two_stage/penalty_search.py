@@ -14,7 +14,7 @@ from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import fit_temperature
-from mercer._model_selection.intervals import group_masses
+from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
@@ -257,9 +257,9 @@ def _kept_residuals(
     found: Fit = {"_held_out": HeldOutResiduals.of(known, rows, residuals * deviation)}
     if sample.groups is None:
         residuals = np.concatenate([weights.repeated(part) for part, weights in left_out])
-    else:
-        found["_residual_masses"] = group_masses(sample.groups[rows], sample.weights.take(rows))
-    residuals = residuals * deviation
+    groups = None if sample.groups is None else sample.groups[rows]
+    masses = repeated_masses(groups, sample.weights.take(rows), len(residuals))
+    found["_residual_masses"], residuals = masses, residuals * deviation
     return found | {"cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals}
 
 

@@ -273,8 +273,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         all samples without a scale [1]_; where groups were given to `fit`, a quantile over groups.
         The kernel was learned without these samples only if it was learned in folds (`nested`).
 
-        The scale is a function of the features, or of the prediction, as by
-        `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
+        The scale is a function of the features, as by `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
         samples, and their quantile multiplied by that of the new sample. It is learned from at most
         1,000 held-out samples, in the first call.
 
