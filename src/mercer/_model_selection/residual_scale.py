@@ -236,6 +236,11 @@ class HeldOutResiduals:
         together = left_out_together(len(some), of_groups, codes)
         return cls(X, residuals[some].reshape(len(some), -1), sample.weights.take(drawn), together)
 
+    @property
+    def masses(self) -> Array | None:
+        """How much each sample counts; see :func:`interval_masses`."""
+        return interval_masses(self.resampling.groups, self.weights)
+
     @cached_property
     def of_outputs(self) -> list[Residuals]:
         """The residuals of each output, none where there is no table."""

@@ -1,7 +1,7 @@
 """The choice of C and alpha by held-out samples: by accuracy or squared errors, or by a scorer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from mercer._solvers.ridge import held_out_residuals
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, svm_path
 from mercer._targets import response_deviation
 from mercer._two_stage.first_stage import Fit, LearnedGram
+from mercer._two_stage.left_out_choice import LeftOutChoice
 from mercer._typing import Array
 
 _EIGENDECOMPOSED = 2000
@@ -226,7 +227,12 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
     if model.scoring is not None:
         found["_cv_score"] = float(results["mean_test_score"][best])
     left_out = [(residuals[best], weights) for residuals, weights in parts]
-    return found | _kept_residuals(left_out, learned, np.concatenate(held_out), deviation)
+    found |= _kept_residuals(left_out, learned, np.concatenate(held_out), deviation)
+    if model.learner is None and model.scoring is None and splits is None:
+        auto, known = isinstance(model.alpha, str), replace(sample, X=learned.learner.X_fit_)
+        choice = LeftOutChoice(known, as_grid("alpha", model.alpha, ALPHA_GRID), extend=auto)
+        found |= {"_held_out": choice} if choice.is_nested else {}
+    return found
 
 
 def _left_out(
