@@ -185,7 +185,8 @@ def measure_coverage(rows: list[int], draws: int, jobs: int, only: str) -> None:
     names = [" / ".join(parts) for parts in product(SHAPES, TOGETHER, FAMILIES)]
     wanted = only.split(", ") if only else []
     names = [name for name in names if all(part in name.split(" / ") for part in wanted)]
-    kept, done = RECORDS.with_suffix(".draws"), {(c["problem"], c["rows"]) for c in records()}
+    kept = RECORDS.with_suffix(".draws")
+    done = {(c["problem"], c["rows"]) for c in records() if c["draws"] >= draws}
     cells = [cell for cell in product(names, rows) if cell not in done]
     known = {(c["problem"], c["rows"], c["seed"]) for c in read_records(kept)}
     tasks = [(*cell, seed) for cell in cells for seed in range(draws)]
@@ -197,7 +198,8 @@ def measure_coverage(rows: list[int], draws: int, jobs: int, only: str) -> None:
         for problem, n in cells:
             own = [c for c in found if (c["problem"], c["rows"]) == (problem, n)]
             if len(own) >= draws:
-                write_records(RECORDS, [*records(), coverage_cell(own)])
+                others = [c for c in records() if (c["problem"], c["rows"]) != (problem, n)]
+                write_records(RECORDS, [*others, coverage_cell(own)])
                 found = [c for c in found if (c["problem"], c["rows"]) != (problem, n)]
         write_records(kept, found)
 
@@ -268,7 +270,8 @@ def write_page() -> None:
         if c["kind"] == "intervals":
             start = "| {rows} | {columns} | {problem} | {draws} |".format(**c)
             lines.append(start + " {stated:.3f} | {standard_error:.3f} |".format(**c))
-    lines += null_lines([c for c in cells if c["kind"] == "coverage"])
+    if null := [c for c in cells if c["kind"] == "coverage"]:
+        lines += null_lines(null)
     PAGE.write_text("\n".join(lines) + "\n")
 
 

@@ -9,13 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import RepeatedKFold
 
 from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombination
-from mercer._data.resampling import OneAtATime, left_out_together
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._model_selection.residual_scale import (
     HeldOutResiduals,
     ResidualScale,
-    Residuals,
     interval_scores,
 )
 from mercer.kernels import Gaussian
@@ -27,9 +26,7 @@ def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
     return X, np.exp(slope * X[:, 0]) * rng.normal(size=n)
 
 
-def held_out(
-    X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None
-) -> HeldOutResiduals:
+def held_out(X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None) -> HeldOutResiduals:
     together = left_out_together(len(e), groups)
     return HeldOutResiduals(X, e[:, None], UnitWeights(len(e)), together)
 

@@ -138,59 +138,63 @@ class Residuals:
     def _scale(self) -> ResidualScale | None:
         return self.scale()
 
-    def clear_scale(
-        self, coverage: float, *, n_errors: float = 2.0, least: int = 20
-    ) -> ResidualScale | None:
-        """The scale by which intervals of a coverage are clearly better than those of one width.
+    def losses(self, coverage: float, *, least: int = 20) -> Array | None:
+        """Interval scores of intervals of one width, and of those by a scale, without each fold.
 
         Parameters
         ----------
         coverage : float
-        n_errors : float, default=2.0
-            By how many standard errors intervals have to be better.
         least : int, default=20
-            Fewer samples, or groups of them, have no scale.
+            Fewer samples, or parts that are left out together, have no scale.
 
         Returns
         -------
-        ResidualScale or None
-            None unless the interval score is clearly lower than that of one width.
+        ndarray of shape (2, n_units), or None
+            Of samples, or of what is left out together, times weights whose mean is one. None where
+            there are too few for the coverage, or for a scale.
 
         Notes
         -----
         The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest,
-        on average, for the half-width that has the coverage for samples like this one. Samples are
-        judged in folds of what is left out together: the width of the kernel, the penalty and the
-        quantile of each way are those of the other samples. What is left out together counts once
-        in the standard error.
+        on average, for the half-width that has the coverage for samples like this one. Of each
+        fold, the scale, with the width of its kernel and its penalty, and the quantiles of both
+        ways are those of the other samples.
 
         References
         ----------
         .. [1] T. Gneiting, A. E. Raftery (2007). Strictly proper scoring rules, prediction, and
            estimation. JASA 102, section 6.2.
         """
-        together = self.resampling.together
+        together, groups = self.resampling.together, self.resampling.groups
         units = np.arange(len(self.sizes)) if together is None else together
-        numbers = np.unique(units, return_inverse=True)[1]
-        n_units = numbers.max() + 1
-        if n_units < least:
+        units = np.unique(units, return_inverse=True)[1]
+        if units.max() + 1 < least:
             return None
-        losses = np.empty((2, len(numbers)))
+        found = np.empty((2, len(units)))
         for part, scale, test in self._trials:
             if scale is None:
                 return None
             constant = part.width(np.ones(len(part.sizes)), coverage)
             scaled = part.width(scale.left_out, coverage) * scale.of(self.X[test])
-            for row, widths in zip(losses, (constant, scaled), strict=True):
+            for row, widths in zip(found, (constant, scaled), strict=True):
                 row[test] = interval_scores(widths, self.sizes[test], coverage)
-        groups, shares = self.resampling.groups, self.weights.values
-        if groups is not None:
-            shares = group_masses(groups, self.weights)
-        losses = losses * shares * (n_units / shares.sum())
-        if not np.isfinite(losses).all():
+        if not np.isfinite(found).all():
             return None
-        of_units = np.array([np.bincount(numbers, row) for row in losses])
-        return self._scale if clearly_best(of_units, n_errors) else None
+        shares = self.weights.values if groups is None else group_masses(groups, self.weights)
+        of_units = np.array([np.bincount(units, shares * row) for row in found])
+        return np.asarray(of_units * (of_units.shape[1] / shares.sum()))
+
+    def clear_scale(self, coverage: float, *, n_errors: float = 2.0) -> ResidualScale | None:
+        """The scale by which intervals of a coverage are clearly better than those of one width.
+
+        Parameters
+        ----------
+        coverage : float
+        n_errors : float, default=2.0
+            By how many standard errors of their mean :meth:`losses` have to be lower.
+        """
+        losses = self.losses(coverage)
+        return self._scale if losses is not None and clearly_best(losses, n_errors) else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -306,4 +310,3 @@ def interval_scores(widths: Array | float, sizes: Array, coverage: float) -> Arr
     array([1., 3.])
     """
     return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
-

@@ -66,9 +66,7 @@ class LeftOutChoice:
         residuals = np.empty_like(target.values)
         for train, test in combination_folds(target, 0):
             gram, _ = unit_gram(self._kernel(train), sample.X, sample.weights.given)
-            found = leave_one_out(
-                gram, target.values, self.alphas, extend=self.extend, **settings
-            )
+            found = leave_one_out(gram, target.values, self.alphas, extend=self.extend, **settings)
             # From the most to the least regularized.
             left_out = target.values - found.predictions[::-1]
             squares = np.square(left_out[:, train]).mean(axis=2)

@@ -277,9 +277,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         on, in the first call. A kernel that is learned otherwise was learned without these samples
         only if it was learned in folds (`nested`), and alpha is chosen by their residuals.
 
-        The scale is a function of the features, as by `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
-        samples, and their quantile multiplied by that of the new sample. It is learned from at most
-        1,000 held-out samples, in the first call.
+        The scale is a function of the features, as by `KernelStackingRegressor`: residuals are
+        divided by the scale that was learned without their samples, and their quantile multiplied
+        by that of the new sample. It is learned from at most 1,000 held-out samples, in the first
+        call. Samples of precomputed kernels have no features, and no scale.
 
         References
         ----------
