@@ -2,16 +2,18 @@
 
     python benchmarks/noise_scores.py scores --rows 30,100 --columns 3,10,50 --draws 60
     python benchmarks/noise_scores.py intervals --rows 30,100 --draws 60
+    python benchmarks/noise_scores.py coverage --rows 50,100,300,3050 --draws 60
     python benchmarks/noise_scores.py page
 
-The first two write a line for each cell to noise_scores.jsonl, in place of an earlier one; the last
-writes docs/noise_scores.md from them.
+The first three write a line for each cell to noise_scores.jsonl, in place of an earlier one; the
+last writes docs/noise_scores.md from them. Draws of `coverage` are kept in noise_scores.draws until
+a cell has all of them, so that a run that was stopped goes on; `--only` takes a part of the names
+of its cells, such as "lognormal, groups, TwoStageRegressor".
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -19,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import append_records, read_records, write_records
 from joblib import Parallel, delayed
+from scipy.stats import beta
 
-from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer import KernelStackingClassifier, KernelStackingRegressor, TwoStageRegressor
 
 RECORDS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).parents[1] / "docs" / "noise_scores.md"
@@ -51,6 +55,28 @@ its defaults.
 
 | rows | columns | response | draws | coverage | standard error |
 | ---: | ---: | --- | ---: | ---: | ---: |"""
+
+NULL = """
+## Coverage on noise
+
+Share of {n_new} new responses in intervals that aim at {coverage:.0%}, where three normal columns
+have nothing to do with the response, by the estimators with their defaults. With "groups", rows
+belong to groups of five, which share a center of the columns, and half of whose rows share one
+response; with "copies", each row is there three times, which the estimators find out; with
+"weights", rows have exponential weights. "Exact" is what a quantile of as many exchangeable errors
+covers, with or without ties: it is above {coverage:.0%} where these are few. Of groups, whose rows
+are neither equal nor independent, it is a lower bound. "Taken" is the share of draws in which
+`scale="auto"` took a scale, "least" the lowest coverage of a single fit, and "below" the number of
+fits that cover less than {low:.0%}.
+
+With `scale="auto"`, {n_under} of {n_cells} cells cover less than they should by more than two
+standard errors, with `scale=None` {n_under_plain}; from 100 rows on, {n_low} of {n_fits} fits cover
+less than {low:.0%}, with `scale=None` {n_low_plain}. Of exact intervals of independent errors,
+{n_low_exact:.0f} were to be expected.
+
+| rows | noise | structure | estimator | draws | exact | `scale=None` | least | `scale="auto"` | \
+least | below | taken |
+| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -90,6 +116,22 @@ RESPONSES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = 
 }
 
 
+SHAPES: dict[str, Draw] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "lognormal": lambda rng, n: np.exp(rng.normal(size=n)),
+    "half zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.exponential(size=n)),
+    "Poisson": lambda rng, n: rng.poisson(1.0, n).astype(float),
+    "t, 3 degrees": lambda rng, n: rng.standard_t(3, size=n),
+}
+TOGETHER = {"alone": 1, "groups": 5, "copies": 3, "weights": 1}
+"""How many rows of each structure belong together."""
+FAMILIES: dict[str, Any] = {
+    kind.__name__: kind for kind in (KernelStackingRegressor, TwoStageRegressor)
+}
+LOW = 0.75
+
+
 def scored(problem: str, n: int, d: int, seed: int) -> tuple[float, float]:
     """The left-out score of a stack on noise, and its score on new rows."""
     warnings.simplefilter("ignore")
@@ -109,6 +151,78 @@ def covered(problem: str, n: int, d: int, seed: int) -> tuple[float, float]:
     y, truth = RESPONSES[problem](rng, X), RESPONSES[problem](rng, new)
     low, high = KernelStackingRegressor().fit(X, y).predict_interval(new, COVERAGE).T
     return float(np.mean((low <= truth) & (truth <= high))), COVERAGE
+
+
+def null_covered(problem: str, n: int, seed: int) -> dict[str, Any]:
+    """The share of new responses in their intervals, with and without a scale."""
+    shape, structure, family = problem.split(" / ")
+    rng = np.random.default_rng([seed, n, list(SHAPES).index(shape)])
+    n_new = N_NEW // 2
+    numbers = np.arange(n + n_new) // TOGETHER[structure]
+    numbers[n:] += numbers[n - 1] + 1 - numbers[n]
+    first = np.unique(numbers, return_index=True)[1][numbers]
+    X, y = rng.normal(size=(len(numbers), 3)), SHAPES[shape](rng, len(numbers))
+    known: dict[str, Any] = {}
+    if structure == "groups":
+        X = (X + rng.normal(size=X.shape)[first]) / np.sqrt(2.0)
+        y = np.where(rng.random(len(y)) < 0.5, y, SHAPES[shape](rng, len(y))[first])
+        known["groups"] = numbers[:n]
+    elif structure == "copies":
+        rows = np.append(rng.permutation(n), np.arange(n, n + n_new))
+        X, y = X[first][rows], y[first][rows]
+    elif structure == "weights":
+        known["sample_weight"] = rng.exponential(size=n)
+    model = FAMILIES[family]().fit(X[:n], y[:n], **known)
+    found: dict[str, Any] = {"kind": "coverage", "problem": problem, "rows": n, "seed": seed}
+    ends = [model.predict_interval(X[n:], COVERAGE, scale) for scale in (None, "auto")]
+    for name, (low, high) in zip(("plain", "scaled"), (both.T for both in ends), strict=True):
+        found[name] = round(float(np.mean((low <= y[n:]) & (y[n:] <= high))), 4)
+    return {**found, "taken": float(not np.allclose(*ends))}
+
+
+def measure_coverage(rows: list[int], draws: int, jobs: int, only: str) -> None:
+    """Measure cells of noise, and write each that has all of its draws."""
+    names = [" / ".join(parts) for parts in product(SHAPES, TOGETHER, FAMILIES)]
+    wanted = only.split(", ") if only else []
+    names = [name for name in names if all(part in name.split(" / ") for part in wanted)]
+    kept = RECORDS.with_suffix(".draws")
+    done = {(c["problem"], c["rows"]) for c in records() if c["draws"] >= draws}
+    cells = [cell for cell in product(names, rows) if cell not in done]
+    known = {(c["problem"], c["rows"], c["seed"]) for c in read_records(kept)}
+    tasks = [(*cell, seed) for cell in cells for seed in range(draws)]
+    tasks = sorted((task for task in tasks if task not in known), key=lambda task: -task[1])
+    try:
+        append_records(kept, null_covered, tasks, jobs)
+    finally:
+        found = sorted(read_records(kept), key=lambda c: c["seed"])
+        for problem, n in cells:
+            own = [c for c in found if (c["problem"], c["rows"]) == (problem, n)]
+            if len(own) >= draws:
+                others = [c for c in records() if (c["problem"], c["rows"]) != (problem, n)]
+                write_records(RECORDS, [*others, coverage_cell(own)])
+                found = [c for c in found if (c["problem"], c["rows"]) != (problem, n)]
+        write_records(kept, found)
+
+
+def coverage_cell(draws: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over draws of one cell, their standard errors, and the lowest values."""
+    cell = {name: draws[0][name] for name in ("kind", "problem", "rows")}
+    cell |= {"columns": 3, "draws": len(draws)}
+    for name in ("plain", "scaled"):
+        values = np.array([draw[name] for draw in draws])
+        cell[name] = round(float(values.mean()), 4)
+        cell[f"{name}, error"] = round(float(values.std(ddof=1) / np.sqrt(len(values))), 4)
+        cell[f"{name}, least"] = float(values.min())
+        cell[f"{name}, below"] = int(np.sum(values < LOW))
+    cell["taken"] = round(float(np.mean([draw["taken"] for draw in draws])), 4)
+    cell["seconds"] = round(float(np.mean([draw["seconds"] for draw in draws])), 2)
+    return cell
+
+
+def exact(cell: dict[str, Any]) -> tuple[int, int]:
+    """Rank and number of the errors whose quantile bounds an interval, one more than there are."""
+    n = -(-cell["rows"] // TOGETHER[cell["problem"].split(" / ")[1]]) + 1
+    return int(np.ceil(COVERAGE * n - 1e-9)), n
 
 
 def measure(kind: str, rows: list[int], columns: list[int], draws: int, jobs: int) -> None:
@@ -132,17 +246,12 @@ def measure(kind: str, rows: list[int], columns: list[int], draws: int, jobs: in
         print(cell, flush=True)
         key = ("kind", "problem", "rows", "columns")
         kept = [c for c in records() if any(c[k] != cell[k] for k in key)]
-        text = "".join(json.dumps(c) + "\n" for c in [*kept, cell])
-        aside = RECORDS.with_suffix(".part")
-        aside.write_text(text)
-        aside.replace(RECORDS)
+        write_records(RECORDS, [*kept, cell])
 
 
 def records() -> list[dict[str, Any]]:
     """All cells that were measured."""
-    if not RECORDS.exists():
-        return []
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()]
+    return read_records(RECORDS)
 
 
 def write_page() -> None:
@@ -161,7 +270,42 @@ def write_page() -> None:
         if c["kind"] == "intervals":
             start = "| {rows} | {columns} | {problem} | {draws} |".format(**c)
             lines.append(start + " {stated:.3f} | {standard_error:.3f} |".format(**c))
+    if null := [c for c in cells if c["kind"] == "coverage"]:
+        lines += null_lines(null)
     PAGE.write_text("\n".join(lines) + "\n")
+
+
+def null_lines(cells: list[dict[str, Any]]) -> list[str]:
+    """The section on coverage where there is nothing but noise."""
+    large = [c for c in cells if c["rows"] >= 100]
+    counts = {"n_cells": len(cells), "n_fits": sum(c["draws"] for c in large)}
+    for end, name in (("", "scaled"), ("_plain", "plain")):
+        least = [(c[name] + 2.0 * c[f"{name}, error"], np.divide(*exact(c))) for c in cells]
+        counts[f"n_under{end}"] = sum(most < aim for most, aim in least)
+        counts[f"n_low{end}"] = sum(c[f"{name}, below"] for c in large)
+    # The coverage of a quantile of exchangeable errors has a beta distribution.
+    shares = [beta.cdf(LOW, rank, n - rank) * c["draws"] for c in large for rank, n in [exact(c)]]
+    head = NULL.replace("\\\n", "")
+    head = head.format(
+        n_new=N_NEW // 2, coverage=COVERAGE, low=LOW, n_low_exact=sum(shares), **counts
+    )
+    lines = [head]
+    for c in cells:
+        shape, structure, family = c["problem"].split(" / ")
+        parts = [
+            c["rows"],
+            shape,
+            structure,
+            f"`{family}`",
+            c["draws"],
+            f"{np.divide(*exact(c)):.3f}",
+        ]
+        for name in ("plain", "scaled"):
+            parts.append(f"{c[name]:.3f} ± {c[f'{name}, error']:.3f}")
+            parts.append(f"{c[f'{name}, least']:.2f}")
+        parts += [c["scaled, below"], f"{c['taken']:.0%}"]
+        lines.append("| " + " | ".join(str(part) for part in parts) + " |")
+    return lines
 
 
 def _numbers(text: str) -> list[int]:
@@ -171,14 +315,17 @@ def _numbers(text: str) -> list[int]:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["scores", "intervals", "page"])
+    parser.add_argument("what", choices=["scores", "intervals", "coverage", "page"])
     parser.add_argument("--rows", type=_numbers, default=[30, 100])
     parser.add_argument("--columns", type=_numbers, default=[3, 10, 50])
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="", help="parts of the names of cells of coverage")
     given = parser.parse_args()
     if given.what == "page":
         write_page()
+    elif given.what == "coverage":
+        measure_coverage(given.rows, given.draws, given.jobs, given.only)
     else:
         measure(given.what, given.rows, given.columns, given.draws, given.jobs)
 

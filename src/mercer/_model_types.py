@@ -74,6 +74,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._stacking.nystroem_members": ("NystroemMember",),
     "mercer._stacking.table_views": ("SeveralViews", "TableViews"),
     "mercer._two_stage.label_machines": ("LabelMachines",),
+    "mercer._two_stage.left_out_choice": ("LeftOutChoice",),
     "mercer._two_stage.learner_choice": ("EvaluatedLearner",),
     "mercer._tree_terms": ("TreeTerm",),
     "mercer.inspection._compression_loss": ("CompressionLoss",),

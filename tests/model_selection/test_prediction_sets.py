@@ -72,10 +72,11 @@ def test_thresholds_are_quantiles() -> None:
     found = HeldOutProbabilities(probabilities, codes, UnitWeights(19))
     np.testing.assert_allclose(found.thresholds(0.9, SCORES[0], by_class=False), 0.9)
     np.testing.assert_allclose(found.thresholds(0.9, SCORES[0], by_class=True), [0.9, np.inf])
-    # A weight of two counts as two samples do, up to the number of samples.
+    # A sample that has nearly all of the weight is as good as the only one.
     weights = SampleWeights(np.where(np.arange(19) < 1, 1e6, 1e-6))
     weighted = HeldOutProbabilities(probabilities, codes, weights)
-    np.testing.assert_allclose(weighted.thresholds(0.9, SCORES[0], by_class=False), 0.95)
+    np.testing.assert_allclose(weighted.thresholds(0.45, SCORES[0], by_class=False), 0.95)
+    np.testing.assert_allclose(weighted.thresholds(0.55, SCORES[0], by_class=False), np.inf)
     # Groups count alike: nine of one row, and one of ten.
     groups = np.minimum(np.arange(19), 9)
     grouped = HeldOutProbabilities(probabilities, codes, UnitWeights(19), groups)

@@ -9,14 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import RepeatedKFold
 
 from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombination
-from mercer._data.resampling import OneAtATime, left_out_together
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._model_selection.residual_scale import (
     HeldOutResiduals,
     ResidualScale,
-    best_scale,
-    fitted_scales,
     interval_scores,
 )
 from mercer.kernels import Gaussian
@@ -28,21 +26,22 @@ def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
     return X, np.exp(slope * X[:, 0]) * rng.normal(size=n)
 
 
+def held_out(X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None) -> HeldOutResiduals:
+    together = left_out_together(len(e), groups)
+    return HeldOutResiduals(X, e[:, None], UnitWeights(len(e)), together)
+
+
 def learned_scale(
     X: np.ndarray, e: np.ndarray, groups: np.ndarray | None = None
 ) -> ResidualScale | None:
-    """The scale of residuals as a function of a table, where predictions are equal."""
-    together = left_out_together(len(e), groups)
-    held_out = HeldOutResiduals(X, np.zeros((len(e), 1)), e[:, None], UnitWeights(len(e)), together)
-    return held_out.scales(0.9)[0]
+    """The scale of residuals as a function of a table."""
+    return held_out(X, e, groups).scales(0.9)[0]
 
 
 def test_scales_are_proportional_to_sizes() -> None:
     X, e = residuals(400, 0, 1.0)
-    held_out = HeldOutResiduals(X[:, 1:], X[:, :1], e[:, None], UnitWeights(400), OneAtATime(400))
-    [found] = held_out.scales(0.9)
+    found = learned_scale(X[:, :1], e)
     assert found is not None
-    assert found.table == 1
     new, _ = residuals(200, 1, 1.0)
     assert np.corrcoef(np.log(found.of(new[:, :1])), new[:, 0])[0, 1] > 0.9
     assert np.corrcoef(np.log(found.left_out), X[:, 0])[0, 1] > 0.9
@@ -51,13 +50,15 @@ def test_scales_are_proportional_to_sizes() -> None:
 
 def test_scales_are_learned_once_and_not_saved() -> None:
     X, e = residuals(400, 0, 1.0)
-    held_out = HeldOutResiduals(X, X[:, :1], e[:, None], UnitWeights(400), OneAtATime(400))
-    first, second = (held_out.scales(coverage)[0] for coverage in (0.9, 0.5))
+    known = held_out(X, e)
+    first, second = (known.scales(coverage)[0] for coverage in (0.9, 0.5))
     assert first is not None
     assert first is second
-    loaded = pickle.loads(pickle.dumps(held_out))
-    assert vars(loaded).keys() == {"X", "predictions", "residuals", "weights", "resampling"}
+    loaded = pickle.loads(pickle.dumps(known))
+    assert vars(loaded).keys() == {"X", "residuals", "weights", "resampling"}
     assert_array_equal(loaded.scales(0.9)[0].left_out, first.left_out)
+    of_output = pickle.loads(pickle.dumps(known.of_outputs[0]))
+    assert vars(of_output).keys() == {"X", "sizes", "weights", "resampling"}
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
@@ -176,43 +177,34 @@ def test_noise_of_one_size_leaves_two_stage_intervals() -> None:
     assert changed <= 1
 
 
-def test_stacks_of_gram_matrices_have_scales_of_predictions() -> None:
+def test_stacks_of_gram_matrices_have_intervals_of_one_width() -> None:
     X, Y = unequal(200, 0)
     y = 3.0 * X[:, 0] + Y[:, 0]
     stack = Gaussian(3.0)(X)[:, :, None]
     model = TwoStageRegressor(UniformCombination("precomputed")).fit(stack, y)
-    widths = np.ptp(model.predict_interval(stack), axis=1)
-    order = np.argsort(model.predict(stack))
-    assert widths[order[150:]].mean() > 1.5 * widths[order[:50]].mean()
+    assert_array_equal(model.predict_interval(stack), model.predict_interval(stack, scale=None))
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(60) % 12])
-def test_rescaled_intervals_are_quantiles_of_scaled_residuals(groups: Any) -> None:
+@pytest.mark.parametrize("together", [None, np.arange(60) % 12])
+def test_rescaled_intervals_are_quantiles_of_scaled_residuals(together: Any) -> None:
     X, Y = unequal(60, 0)
-    weights = UnitWeights(60) if groups is None else SampleWeights(1.0 + np.arange(60) % 3)
+    weights = SampleWeights(1.0 + np.arange(60) % 3)
     residuals = Y - X[:, [1]]
-    sample = Sample(X, Y, weights, groups=groups)
-    held = HeldOutResiduals.of(sample, np.arange(60), residuals)
-    assert_allclose(held.predictions, np.tile(X[:, [1]], 2))
-    table = [X, held.predictions[:, :1]]
-    resampling = OneAtATime(60) if groups is None else left_out_together(60, groups)
-    e = residuals[:, 0]
-    scales = fitted_scales(table, e, weights, resampling)
-    scale = best_scale(scales, e, 0.8, weights, resampling.groups, n_errors=-np.inf)
+    held = HeldOutResiduals.of(Sample(X, Y, weights, groups=together), np.arange(60), residuals)
+    scale = held.of_outputs[0].scale()
     assert scale is not None
     new, centers = unequal(7, 1)
     plain = np.stack([centers - 1.0, centers + 1.0], axis=2)
     found = held.rescaled(plain, centers, new, [scale, None], 0.8)
     assert_array_equal(found[:, 1], plain[:, 1])
     sizes = np.abs(residuals[:, 0]) / scale.left_out
-    if groups is None:
-        quantile = np.sort(sizes)[int(np.ceil(0.8 * 61)) - 1]
+    if together is None:
+        masses = weights.values / (weights.total + np.sum(weights.values**2) / weights.total)
     else:
-        totals = np.bincount(groups, weights.values)
-        masses = weights.values / totals[groups] / 13.0
-        order = np.argsort(sizes)
-        quantile = sizes[order][np.cumsum(masses[order]) >= 0.8 - 1e-9][0]
-    half = quantile * scale.of((new, centers[:, :1])[scale.table])
+        masses = weights.values / np.bincount(together, weights.values)[together] / 13.0
+    order = np.argsort(sizes)
+    quantile = sizes[order][np.cumsum(masses[order]) >= 0.8 - 1e-9][0]
+    half = quantile * scale.of(new)
     assert_allclose(found[:, 0], centers[:, [0]] + np.outer(half, [-1.0, 1.0]))
 
 

@@ -1,16 +1,13 @@
 """Prediction intervals, from residuals of samples that had no part in their predictions."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._data.weights import SampleWeights
 from mercer._typing import Array
 
 
-def interval_rows(
-    groups: Array | None, weights: SampleWeights
-) -> tuple[NDArray[np.intp], Array | None]:
-    """Samples whose left-out errors bound intervals, and how much each of them counts.
+def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | None:
+    """How much left-out errors of samples count, in proportion to weights.
 
     Parameters
     ----------
@@ -19,14 +16,47 @@ def interval_rows(
 
     Returns
     -------
-    rows : ndarray of int of shape (n_samples,)
-        Samples in proportion to their weights; all of them where there are groups.
-    masses : ndarray of shape (n_samples,), or None
-        See :func:`group_masses`; None where there are no groups.
+    ndarray of shape (n_samples,), or None
+        See :func:`group_masses`; without groups, what is missing to one is the expected part of a
+        new sample, whose weight is that of a sample drawn by the weights. None where all are equal.
+
+    References
+    ----------
+    Tibshirani, Barber, Candes, Ramdas (2019), Conformal prediction under covariate shift,
+    NeurIPS 32, section 2.
+
+    Examples
+    --------
+    >>> from mercer._data.weights import SampleWeights
+    >>> interval_masses(None, SampleWeights(np.array([1.0, 3.0]))).round(3)
+    array([0.154, 0.462])
     """
-    if groups is None:
-        return weights.proportional_rows(), None
-    return np.arange(len(weights)), group_masses(groups, weights)
+    if groups is not None:
+        return group_masses(groups, weights)
+    if weights.is_unit:
+        return None
+    values = weights.values
+    return np.asarray(values / (values.sum() + weights.mean(values)))
+
+
+def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: int) -> Array | None:
+    """How much left-out errors count that are repeated by weights, unless there are groups.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_samples,), or None
+    weights : SampleWeights
+    n_repeated : int
+
+    Returns
+    -------
+    ndarray of shape (n_repeated,), or None
+        Of groups, those of :func:`interval_masses`; otherwise equal ones with the same sum.
+    """
+    masses = interval_masses(groups, weights)
+    if groups is not None or masses is None:
+        return masses
+    return np.full(n_repeated, masses.sum() / n_repeated)
 
 
 def group_masses(groups: Array, weights: SampleWeights) -> Array:

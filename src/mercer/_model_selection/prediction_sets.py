@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.weights import SampleWeights
-from mercer._model_selection.intervals import interval_rows, least_number, upper_quantiles
+from mercer._model_selection.intervals import interval_masses, least_number, upper_quantiles
 from mercer._model_selection.scoring import LeftOutProbabilities
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, warn
@@ -90,8 +90,8 @@ class HeldOutProbabilities:
         if not rows.size:
             return float(np.inf)
         groups = None if self.groups is None else self.groups[rows]
-        drawn, masses = interval_rows(groups, self.weights.take(rows))
-        return float(upper_quantiles(scores[None, rows[drawn]], coverage, masses)[0])
+        masses = interval_masses(groups, self.weights.take(rows))
+        return float(upper_quantiles(scores[None, rows], coverage, masses)[0])
 
 
 def nonconformity(probabilities: Array, score: str) -> Array:

@@ -1,20 +1,22 @@
 """Sizes of residuals as a function of the sample: how uncertain a prediction is."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from mercer._data.folds import sample_rows
+from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
-from mercer._data.sample import EncodedTarget, Sample, TargetEncoding, encode_target
+from mercer._data.sample import Sample, TargetEncoding, encode_target
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.held_out import clearly_best, of_best_width
-from mercer._model_selection.intervals import interval_rows, upper_quantiles
+from mercer._model_selection.intervals import group_masses, interval_masses, upper_quantiles
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._typing import Array, Features
@@ -28,8 +30,6 @@ class ResidualScale:
 
     Attributes
     ----------
-    table : int
-        Index of the table that it is a function of.
     left_out : ndarray of shape (n_samples,)
         Its values at the training samples, learned without each of them.
     kernel : Kernel
@@ -42,7 +42,6 @@ class ResidualScale:
         Of the logarithms.
     """
 
-    table: int
     left_out: Array
     kernel: Kernel
     unit: UnitScale
@@ -57,105 +56,148 @@ class ResidualScale:
         return np.clip(found, self.left_out.min(), self.left_out.max())
 
 
-@serial_algebra()
-def fitted_scales(
-    tables: Sequence[Features],
-    residuals: Array,
-    weights: SampleWeights,
-    resampling: Resampling,
-    *,
-    least: float = 0.1,
-) -> list[ResidualScale]:
-    """Learn scales of residuals by ridge regression of the logarithms of their sizes.
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of one output, by fits in which the samples' own responses had no part.
 
-    Parameters
+    Attributes
     ----------
-    tables : sequence of ndarray or sparse matrix of shape (n_samples, n_features)
-        What a scale may be a function of.
-    residuals : ndarray of shape (n_samples,)
-        Of samples that had no part in their predictions.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        What a scale may be a function of. It holds nothing of the responses: a left-out prediction
+        does, where it is the mean of all others, and would tell the size of its own residual.
+    sizes : ndarray of shape (n_samples,)
+        Absolute residuals.
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
-    least : float, default=0.1
-        Smaller residuals, as fractions of their median size, count as this one: how close to zero
-        one lies by chance says nothing of its scale.
-
-    Returns
-    -------
-    list of ResidualScale
-        One for each table; none where half of the residuals are zero.
-
-    Notes
-    -----
-    Gaussian kernels of one width for each table. One eigendecomposition for each, and O(n^2)
-    memory.
     """
-    rows, _ = interval_rows(resampling.groups, weights)
-    sizes = np.abs(residuals)
-    median = float(np.median(sizes[rows]))
-    if not median > 0.0:
-        return []
-    logs = np.log(np.maximum(sizes, least * median))
-    target = encode_target(logs, classification=False, weights=weights, resampling=resampling)
-    return [_fitted(index, X, target) for index, X in enumerate(tables)]
 
+    X: Features
+    sizes: Array
+    weights: SampleWeights
+    resampling: Resampling
 
-def best_scale(
-    scales: Sequence[ResidualScale],
-    residuals: Array,
-    coverage: float,
-    weights: SampleWeights,
-    groups: Array | None,
-    *,
-    n_errors: float = 2.0,
-) -> ResidualScale | None:
-    """The scale by which intervals of a coverage are clearly better than intervals of one width.
+    def take(self, rows: Array) -> Self:
+        """Some of the samples.
 
-    Parameters
-    ----------
-    scales : sequence of ResidualScale
-    residuals : ndarray of shape (n_samples,)
-        Those that the scales were learned from.
-    coverage : float
-        Of the intervals whose width the scale is to bound.
-    weights : SampleWeights
-    groups : ndarray of int of shape (n_samples,), or None
-    n_errors : float, default=2.0
-        How clearly a scale has to be better than none.
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        known = self.X[rows], self.sizes[rows], self.weights.take(rows), self.resampling.take(rows)
+        return type(self)(*known)
 
-    Returns
-    -------
-    ResidualScale or None
-        None unless the interval score of left-out samples is lower than with a constant scale, by
-        more than this many standard errors.
+    def width(self, scale: Array, coverage: float) -> float:
+        """Half-width, relative to a scale, of intervals of a coverage.
 
-    Notes
-    -----
-    The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest, on
-    average, for the half-width that has the coverage for samples like this one.
+        Parameters
+        ----------
+        scale : ndarray of shape (n_samples,)
+        coverage : float
+        """
+        masses = interval_masses(self.resampling.groups, self.weights)
+        return float(upper_quantiles((self.sizes / scale)[None], coverage, masses)[0])
 
-    References
-    ----------
-    .. [1] T. Gneiting, A. E. Raftery (2007). Strictly proper scoring rules, prediction, and
-       estimation. JASA 102, section 6.2.
-    """
-    rows, masses = interval_rows(groups, weights)
-    sizes = np.abs(residuals)[rows]
+    def scale(self, *, least: float = 0.1) -> ResidualScale | None:
+        """Learn a scale by ridge regression of the logarithms of sizes on a Gaussian kernel.
 
-    def scores(scale: Array) -> Array:
-        width = scale * upper_quantiles((sizes / scale)[None], coverage, masses)[0]
-        return interval_scores(width, sizes, coverage)
+        Parameters
+        ----------
+        least : float, default=0.1
+            Smaller residuals, as fractions of their median size, count as this one: how close to
+            zero one lies by chance says nothing of its scale.
 
-    losses = np.array(
-        [scores(s) for s in (np.ones(len(rows)), *(s.left_out[rows] for s in scales))]
-    )
-    if masses is not None:
-        losses *= masses / masses.mean()
-    if not np.isfinite(losses).all():
-        return None
-    best = clearly_best(losses, n_errors)
-    return scales[best - 1] if best else None
+        Returns
+        -------
+        ResidualScale or None
+            None where half of the residuals are zero.
+        """
+        median = self.width(np.ones(len(self.sizes)), 0.5)
+        if not 0.0 < median < np.inf:
+            return None
+        logs = np.log(np.maximum(self.sizes, least * median))
+        known = {"weights": self.weights, "resampling": self.resampling}
+        target = encode_target(logs, classification=False, **known)
+        kernel = of_best_width(Gaussian("median"), self.X, target.values, self.resampling)
+        gram, unit = unit_gram(kernel, self.X, self.weights.given)
+        fit = leave_one_out(gram, target.values, **known)
+        ridge = fit_ridge(gram, target.values, fit.alpha, self.weights)
+        left_out = np.exp(target.decode(fit.best_predictions)[:, 0])
+        return ResidualScale(left_out, kernel, unit, ridge, self.X, target.encoding)
+
+    @cached_property
+    @serial_algebra()
+    def _trials(self) -> list[tuple[Residuals, ResidualScale | None, Array]]:
+        """The other samples of each fold, the scale that these alone teach, and the fold."""
+        folds = self.resampling.folds(N_FOLDS, None, 0)
+        trained = [(self.take(train), test) for train, test in folds]
+        return [(part, part.scale(), test) for part, test in trained]
+
+    @cached_property
+    @serial_algebra()
+    def _scale(self) -> ResidualScale | None:
+        return self.scale()
+
+    def losses(self, coverage: float, *, least: int = 20) -> Array | None:
+        """Interval scores of intervals of one width, and of those by a scale, without each fold.
+
+        Parameters
+        ----------
+        coverage : float
+        least : int, default=20
+            Fewer samples, or parts that are left out together, have no scale.
+
+        Returns
+        -------
+        ndarray of shape (2, n_units), or None
+            Of samples, or of what is left out together, times weights whose mean is one. None where
+            there are too few for the coverage, or for a scale.
+
+        Notes
+        -----
+        The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest,
+        on average, for the half-width that has the coverage for samples like this one. Of each
+        fold, the scale, with the width of its kernel and its penalty, and the quantiles of both
+        ways are those of the other samples.
+
+        References
+        ----------
+        .. [1] T. Gneiting, A. E. Raftery (2007). Strictly proper scoring rules, prediction, and
+           estimation. JASA 102, section 6.2.
+        """
+        together, groups = self.resampling.together, self.resampling.groups
+        units = np.arange(len(self.sizes)) if together is None else together
+        units = np.unique(units, return_inverse=True)[1]
+        if units.max() + 1 < least:
+            return None
+        found = np.empty((2, len(units)))
+        for part, scale, test in self._trials:
+            if scale is None:
+                return None
+            constant = part.width(np.ones(len(part.sizes)), coverage)
+            scaled = part.width(scale.left_out, coverage) * scale.of(self.X[test])
+            for row, widths in zip(found, (constant, scaled), strict=True):
+                row[test] = interval_scores(widths, self.sizes[test], coverage)
+        if not np.isfinite(found).all():
+            return None
+        shares = self.weights.values if groups is None else group_masses(groups, self.weights)
+        of_units = np.array([np.bincount(units, shares * row) for row in found])
+        return np.asarray(of_units * (of_units.shape[1] / shares.sum()))
+
+    def clear_scale(self, coverage: float, *, n_errors: float = 2.0) -> ResidualScale | None:
+        """The scale by which intervals of a coverage are clearly better than those of one width.
+
+        Parameters
+        ----------
+        coverage : float
+        n_errors : float, default=2.0
+            By how many standard errors of their mean :meth:`losses` have to be lower.
+        """
+        losses = self.losses(coverage)
+        return self._scale if losses is not None and clearly_best(losses, n_errors) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -164,16 +206,15 @@ class HeldOutResiduals:
 
     Attributes
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        What a scale may be a function of, beside the predictions.
-    predictions, residuals : ndarray of shape (n_samples, n_outputs)
+    X : ndarray or sparse matrix of shape (n_samples, n_features), or None
+        What a scale may be a function of; None where samples are known by kernel values alone.
+    residuals : ndarray of shape (n_samples, n_outputs)
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
     """
 
-    X: Features
-    predictions: Array
+    X: Features | None
     residuals: Array
     weights: SampleWeights
     resampling: Resampling
@@ -185,7 +226,7 @@ class HeldOutResiduals:
         Parameters
         ----------
         sample : Sample
-            Without a table, scales are functions of predictions alone.
+            Without a table, there are no scales.
         rows : ndarray of int of shape (n_held_out,)
             The samples that were held out; some may have been several times.
         residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
@@ -193,37 +234,38 @@ class HeldOutResiduals:
             As many samples are what stacks learn from by default.
         """
         some = sample_rows(len(rows), max_samples, None, 0)
-        table = sample.y if sample.X is None else sample.X
-        part = replace(sample, X=table).take(rows[some])
-        errors = residuals[some].reshape(len(some), -1)
-        predictions = part.y.reshape(errors.shape) - errors
-        X = predictions if sample.X is None else part.X.astype(np.float64, copy=False)
-        codes = rows[some] if part.groups is None else None
-        together = left_out_together(len(some), part.groups, codes)
-        return cls(X, predictions, errors, part.weights, together)
+        drawn, table, groups = rows[some], sample.X, sample.groups
+        X = None if table is None else table[drawn].astype(np.float64, copy=False)
+        of_groups, codes = (None, drawn) if groups is None else (groups[drawn], None)
+        together = left_out_together(len(some), of_groups, codes)
+        return cls(X, residuals[some].reshape(len(some), -1), sample.weights.take(drawn), together)
+
+    @property
+    def masses(self) -> Array | None:
+        """How much each sample counts; see :func:`interval_masses`."""
+        return interval_masses(self.resampling.groups, self.weights)
 
     @cached_property
-    def _fitted(self) -> list[list[ResidualScale]]:
-        """What the scale of each output may be; learned when intervals are first predicted."""
-        pairs = zip(self.predictions.T, self.residuals.T, strict=True)
-        return [
-            fitted_scales([self.X, p[:, None]], e, self.weights, self.resampling) for p, e in pairs
-        ]
+    def of_outputs(self) -> list[Residuals]:
+        """The residuals of each output, none where there is no table."""
+        if self.X is None:
+            return []
+        sizes = np.abs(self.residuals.T)
+        return [Residuals(self.X, each, self.weights, self.resampling) for each in sizes]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_fitted"}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def scales(self, coverage: float) -> list[ResidualScale | None]:
-        """The scale of each output's residuals; see :func:`best_scale`."""
-        weights, groups = self.weights, self.resampling.groups
-        pairs = zip(self._fitted, self.residuals.T, strict=True)
-        return [best_scale(found, e, coverage, weights, groups) for found, e in pairs]
+        """The scale of each output's residuals; see :meth:`Residuals.clear_scale`."""
+        none: list[ResidualScale | None] = [None] * self.residuals.shape[1]
+        return [each.clear_scale(coverage) for each in self.of_outputs] or none
 
     def rescaled(
         self,
         ends: Array,
         predictions: Array,
-        X: Features | None,
+        X: Features,
         scales: Sequence[ResidualScale | None],
         coverage: float,
     ) -> Array:
@@ -234,29 +276,28 @@ class HeldOutResiduals:
         ends : ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
             Intervals of equal widths, of new samples.
         predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        X : ndarray or sparse matrix of shape (n_rows, n_features), or None
-            The new samples; None where scales are functions of predictions alone.
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The new samples.
         scales : sequence of (ResidualScale or None)
         coverage : float
         """
         found, centers = ends.reshape(len(ends), -1, 2).copy(), predictions.reshape(len(ends), -1)
-        rows, masses = interval_rows(self.resampling.groups, self.weights)
         for output, scale in enumerate(scales):
             if scale is not None:
-                center, sizes = centers[:, [output]], np.abs(self.residuals[rows, output])
-                width = upper_quantiles((sizes / scale.left_out[rows])[None], coverage, masses)
-                new = (centers if X is None else X, center)[scale.table]
-                found[:, output] = center + np.outer(width * scale.of(new), [-1.0, 1.0])
+                width = self.of_outputs[output].width(scale.left_out, coverage) * scale.of(X)
+                found[:, output] = centers[:, [output]] + np.outer(width, [-1.0, 1.0])
         return found.reshape(ends.shape)
 
 
-def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
+def interval_scores(widths: Array | float, sizes: Array, coverage: float) -> Array:
     """Half the interval score of each sample; on average, quantiles are the best half-widths.
 
     Parameters
     ----------
-    widths, sizes : ndarray of shape (n_samples,)
-        Half-widths of intervals, and sizes of residuals.
+    widths : ndarray of shape (n_samples,), or float
+        Half-widths of intervals.
+    sizes : ndarray of shape (n_samples,)
+        Sizes of residuals.
     coverage : float
 
     Returns
@@ -269,13 +310,3 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
     array([1., 3.])
     """
     return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
-
-
-def _fitted(index: int, X: Features, target: EncodedTarget) -> ResidualScale:
-    """The scale as a function of one table."""
-    kernel = of_best_width(Gaussian("median"), X, target.values, target.resampling)
-    gram, unit = unit_gram(kernel, X, target.weights.given)
-    fit = leave_one_out(gram, target.values, weights=target.weights, resampling=target.resampling)
-    ridge = fit_ridge(gram, target.values, fit.alpha, target.weights)
-    left_out = np.exp(target.decode(fit.best_predictions)[:, 0])
-    return ResidualScale(index, left_out, kernel, unit, ridge, X, target.encoding)

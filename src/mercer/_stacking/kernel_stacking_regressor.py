@@ -13,7 +13,7 @@ from mercer._blocks.tables import TableSample
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.intervals import interval_rows
+from mercer._model_selection.intervals import interval_masses
 from mercer._model_selection.residual_scale import ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.deferred import Deferred
@@ -297,10 +297,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         more than 500 samples hardly depend on one of them: intervals are around the prediction by
         all, and take little longer than it.
 
-        The scale is a function of the features, or of the prediction, by ridge regression of the
-        logarithms of the residuals' sizes on a Gaussian kernel. Each residual is divided by the
-        scale that was learned without its sample, and multiplied by that of the new sample. It is
-        learned from at most 1,000 samples, in the first call.
+        The scale is a function of the features, by ridge regression of the logarithms of the
+        residuals' sizes on a Gaussian kernel. Each residual is divided by the scale that was
+        learned without its sample, and multiplied by that of the new sample. It is learned from at
+        most 1,000 samples, in the first call, and judged in five folds, on samples from which
+        neither it nor a width was learned.
 
         Where groups were given to `fit`, samples of a group are left out together, and quantiles
         are over groups, for samples of new groups. Fits to samples before others, as by
@@ -331,10 +332,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         near = self._fall_back(self._target.mean).closeness(views)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
-            drawn, samples = self._left_out_samples(output, scale)
+            rows_left_out, samples = self._left_out_samples(output, scale)
             sizes = np.ones(len(near))
             if scale is not None:
-                sizes = scale.of((next(iter(views.values())), values[:, [output]])[scale.table])
+                sizes = scale.of(next(iter(views.values())))
             blocks = self._blocks(views, len(self._target))
             if len(self._target) > JACKKNIFE_SAMPLES:
                 width = sizes * samples.widths(near, coverage, blocks)
@@ -342,7 +343,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             else:
                 fitted = self._members, self.weights_, self._training, self._target
                 without = predictions_without_each(*fitted, output)
-                parts = (without(views, near, rows)[:, drawn] for rows in blocks)
+                parts = (without(views, near, rows)[:, rows_left_out] for rows in blocks)
                 ends.append(samples.jackknife(parts, near, sizes, coverage, blocks))
         found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
         return np.asarray(found[:, 0] if self._one_output else found)
@@ -353,15 +354,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         """The samples whose left-out errors bound intervals of one output, in the encoding."""
         target = self._target
         known = target.resampling.covered if scale is None else self._scaled_rows
-        together, weights = target.resampling.take(known), target.weights.take(known)
-        rows, masses = interval_rows(together.groups, weights)
-        drawn = known[rows]
-        return drawn, LeftOutSamples(
-            target.values[drawn, output],
-            self._loo_values[drawn, output],
-            target.left_out_means[drawn, output],
-            np.ones(len(rows)) if scale is None else scale.left_out[rows],
-            masses,
+        groups = target.resampling.take(known).groups
+        return known, LeftOutSamples(
+            target.values[known, output],
+            self._loo_values[known, output],
+            target.left_out_means[known, output],
+            np.ones(len(known)) if scale is None else scale.left_out,
+            interval_masses(groups, target.weights.take(known)),
         )
 
     def _expansion(self) -> KernelExpansion:

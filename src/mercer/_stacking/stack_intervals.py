@@ -168,7 +168,6 @@ def scaled_residuals(
     first, groups = next(iter(training.values())), target.resampling.groups
     return rows, HeldOutResiduals(
         first[np.searchsorted(stored_rows, rows)] if len(rows) < first.shape[0] else first,
-        left_out[rows],
         target.values[rows] - left_out[rows],
         target.weights.take(rows),
         left_out_together(len(rows), None if groups is None else groups[rows]),

@@ -1,7 +1,7 @@
 """The choice of C and alpha by held-out samples: by accuracy or squared errors, or by a scorer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from mercer._data.folds import Split, Splits
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import fit_temperature
-from mercer._model_selection.intervals import group_masses
+from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import PredictionScorer, prediction_scorer
@@ -23,6 +23,7 @@ from mercer._solvers.ridge import held_out_residuals
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, svm_path
 from mercer._targets import response_deviation
 from mercer._two_stage.first_stage import Fit, LearnedGram
+from mercer._two_stage.left_out_choice import LeftOutChoice
 from mercer._typing import Array
 
 _EIGENDECOMPOSED = 2000
@@ -229,7 +230,12 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
     if model.scoring is not None:
         found["_cv_score"] = float(results["mean_test_score"][best])
     left_out = [(residuals[best], weights) for residuals, weights in parts]
-    return found | _kept_residuals(left_out, learned, np.concatenate(held_out), deviation)
+    found |= _kept_residuals(left_out, learned, np.concatenate(held_out), deviation)
+    if model.learner is None and model.scoring is None and splits is None:
+        auto, known = isinstance(model.alpha, str), replace(sample, X=learned.learner.X_fit_)
+        choice = LeftOutChoice(known, as_grid("alpha", model.alpha, ALPHA_GRID), extend=auto)
+        found |= {"_held_out": choice} if choice.is_nested else {}
+    return found
 
 
 def _left_out(
@@ -260,9 +266,9 @@ def _kept_residuals(
     found: Fit = {"_held_out": HeldOutResiduals.of(known, rows, residuals * deviation)}
     if sample.groups is None:
         residuals = np.concatenate([weights.repeated(part) for part, weights in left_out])
-    else:
-        found["_residual_masses"] = group_masses(sample.groups[rows], sample.weights.take(rows))
-    residuals = residuals * deviation
+    groups = None if sample.groups is None else sample.groups[rows]
+    masses = repeated_masses(groups, sample.weights.take(rows), len(residuals))
+    found["_residual_masses"], residuals = masses, residuals * deviation
     return found | {"cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals}
 
 

@@ -16,7 +16,7 @@ from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, evenly_spaced, sample_rows
 from mercer._data.sample import EncodedTarget, Sample
-from mercer._model_selection.intervals import interval_rows
+from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
@@ -212,7 +212,7 @@ class FeatureRows:
         if part.groups is None:
             # Each as often as the row counts.
             residuals = np.asarray(part.weights.repeated(residuals))
-        _, masses = interval_rows(part.groups, part.weights)
+        masses = repeated_masses(part.groups, part.weights, len(residuals))
         return {"cv_residuals_": residuals, "_residual_masses": masses, "_held_out": apart}
 
 

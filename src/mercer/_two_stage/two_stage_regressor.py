@@ -22,6 +22,7 @@ from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._solvers.ridge import fit_ridge
 from mercer._two_stage.first_stage import Fit, LearnedGram
+from mercer._two_stage.left_out_choice import LeftOutChoice
 from mercer._two_stage.penalty_search import search_alpha
 from mercer._two_stage.training_rows import ExactRows
 from mercer._two_stage.two_stage import TwoStage
@@ -271,12 +272,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         -----
         The half-width is a quantile of the absolute residuals of held-out samples, and the same for
         all samples without a scale [1]_; where groups were given to `fit`, a quantile over groups.
-        The kernel was learned without these samples only if it was learned in folds (`nested`).
+        Of the default learner, up to 1,000 samples, residuals are not `cv_residuals_`: the kernel
+        and alpha are chosen anew without each of five folds of the samples, fewer from 200 samples
+        on, in the first call. A kernel that is learned otherwise was learned without these samples
+        only if it was learned in folds (`nested`), and alpha is chosen by their residuals.
 
-        The scale is a function of the features, or of the prediction, as by
-        `KernelStackingRegressor`: residuals are divided by the scale that was learned without their
-        samples, and their quantile multiplied by that of the new sample. It is learned from at most
-        1,000 held-out samples, in the first call.
+        The scale is a function of the features, as by `KernelStackingRegressor`: residuals are
+        divided by the scale that was learned without their samples, and their quantile multiplied
+        by that of the new sample. It is learned from at most 1,000 held-out samples, in the first
+        call. Samples of precomputed kernels have no features, and no scale.
 
         References
         ----------
@@ -293,17 +297,22 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
                 f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
             )
 
-        scales = [] if scale is None else self._held_out.scales(coverage)
+        held_out, residuals = self._held_out, self.cv_residuals_
+        masses = getattr(self, "_residual_masses", None)
+        if isinstance(held_out, LeftOutChoice):
+            held_out = held_out.held_out
+            masses = held_out.masses
+            residuals = held_out.residuals[:, 0] if residuals.ndim == 1 else held_out.residuals
+        scales = [] if scale is None else held_out.scales(coverage)
         features: Any = None
         if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
             features = new_samples(self.learner_, X)
 
         def intervals(rows: Any) -> Array:
             predicted = np.asarray(self.predictor_.predict(rows))
-            masses = getattr(self, "_residual_masses", None)
-            found = residual_intervals(predicted, self.cv_residuals_, coverage, masses)
+            found = residual_intervals(predicted, residuals, coverage, masses)
             table = rows if self._is_approximate() else features
-            return self._held_out.rescaled(found, predicted, table, scales, coverage)
+            return np.asarray(held_out.rescaled(found, predicted, table, scales, coverage))
 
         return self._for_rows(X, intervals)
 
