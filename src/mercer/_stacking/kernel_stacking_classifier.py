@@ -336,7 +336,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         deviations = self._deviations(views)
         means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
         probabilities = self._combination.combine(deviations, means)
-        closeness = self._fall_back(self._frequencies).closeness(views)
+        closeness = self._fall_back.closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
     def predict(self, X: Features) -> Array:
@@ -359,9 +359,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:
-            found = self._stack_expansion(self._frequencies, "log-odds")
+            found = self._stack_expansion("log-odds")
             return replace(found, outputs=tuple(map(str, self.classes_)))
-        return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
+        return class_expansion(self._stack_expansion("logit"), self.classes_)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         probabilities = self._probabilities_of(views)

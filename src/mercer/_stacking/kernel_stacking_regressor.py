@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._blocks.tables import TableSample
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
+from mercer._fall_back import closeness_at
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.residual_scale import ResidualScale
@@ -256,7 +257,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
         """Predictions in the target's encoding; `near` is the rows' closeness, if it is known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        near = self._fall_back(self._target.mean).closeness(views) if near is None else near
+        near = self._fall_back.closeness(views) if near is None else near
         return np.asarray(self._target.mean + near * deviations)
 
     def predict_interval(
@@ -326,7 +327,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scales: Sequence[ResidualScale | None],
     ) -> Array:
         """Intervals of all outputs."""
-        near = self._fall_back(self._target.mean).closeness(views)
+        squared = self._fall_back.squared_distances(views)
+        near = closeness_at(squared, self._fall_back.reach)
+        sure = closeness_at(squared, self._fall_back.sure)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
             drawn, samples = self._left_out_samples(output, scale)
@@ -335,13 +338,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 sizes = scale.of((next(iter(views.values())), values[:, [output]])[scale.table])
             blocks = self._blocks(views, len(self._target))
             if len(self._target) > JACKKNIFE_SAMPLES:
-                width = sizes * samples.widths(near, coverage, blocks)
+                width = sizes * samples.widths(sure, coverage, blocks)
                 ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
             else:
                 fitted = self._members, self.weights_, self._training, self._target
                 without = predictions_without_each(*fitted, output)
                 parts = (without(views, near, rows)[:, drawn] for rows in blocks)
-                ends.append(samples.jackknife(parts, near, sizes, coverage, blocks))
+                ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
         found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
         return np.asarray(found[:, 0] if self._one_output else found)
 
@@ -363,8 +366,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         )
 
     def _expansion(self) -> KernelExpansion:
-        means = self._target.mean
-        return self._stack_expansion(means, "response").decoded(self._target)
+        return self._stack_expansion("response").decoded(self._target)
 
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
