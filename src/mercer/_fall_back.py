@@ -25,8 +25,9 @@ class FallBack:
     reach : float
         Rows at most as far from the nearest training row as this are near; those at least twice as
         far have the level.
-    sure : float
-        Rows at most as far as this are predicted as surely as left-out training rows.
+    sure : tuple of float
+        Errors are those of left-out training rows up to the first distance, and those of the level
+        from the second on.
     level : ndarray of shape (n_outputs,) or (n_classes,)
         Responses, or probabilities of the classes or of several labels, far away.
     """
@@ -34,7 +35,7 @@ class FallBack:
     view: str
     rows: Features
     reach: float
-    sure: float
+    sure: tuple[float, float]
     level: Array
 
     def closeness(self, views: dict[Any, Features]) -> Array:
@@ -44,7 +45,15 @@ class FallBack:
         ----------
         views : dict of str to (ndarray or sparse matrix)
         """
-        return closeness_at(self.squared_distances(views), self.reach)
+        return self.closeness_at(self.squared_distances(views))
+
+    def closeness_at(self, squared: Array) -> Array:
+        """How near rows are, from squared distances of shape (n_rows,)."""
+        return _falling(squared, self.reach, 2.0 * self.reach)
+
+    def sureness_at(self, squared: Array) -> Array:
+        """How much of what was learned counts in errors, (n_rows, 1), from squared distances."""
+        return _falling(squared, *self.sure)
 
     def squared_distances(self, views: dict[Any, Features]) -> Array:
         """Squared distance of each row to the nearest training row, shape (n_rows,).
@@ -86,13 +95,14 @@ class FallBack:
         return np.where(closeness < 1.0, change, 0.0)
 
 
-def closeness_at(squared: Array, reach: float) -> Array:
-    """One up to a reach, zero from twice the reach on, falling with the square, (n_rows, 1).
+def _falling(squared: Array, near: float, far: float) -> Array:
+    """One at near rows, zero at far ones, falling with the square between them, (n_rows, 1).
 
     Parameters
     ----------
     squared : ndarray of shape (n_rows,)
         Squared distances.
-    reach : float
+    near, far : float
+        Distances.
     """
-    return np.clip((4.0 - squared / reach**2) / 3.0, 0.0, 1.0)[:, None]
+    return np.clip((far**2 - squared) / (far**2 - near**2), 0.0, 1.0)[:, None]

@@ -290,5 +290,5 @@ def closeness(op: Operators, far: FallBack, views: dict[Any, Tensor]) -> Tensor:
     """How near rows are to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared = squared_distances(op, views[far.view], as_doubles(far.rows))
     nearest = op("ReduceMin", squared, np.array([1]), keepdims=1)
-    falling = op("Div", op("Sub", 4.0, op("Div", nearest, far.reach**2)), 3.0)
+    falling = op("Div", op("Sub", (2.0 * far.reach) ** 2, nearest), 3.0 * far.reach**2)
     return op("Min", op("Max", falling, 0.0), 1.0)

@@ -248,11 +248,13 @@ class KernelStacking(
         """The combination of members that is learned from their left-out predictions."""
         covered = target.resampling.covered
         if len(covered) < len(target):
-            deviations, target = [found[covered] for found in deviations], target.take(covered)
-        return self._combination_of(deviations, target)
+            deviations = [found[covered] for found in deviations]
+        return self._combination_of(deviations, target, covered)
 
-    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
-        """The combination by deviations of samples that are all left out."""
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        """The combination by deviations of the samples that are left out."""
         raise NotImplementedError
 
     def _select(

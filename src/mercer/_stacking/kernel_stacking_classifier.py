@@ -389,7 +389,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         combination = self._combined([e.deviations for e in kept], table.target)
         return replace(chosen, kept=kept, combination=combination)
 
-    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        target = target.take(covered) if len(covered) < len(target) else target
         if target.codes is None:
             return label_combination(deviations, target)
         return logistic_combination(deviations, target.codes, target.mean, target.weights)

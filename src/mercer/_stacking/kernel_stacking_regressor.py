@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._blocks.tables import TableSample
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
-from mercer._fall_back import closeness_at
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows
 from mercer._model_selection.residual_scale import ResidualScale
@@ -328,8 +327,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     ) -> Array:
         """Intervals of all outputs."""
         squared = self._fall_back.squared_distances(views)
-        near = closeness_at(squared, self._fall_back.reach)
-        sure = closeness_at(squared, self._fall_back.sure)
+        near = self._fall_back.closeness_at(squared)
+        sure = self._fall_back.sureness_at(squared)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
             drawn, samples = self._left_out_samples(output, scale)
@@ -394,6 +393,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return Selection(found, kept, LinearCombination(weights[used]), table.weights)
 
     def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
     ) -> LinearCombination:
-        return linear_combination(deviations, target.values - target.mean, target.weights)
+        from_means = (target.values - target.left_out_means)[covered]
+        return linear_combination(deviations, from_means, target.weights.take(covered))

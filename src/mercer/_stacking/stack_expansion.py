@@ -84,7 +84,8 @@ def fall_back(
     gap, typical = largest_gap(rows, groups), median_distance(rows)
     in_widths = _typical_in_widths(members, weights, training)
     reach = max(gap, _WIDTHS * typical / in_widths)
-    return FallBack(view, training[view], reach, max(gap, typical / max(in_widths, 1.0)), level)
+    sure = gap, 2.0 * max(gap, typical / max(in_widths, 1.0))
+    return FallBack(view, training[view], reach, sure, level)
 
 
 _WIDTHS = 3.0
