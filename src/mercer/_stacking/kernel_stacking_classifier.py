@@ -169,8 +169,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Probabilities fall back to the class frequencies for samples that are farther from all training
-    samples than any training sample is from its nearest neighbor.
+    Probabilities are those of the members up to three of their widths from a training sample, and
+    class frequencies from six on; see :class:`KernelStackingRegressor`.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features

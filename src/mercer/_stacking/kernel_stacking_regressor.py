@@ -155,8 +155,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Predictions fall back to the mean response for samples that are farther from all training
-    samples than any training sample is from its nearest neighbor.
+    Predictions are those of the members up to three of their widths from a training sample, and the
+    mean response from six on, where members of wide kernels would grow without sense. Distances are
+    between columns at unit scale, none of which is clipped; the width is an average over members,
+    and at most the median distance of the training samples. Both numbers of widths are at least one
+    and two largest distances of a training sample to its nearest neighbor.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
@@ -304,8 +307,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         are over groups, for samples of new groups. Fits to samples before others, as by
         `TimeSeriesSplit`, leave residuals alone: predictions for new samples are by the whole fit.
 
-        Far from all training samples, where predictions fall back to the mean, the residuals are
-        those of predictions that do so to the same degree: intervals widen.
+        For samples that are farther from all training samples than any of these is from its nearest
+        neighbor, intervals widen with the square of the distance: at two widths, they are as wide
+        as those of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))

@@ -76,19 +76,18 @@ def fall_back(
 
     Notes
     -----
-    Functions in the space of a kernel go to limits of their own within some widths, so that the
-    reach is three widths of the members. Leaves of trees are constant there. Where all training
-    rows are within few widths, how sure predictions are is known for distances as theirs alone.
+    Within some widths of the data, functions in the space of a kernel go to limits of their own.
+    Those of a width beyond the typical distance of rows are nearly polynomials in the data, which
+    grow far outside, so that such a width counts as this distance. Leaves of trees are constant.
     """
     rows = known_values(training[view])
     gap, typical = largest_gap(rows, groups), median_distance(rows)
-    in_widths = _typical_in_widths(members, weights, training)
-    reach = max(gap, _WIDTHS * typical / in_widths)
-    sure = gap, 2.0 * max(gap, typical / max(in_widths, 1.0))
-    return FallBack(view, training[view], reach, sure, level)
+    width = typical / max(_typical_in_widths(members, weights, training), 1.0)
+    reach, unsure = max(gap, _REACH * width), 2.0 * max(gap, width)
+    return FallBack(view, training[view], reach, (gap, unsure), level)
 
 
-_WIDTHS = 3.0
+_REACH = 3.0
 """Within so many widths of the data, predictions are those of the kernels."""
 
 
