@@ -53,40 +53,6 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
     return term, constant + linear[1]
 
 
-def fall_back(
-    members: Sequence[Any],
-    weights: Array,
-    training: Views,
-    view: Any,
-    level: Array,
-    groups: Array | None,
-) -> FallBack:
-    """What predictions fall back to far from all training rows.
-
-    Parameters
-    ----------
-    members : sequence of GramMember, NystroemMember or LeafMember
-    weights : ndarray of shape (n_members,)
-    training : dict of str to (ndarray or sparse matrix)
-        Training rows in each view.
-    view : str
-        The view in which distances are measured.
-    level : ndarray of shape (n_outputs,)
-    groups : ndarray of int of shape (n_training,), or None
-
-    Notes
-    -----
-    Within some widths of the data, functions in the space of a kernel go to limits of their own.
-    Those of a width beyond the typical distance of rows are nearly polynomials in the data, which
-    grow far outside, so that such a width counts as this distance. Leaves of trees are constant.
-    """
-    rows = known_values(training[view])
-    gap, typical = largest_gap(rows, groups), median_distance(rows)
-    width = typical / max(_typical_in_widths(members, weights, training), 1.0)
-    reach, unsure = max(gap, _REACH * width), 2.0 * max(gap, width)
-    return FallBack(view, training[view], reach, (gap, unsure), level)
-
-
 _REACH = 3.0
 """Within so many widths of the data, predictions are those of the kernels."""
 
@@ -117,10 +83,20 @@ class StackExpansionMixin:
     _fall_back: FallBack
 
     def _find_reach(self, target: EncodedTarget) -> None:
-        """Set what predictions fall back to far from all training rows, and from where on."""
-        groups = target.resampling.take(self._stored_rows).groups
-        view, fitted = self._views.of_distances, (self._members, self.weights_, self._training)
-        self._fall_back = fall_back(*fitted, view, target.mean, groups)
+        """Set what predictions fall back to far from all training rows, and from where on.
+
+        Within some widths of the data, functions in the space of a kernel go to limits of their
+        own. Those of a width beyond the typical distance of rows are nearly polynomials in the
+        data, which grow far outside, so that such a width counts as this distance.
+        """
+        view = self._views.of_distances
+        rows = known_values(self._training[view])
+        gap = largest_gap(rows, target.resampling.take(self._stored_rows).groups)
+        typical = median_distance(rows)
+        in_widths = _typical_in_widths(self._members, self.weights_, self._training)
+        width = typical / max(in_widths, 1.0)
+        reach, sure = max(gap, _REACH * width), (gap, 2.0 * max(gap, width))
+        self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
 
     def _stack_expansion(self, scale: Scale) -> KernelExpansion:
         """The combination of members; of probabilities, the sum whose softmax they are.
