@@ -226,7 +226,7 @@ class AllMembers(KernelStackingClassifier):
             for k in at
         ]
         near = combination.combine(deviations, np.tile(self._frequencies, (len(X), 1)))
-        closeness = self._fall_back(self._frequencies).closeness(views)
+        closeness = self._fall_back.closeness(views)
         return closeness * near + (1.0 - closeness) * self._frequencies
 
 

@@ -71,7 +71,7 @@ def losses_of(name: str, n_rows: int, seed: int) -> Array:
     columns, views = np.hstack(deviations), model._views_of(X_new)
     new, closeness = (
         np.hstack(model._deviations(views)),
-        model._fall_back(model._target.mean).closeness(views).ravel(),
+        model._fall_back.closeness(views).ravel(),
     )
     known = model._target.encode(y_new).ravel()
     found = np.zeros((len(LEVELS), 3))

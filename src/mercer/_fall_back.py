@@ -1,4 +1,4 @@
-"""What predictions fall back to where a row is far from all training rows."""
+"""What predictions fall back to where a row is many widths away from all training rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, log_softmax, logit
 
 from mercer._gram.new_rows import known_values, nearest_to
 from mercer._typing import Array, Features, own_fields
@@ -23,7 +23,11 @@ class FallBack:
     rows : ndarray or sparse matrix of shape (n_training, n_features)
         Training rows in this view.
     reach : float
-        Rows at most as far from the nearest training row as this are near.
+        Rows at most as far from the nearest training row as this are near; those at least twice as
+        far have the level.
+    sure : tuple of float
+        Errors are those of left-out training rows up to the first distance, and those of the level
+        from the second on.
     level : ndarray of shape (n_outputs,) or (n_classes,)
         Responses, or probabilities of the classes or of several labels, far away.
     """
@@ -31,21 +35,37 @@ class FallBack:
     view: str
     rows: Features
     reach: float
+    sure: tuple[float, float]
     level: Array
 
     def closeness(self, views: dict[Any, Features]) -> Array:
-        """One for near rows; for others the square of the ratio of reach and distance, (n_rows, 1).
+        """One for near rows, zero for far ones, shape (n_rows, 1).
 
         Parameters
         ----------
         views : dict of str to (ndarray or sparse matrix)
         """
-        squared, near = self._nearest(known_values(views[self.view])), self.reach**2
-        return np.asarray(near / np.maximum(squared, near))[:, None]
+        return self.closeness_at(self.squared_distances(views))
+
+    def closeness_at(self, squared: Array) -> Array:
+        """How near rows are, from squared distances of shape (n_rows,)."""
+        return _falling(squared, self.reach, 2.0 * self.reach)
+
+    def sureness_at(self, squared: Array) -> Array:
+        """How much of what was learned counts in errors, (n_rows, 1), from squared distances."""
+        return _falling(squared, *self.sure)
+
+    def squared_distances(self, views: dict[Any, Features]) -> Array:
+        """Squared distance of each row to the nearest training row, shape (n_rows,).
+
+        Parameters
+        ----------
+        views : dict of str to (ndarray or sparse matrix)
+        """
+        return self._nearest(known_values(views[self.view]))
 
     @cached_property
     def _nearest(self) -> Callable[[Features], Array]:
-        """Squared distance of each row to the nearest training row."""
         return nearest_to(known_values(self.rows))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,8 +87,22 @@ class FallBack:
             return np.where(closeness < 1.0, logit(mixed) - values, 0.0)
         of_two = values.shape[1] == 1
         logits = np.hstack([np.zeros_like(values), values]) if of_two else values
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.level / softmax(logits, axis=1)
-            change = np.log(closeness + (1.0 - closeness) * ratio)
-            change = change[:, 1:] - change[:, :1] if of_two else change
+        before = log_softmax(logits, axis=1)
+        with np.errstate(divide="ignore"):
+            mixed = np.log(closeness * np.exp(before) + (1.0 - closeness) * self.level)
+        change = mixed - before
+        change = change[:, 1:] - change[:, :1] if of_two else change
         return np.where(closeness < 1.0, change, 0.0)
+
+
+def _falling(squared: Array, near: float, far: float) -> Array:
+    """One at near rows, zero at far ones, falling with the square between them, (n_rows, 1).
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n_rows,)
+        Squared distances.
+    near, far : float
+        Distances.
+    """
+    return np.clip((far**2 - squared) / (far**2 - near**2), 0.0, 1.0)[:, None]

@@ -52,7 +52,9 @@ def test_weights_are_those_of_the_leave_one_out_predictions_of_refits(
 ) -> None:
     model, X, y = fitted
     own = left_out_deviations(model, X, y, X[:1])[:, 0]
-    expected = linear_combination([found[:, None] for found in own], (y - y.mean())[:, None])
+    expected = linear_combination(
+        [found[:, None] for found in own], (y - left_out_means(y))[:, None]
+    )
     assert_allclose(weights_of(model), expected.weights, atol=1e-6)
     for found, candidate in zip(own, model.candidates_, strict=True):
         errors = y - left_out_means(y) - found

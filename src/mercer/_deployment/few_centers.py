@@ -342,8 +342,10 @@ def _kernel_of(term: Term) -> Kernel:
 
 
 def _mean_relevance(kernels: Iterable[Kernel], X: Array) -> Array:
-    """Mean of the kernels' relevances; inverse variances where there is none."""
+    """Mean of the kernels' relevances; inverse variances where these are unknown."""
     found = [np.nan_to_num(kernel.relevance(X.shape[1])) for kernel in kernels]
+    if not found:
+        return np.zeros(X.shape[1])
     known = [relevance / relevance.sum() for relevance in found if relevance.sum() > 0.0]
     if known:
         return np.asarray(np.mean(known, axis=0))

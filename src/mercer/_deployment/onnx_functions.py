@@ -290,4 +290,5 @@ def closeness(op: Operators, far: FallBack, views: dict[Any, Tensor]) -> Tensor:
     """How near rows are to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared = squared_distances(op, views[far.view], as_doubles(far.rows))
     nearest = op("ReduceMin", squared, np.array([1]), keepdims=1)
-    return op("Div", far.reach**2, op("Max", nearest, far.reach**2))
+    falling = op("Div", op("Sub", (2.0 * far.reach) ** 2, nearest), 3.0 * far.reach**2)
+    return op("Min", op("Max", falling, 0.0), 1.0)

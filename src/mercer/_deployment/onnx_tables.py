@@ -285,11 +285,22 @@ def views_of_table(op: Operators, views_of: Any, columns: Columns) -> dict[Any, 
         if name == "given":
             found[name] = columns.numbers()
             continue
+        if name == "unclipped":
+            found[name] = _unclipped(op, views, columns)
+            continue
         if "scaled" not in found:
             found["scaled"] = encoded(op, views._scaler, columns).numbers()
         if name == "quantiles":
             found[name] = _quantiles(op, views, found["scaled"])
     return {name: found[name] for name in views_of.names}
+
+
+def _unclipped(op: Operators, views: Any, columns: Columns) -> Tensor:
+    """Columns in the unit of the scaled ones, without clipping."""
+    scaler, most = views._scaler, views.largest_unclipped
+    z = op("Div", op("Sub", columns.numbers(), scaler.center_), scaler.scale_)
+    z = op("Div", op("Sub", z, scaler.mean_), scaler.std_)
+    return op("Min", op("Max", z, -most), most)
 
 
 def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:

@@ -167,7 +167,7 @@ def linear_combination(
     deviations : sequence of ndarray of shape (n_samples, n_outputs)
         Of leave-one-out predictions from the mean of all other samples.
     targets : ndarray of shape (n_samples, n_outputs)
-        Less their means.
+        Less the same means.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns

@@ -16,7 +16,7 @@ from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
 from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
-from mercer._gram.new_rows import fitting_rows, known_values, largest_gap
+from mercer._gram.new_rows import fitting_rows
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
@@ -185,8 +185,7 @@ class KernelStacking(
         found = table.refined(chosen, members, self._combined, rows)
         self._report(chosen, members, found)
         self._training, self._stored_rows = table.stored(rows)
-        view = known_values(next(iter(self._training.values())))
-        self._reach = largest_gap(view, target.resampling.take(self._stored_rows).groups)
+        self._find_reach(target)
         # Parameters may be set before left-out predictions are read.
         stack = type(self)(**self.get_params(deep=False))
 
@@ -217,7 +216,9 @@ class KernelStacking(
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
         """The samples in the views that the candidates are evaluated on."""
         names = views_of(self.candidates, self._views)
-        views = {name: self._views.transform(data.X, name) for name in names}
+        if (far := self._views.of_distances) not in names:
+            names = [*names, far]
+        views = self._views.transforms(data.X, names)
         if not isinstance(data, DrawnSample):
             return ViewedSample(views, data.y, target.weights, target=target)
         grows_trees = has_default(self.candidates) and not self._views.is_sparse
@@ -247,11 +248,13 @@ class KernelStacking(
         """The combination of members that is learned from their left-out predictions."""
         covered = target.resampling.covered
         if len(covered) < len(target):
-            deviations, target = [found[covered] for found in deviations], target.take(covered)
-        return self._combination_of(deviations, target)
+            deviations = [found[covered] for found in deviations]
+        return self._combination_of(deviations, target, covered)
 
-    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
-        """The combination by deviations of samples that are all left out."""
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        """The combination by deviations of the samples that are left out."""
         raise NotImplementedError
 
     def _select(

@@ -170,8 +170,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Probabilities fall back to the class frequencies for samples that are farther from all training
-    samples than any training sample is from its nearest neighbor.
+    Probabilities are those of the members up to three of their widths from a training sample, and
+    class frequencies from six on; see :class:`KernelStackingRegressor`.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
@@ -337,7 +337,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         deviations = self._deviations(views)
         means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
         probabilities = self._combination.combine(deviations, means)
-        closeness = self._fall_back(self._frequencies).closeness(views)
+        closeness = self._fall_back.closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
     def predict(self, X: Features) -> Array:
@@ -360,9 +360,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:
-            found = self._stack_expansion(self._frequencies, "log-odds")
+            found = self._stack_expansion("log-odds")
             return replace(found, outputs=tuple(map(str, self.classes_)))
-        return class_expansion(self._stack_expansion(self._frequencies, "logit"), self.classes_)
+        return class_expansion(self._stack_expansion("logit"), self.classes_)
 
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         probabilities = self._probabilities_of(views)
@@ -390,7 +390,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         combination = self._combined([e.deviations for e in kept], table.target)
         return replace(chosen, kept=kept, combination=combination)
 
-    def _combination_of(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        target = target.take(covered) if len(covered) < len(target) else target
         if target.codes is None:
             return label_combination(deviations, target)
         return logistic_combination(deviations, target.codes, target.mean, target.weights)

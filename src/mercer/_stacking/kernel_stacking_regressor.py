@@ -157,8 +157,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Predictions fall back to the mean response for samples that are farther from all training
-    samples than any training sample is from its nearest neighbor.
+    Predictions are those of the members up to three of their widths from a training sample, and the
+    mean response from six on, where members of wide kernels would grow without sense. Distances are
+    between columns at unit scale, none of which is clipped; the width is an average over members,
+    and at most the median distance of the training samples. Both numbers of widths are at least one
+    and two largest distances of a training sample to its nearest neighbor.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
@@ -258,7 +261,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
         """Predictions in the target's encoding; `near` is the rows' closeness, if it is known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
-        near = self._fall_back(self._target.mean).closeness(views) if near is None else near
+        near = self._fall_back.closeness(views) if near is None else near
         return np.asarray(self._target.mean + near * deviations)
 
     def predict_interval(
@@ -307,8 +310,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         are over groups, for samples of new groups. Fits to samples before others, as by
         `TimeSeriesSplit`, leave residuals alone: predictions for new samples are by the whole fit.
 
-        Far from all training samples, where predictions fall back to the mean, the residuals are
-        those of predictions that do so to the same degree: intervals widen.
+        For samples that are farther from all training samples than any of these is from its nearest
+        neighbor, intervals widen with the square of the distance: at two widths, they are as wide
+        as those of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
@@ -329,7 +333,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         scales: Sequence[ResidualScale | None],
     ) -> Array:
         """Intervals of all outputs."""
-        near = self._fall_back(self._target.mean).closeness(views)
+        squared = self._fall_back.squared_distances(views)
+        near = self._fall_back.closeness_at(squared)
+        sure = self._fall_back.sureness_at(squared)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
             rows_left_out, samples = self._left_out_samples(output, scale)
@@ -338,13 +344,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 sizes = scale.of(next(iter(views.values())))
             blocks = self._blocks(views, len(self._target))
             if len(self._target) > JACKKNIFE_SAMPLES:
-                width = sizes * samples.widths(near, coverage, blocks)
+                width = sizes * samples.widths(sure, coverage, blocks)
                 ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
             else:
                 fitted = self._members, self.weights_, self._training, self._target
                 without = predictions_without_each(*fitted, output)
                 parts = (without(views, near, rows)[:, rows_left_out] for rows in blocks)
-                ends.append(samples.jackknife(parts, near, sizes, coverage, blocks))
+                ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
         found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
         return np.asarray(found[:, 0] if self._one_output else found)
 
@@ -364,8 +370,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         )
 
     def _expansion(self) -> KernelExpansion:
-        means = self._target.mean
-        return self._stack_expansion(means, "response").decoded(self._target)
+        return self._stack_expansion("response").decoded(self._target)
 
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
@@ -393,6 +398,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return Selection(found, kept, LinearCombination(weights[used]), table.weights)
 
     def _combination_of(
-        self, deviations: Sequence[Array], target: EncodedTarget
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
     ) -> LinearCombination:
-        return linear_combination(deviations, target.values - target.mean, target.weights)
+        from_means = (target.values - target.left_out_means)[covered]
+        return linear_combination(deviations, from_means, target.weights.take(covered))

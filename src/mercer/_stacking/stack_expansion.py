@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.sample import EncodedTarget
 from mercer._expansion import (
     FunctionTerm,
     KernelExpansion,
@@ -16,8 +17,12 @@ from mercer._expansion import (
     of_rows_as_they_are,
 )
 from mercer._fall_back import FallBack
+from mercer._gram.new_rows import known_values, largest_gap
 from mercer._stacking.combination import Combination
+from mercer._stacking.table_views import TableViews
 from mercer._typing import Array, Features
+from mercer.kernels import Forest
+from mercer.kernels._distances import median_distance, scaled_features
 
 
 def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
@@ -48,41 +53,67 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
     return term, constant + linear[1]
 
 
+_REACH = 3.0
+"""Within so many widths of the data, predictions are those of the kernels."""
+
+
+def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) -> float:
+    """Root mean square of the median distances of rows in the members' widths; one without any."""
+    found, shares = [], []
+    for member, weight in zip(members, np.abs(weights), strict=True):
+        rows, kernel = training[member.view], member.kernel
+        relevance = kernel.relevance(rows.shape[1]) if not isinstance(kernel, Forest) else np.nan
+        with np.errstate(divide="ignore"):
+            widths = np.sqrt(np.mean(kernel.diag(rows)) / relevance)
+        if weight > 0.0 and np.isfinite(relevance).all() and np.isfinite(widths).any():
+            found.append(median_distance(scaled_features(known_values(rows), widths)))
+            shares.append(weight)
+    return float(np.sqrt(np.average(np.square(found), weights=shares))) if found else 1.0
+
+
 class StackExpansionMixin:
     """What a stack has learned, as one expansion."""
 
     _members: Sequence[Any]
     _combination: Combination
     _training: Views
-    _reach: float
+    _stored_rows: Array
+    _views: TableViews
+    weights_: Array
+    _fall_back: FallBack
 
-    def _stack_expansion(self, means: Array, scale: Scale) -> KernelExpansion:
+    def _find_reach(self, target: EncodedTarget) -> None:
+        """Set what predictions fall back to far from all training rows, and from where on.
+
+        Within some widths of the data, functions in the space of a kernel go to limits of their
+        own. Those of a width beyond the typical distance of rows are nearly polynomials in the
+        data, which grow far outside, so that such a width counts as this distance.
+        """
+        view = self._views.of_distances
+        rows = known_values(self._training[view])
+        gap = largest_gap(rows, target.resampling.take(self._stored_rows).groups)
+        typical = median_distance(rows)
+        in_widths = _typical_in_widths(self._members, self.weights_, self._training)
+        width = typical / max(in_widths, 1.0)
+        reach, sure = max(gap, _REACH * width), (gap, 2.0 * max(gap, width))
+        self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
+
+    def _stack_expansion(self, scale: Scale) -> KernelExpansion:
         """The combination of members; of probabilities, the sum whose softmax they are.
 
         Parameters
         ----------
-        means : ndarray of shape (n_outputs,)
-            What is predicted without any member, and far from all training rows.
         scale : {"response", "logit"}
         """
+        means = self._fall_back.level
         matrices, total = self._combination.linear(means)
         terms, intercept = [], np.array(total, dtype=float)
         for member, matrix in zip(self._members, matrices, strict=True):
             term, constant = member.term(self._training[member.view], len(means))
             terms.append(term.mapped(matrix))
             intercept += constant @ matrix
-        far = self._fall_back(means)
+        far = self._fall_back
         return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
-
-    def _fall_back(self, means: Array) -> FallBack:
-        """What predictions fall back to far from all training rows.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n_outputs,)
-        """
-        view = next(iter(self._training))
-        return FallBack(view, self._training[view], self._reach, means)
 
     @property
     def _views_of(self) -> Any:

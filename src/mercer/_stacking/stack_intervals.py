@@ -48,10 +48,13 @@ class LeftOutSamples:
         Parameters
         ----------
         closeness : ndarray of shape (n_rows, 1)
-            The degrees to which predictions deviate from the mean. One leaves them as they are.
+            How much of what was learned counts: of one, residuals are left-out ones; of zero, those
+            of the mean, where these are larger.
         """
+        own = np.abs(self.targets - self.predictions)
         deviations = closeness * (self.predictions - self.means)
-        return np.asarray(np.abs(self.targets - self.means - deviations) / self.sizes)
+        far = np.abs(self.targets - self.means - deviations)
+        return np.asarray(np.maximum(far, own) / self.sizes)
 
     def widths(self, closeness: Array, coverage: float, blocks: Sequence[slice]) -> Array:
         """Half-widths of intervals relative to the scales of new samples, shape (n_rows,).

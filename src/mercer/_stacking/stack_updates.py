@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._data.weights import as_weights
-from mercer._gram.new_rows import known_values, largest_gap
 from mercer._gram.tiles import check_gram_memory
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
 from mercer._stacking.evaluation import GramMember, ViewedSample
@@ -24,10 +23,10 @@ class StackUpdatesMixin(UpdatesMixin):
     _views: Any
     _views_of: Any
     _target: EncodedTarget
-    _reach: float
     _stored_rows: Array
     random_state: Any
     _complete: Callable[[], None]
+    _find_reach: Callable[[EncodedTarget], None]
 
     @property
     def _keeps_rows(self) -> bool:
@@ -78,12 +77,10 @@ class StackUpdatesMixin(UpdatesMixin):
         target = self._joined_target(rows)
         table = ViewedSample(training, None, target.weights, target=target)
         members = [found.fitted_to(table) for found in self._members]
-        resampling = target.resampling
-        first = known_values(next(iter(training.values())))
-        reach = largest_gap(first, resampling.groups)
         self._take_target(target, rows)
         self._members, self._training, self._target = members, training, target
-        self._reach, self._stored_rows = reach, np.arange(len(target))
+        self._stored_rows = np.arange(len(target))
+        self._find_reach(target)
 
     def _joined_target(self, rows: Sample) -> EncodedTarget:
         """The targets of the old rows and of the new ones."""

@@ -19,8 +19,9 @@ from mercer.kernels import Kernel
 from mercer.kernels._missing import check_takes
 from mercer.preprocessing import SoftClippingScaler
 
-ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
-"""The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
+ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]
+"""The table as it is; scaled robustly; mapped to normal quantiles, column by column; or scaled
+without clipping, which tells how far rows are from others."""
 
 
 class TableViews:
@@ -37,6 +38,9 @@ class TableViews:
 
     largest_quantile: ClassVar[float] = 3.0
     """Values beyond the training range are mapped to normal quantiles of at most this size."""
+
+    largest_unclipped: ClassVar[float] = 1e15
+    """Values without clipping are of at most this size, so that their squares are finite."""
 
     def __init__(self, X: Features) -> None:
         X = X.astype(np.float64, copy=False)
@@ -63,13 +67,18 @@ class TableViews:
             return ["scaled"]
         return ["scaled", "quantiles"]
 
+    @property
+    def of_distances(self) -> ViewName:
+        """The view whose distances tell how far rows are from others: nothing is clipped in it."""
+        return "scaled" if self.is_sparse else "unclipped"
+
     def transform(self, X: Features, name: ViewName) -> Features:
         """Return one view of a table, in double precision.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-        name : {"given", "scaled", "quantiles"}
+        name : {"given", "scaled", "quantiles", "unclipped"}
         """
         return self.transforms(X, [name])[name]
 
@@ -79,11 +88,16 @@ class TableViews:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-        names : sequence of {"given", "scaled", "quantiles"}
+        names : sequence of {"given", "scaled", "quantiles", "unclipped"}
         """
         X = X.astype(np.float64, copy=False)
-        scaled: Any = None if set(names) == {"given"} else self._scaled(X)
-        found = {"given": X, "scaled": scaled}
+        found: dict[ViewName, Any] = {"given": X}
+        scaled: Any = None
+        if "scaled" in names or "quantiles" in names:
+            found["scaled"] = scaled = self._scaled(X)
+        if "unclipped" in names:
+            most = self.largest_unclipped
+            found["unclipped"] = np.clip(self._scaler.unclipped(X), -most, most)
         if "quantiles" in names:
             found["quantiles"] = quantiles = scaled.copy()
             quantiles[:, self._many] = (
@@ -125,7 +139,7 @@ class SeveralViews:
     Attributes
     ----------
     views : TableViews
-    names : tuple of {"given", "scaled", "quantiles"}
+    names : tuple of {"given", "scaled", "quantiles", "unclipped"}
     kernels : tuple of Kernel, default=()
         They say whether values may be missing.
     """
@@ -156,7 +170,7 @@ class ViewEncoder:
     encoder : transformer or None
         Turns rows into numbers; None if they are numbers.
     views : TableViews
-    name : {"given", "scaled", "quantiles"}
+    name : {"given", "scaled", "quantiles", "unclipped"}
     """
 
     encoder: Any

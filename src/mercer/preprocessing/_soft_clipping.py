@@ -148,6 +148,19 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         z = _soft_clipped(_scaled(X, self.center_, self.scale_), self.thresholds_)
         return _scaled(z, self.mean_, self.std_).astype(X.dtype, copy=False)
 
+    def unclipped(self, X: Array) -> Array:
+        """Scale the columns of a validated table in the same unit, without clipping.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+        """
+        return _scaled(_scaled(X, self.center_, self.scale_), self.mean_, self.std_)
+
     def _validated(self, X: Any, *, reset: bool) -> Array:
         return validate_data(
             self, X, reset=reset, dtype=FLOAT_DTYPES, ensure_all_finite="allow-nan"
