@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
-from mercer._gram.tiles import available_memory
+from mercer._gram.memory import available_memory
 from mercer._model_archives import SCHEMA, UntrustedTypesError, check_archive
 from mercer._model_types import check_fitted, compiled_losses, is_trusted, prepare, trusted_types
 from mercer._validation import warn
