@@ -186,12 +186,22 @@ def as_frame(X: Features, names: Any) -> Features:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-    names : data frame or array
+    names : data frame, or None
     """
     columns = getattr(names, "columns", None)
     if columns is None or sp.issparse(X):
         return X
     return type(names)(dict(zip(columns, X.T, strict=True)))
+
+
+def column_names(X: Any) -> Any:
+    """A data frame without its rows, which holds the names of its columns; None without one.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    """
+    return _safe_indexing(X, []) if hasattr(X, "columns") else None
 
 
 # --- what is regressed ---------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +26,6 @@ class StackUpdatesMixin(UpdatesMixin):
     _reach: float
     _stored_rows: Array
     random_state: Any
-    _complete: Callable[[], None]
 
     @property
     def _keeps_rows(self) -> bool:
@@ -59,7 +57,6 @@ class StackUpdatesMixin(UpdatesMixin):
         return replace(rows, X=self._views.transform(rows.X, member.view))
 
     def _add_rows(self, rows: Sample) -> None:
-        self._complete()
         if self._keeps_rows:
             self._add_kept_rows(rows)
             return
@@ -81,7 +78,6 @@ class StackUpdatesMixin(UpdatesMixin):
         resampling = target.resampling
         first = known_values(next(iter(training.values())))
         reach = largest_gap(first, resampling.groups)
-        self._take_target(target, rows)
         self._members, self._training, self._target = members, training, target
         self._reach, self._stored_rows = reach, np.arange(len(target))
 
@@ -98,7 +94,3 @@ class StackUpdatesMixin(UpdatesMixin):
             weights=as_weights(weights, both),
             resampling=old.resampling.extended(len(rows)),
         )
-
-    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
-        """Take over a target with new rows, which the members have not been fitted to yet."""
-        raise NotImplementedError
