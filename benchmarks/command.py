@@ -63,7 +63,7 @@ WORK = {
     ],
     "learning": [
         *(f"mercer.{kind}.fit" for kind in LEARNERS),
-        "mercer._stacking.deferred.DeferredMixin._complete",
+        "mercer._stacking.deferred.Once.__call__",
     ],
     "predictions": [
         *(f"mercer.{kind}.predict" for kind in LEARNERS),

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.copies import row_keys
+from mercer._data.owned import owned, owned_target
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 from mercer._gram.dense import as_stack, check_stack
@@ -116,8 +117,8 @@ class TrainingData(Sample):
     table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
         The table that kernels are bound to: the given data frame, for its column names, or X.
     stored : ndarray, sparse matrix or None
-        All given samples, which the fitted estimator keeps to evaluate its kernel, as a copy if
-        they are the caller's own array; None for Gram matrices.
+        All given samples, which the fitted estimator keeps to evaluate its kernel; None for Gram
+        matrices.
     """
 
     table: Features | None = None
@@ -281,6 +282,7 @@ def training_data(
     with table_advice():
         checked = validate_data(estimator, estimator.as_input(X), **options)
     features, y = checked if estimator._needs_target else (checked, None)
+    y = None if y is None else owned_target(y)
     announcer = type(estimator).__name__ if getattr(estimator, "verbose", False) else ""
     matrices = estimator._n_gram_matrices()
     check_gram_memory(features.shape[0], matrices, MEMORY_ADVICE, announcer=announcer)
@@ -289,8 +291,8 @@ def training_data(
         table, stored = features, None
     else:
         check_squares(features)
+        stored = features = owned(features, X)
         table = X if hasattr(X, "columns") else features
-        stored = _owned(features, X)
     n = features.shape[0]
     data = TrainingData(
         features, y, UnitWeights(n), n_given=n, pairwise=stacked, table=table, stored=stored
@@ -390,9 +392,3 @@ def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
         print(line)  # noqa: T201
 
     return report
-
-
-def _owned(features: Features, given: Features) -> Features:
-    """The features, copied where they are the caller's own array."""
-    shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
-    return features.copy() if shared or features is given else features

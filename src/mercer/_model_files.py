@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
-from mercer._gram.tiles import available_memory
+from mercer._gram.memory import available_memory
 from mercer._model_archives import SCHEMA, UntrustedTypesError, check_archive
-from mercer._model_types import check_fitted, compiled_losses, is_trusted, prepare, trusted_types
-from mercer._validation import warn
+from mercer._model_types import (
+    check_fitted,
+    compiled_losses,
+    is_trusted,
+    objects_in,
+    prepare,
+    trusted_types,
+)
+from mercer._stacking.deferred import Once, without_inputs
+from mercer._validation import check_bool, warn
 
 
-def save(model: Any, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> None:
     """Save a fitted model to a file that `load` reads.
 
     The extra ``cli`` has to be installed.
@@ -27,6 +35,11 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         An estimator of mercer, or a pipeline of scikit-learn that ends in one.
     path : str or path-like
         The file, which is replaced if it exists.
+    complete : bool, default=True
+        Whether left-out predictions of stacks, which are computed when they are first read, are
+        computed first if they are not known: that takes about as long as the fit, or up to four
+        times as long. Without them, a loaded model predicts, and has no `loo_predictions_`,
+        `loo_score_`, intervals, prediction sets or updates of responses.
 
     Raises
     ------
@@ -50,8 +63,12 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     """
     from skops.io import dumps
 
+    check_bool("complete", complete)
     path = Path(path)
-    _write_compactly(dumps(model), path)
+    for found in [one for one in objects_in(model) if complete and isinstance(one, Once)]:
+        found()
+    with without_inputs():
+        _write_compactly(dumps(model), path)
     with path.open("rb") as file:
         _check(file)
     add_checksum(path)

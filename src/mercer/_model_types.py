@@ -64,6 +64,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._records": ("KernelTerms", "MixingStep", "ObjectiveStep", "Step", "WeightStep"),
     "mercer._solvers.ridge": ("Ridge",),
     "mercer._stacking.combination": ("LinearCombination", "LogisticCombination"),
+    "mercer._stacking.deferred": ("Once",),
     "mercer._stacking.evaluation": ("GramMember",),
     "mercer._stacking.kernel_stacking": ("EvaluatedCandidate",),
     "mercer._stacking.label_combination": ("LabelCombination",),
@@ -72,6 +73,7 @@ _TRUSTED_OF_MERCER = {
     "mercer._stacking.logistic_members": ("LinearPredictor", "LogisticSolver"),
     "mercer._stacking.machines": ("ScaledMachine",),
     "mercer._stacking.nystroem_members": ("NystroemMember",),
+    "mercer._stacking.stack_left_out": ("LeftOut",),
     "mercer._stacking.table_views": ("SeveralViews", "TableViews"),
     "mercer._two_stage.label_machines": ("LabelMachines",),
     "mercer._two_stage.left_out_choice": ("LeftOutChoice",),
@@ -193,22 +195,32 @@ def check_fitted(model: Any) -> None:
         If the indices of a sparse array, the sizes of a support vector machine or the nodes of
         boosted trees do not fit.
     """
-    seen: set[int] = set()
+    for found in objects_in(model):
+        if issparse(found) and hasattr(found, "check_format"):
+            found.check_format(full_check=True)
+        elif isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
+            _check_support(found)
+        elif isinstance(found, BaseHistGradientBoosting) and hasattr(found, "_predictors"):
+            _check_boosted(found)
+
+
+def objects_in(model: Any) -> Iterator[Any]:
+    """All objects that a model contains, and the model itself, each once.
+
+    Parameters
+    ----------
+    model : object
+    """
+    seen: dict[int, Any] = {}
     waiting = [model]
     while waiting:
         found = waiting.pop()
         if id(found) in seen:
             continue
-        seen.add(id(found))
-        if issparse(found):
-            if hasattr(found, "check_format"):
-                found.check_format(full_check=True)
-            continue
-        if isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
-            _check_support(found)
-        if isinstance(found, BaseHistGradientBoosting) and hasattr(found, "_predictors"):
-            _check_boosted(found)
-        waiting.extend(_contents(found))
+        seen[id(found)] = found
+        yield found
+        if not issparse(found):
+            waiting.extend(_contents(found))
 
 
 @singledispatch

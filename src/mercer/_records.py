@@ -332,7 +332,7 @@ def _scores(estimator: Any) -> list[str]:
     scoring = getattr(estimator, "scoring", None)
     if scoring is not None:
         metric = scoring if isinstance(scoring, str) else "its score"
-    if hasattr(estimator, "loo_score_"):
+    if "loo_score_" in dir(estimator):  # It is where it is known, or computed when it is read.
         found.append(f"Left-out rows: {metric} {estimator.loo_score_:.3f}")
     elif hasattr(estimator, "cv_results_"):
         best = float(np.nanmax(estimator.cv_results_["mean_test_score"]))

@@ -22,7 +22,8 @@ def test_all_rows_are_centers_where_working_memory_holds_their_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "expected"), [(None, 16_384), (2.0**40, 16_384), (2.0**30, 8192), (2.0**27, 0)]
+    ("memory", "expected"),
+    [(None, 16_384), (2.0**40, 16_384), (2.0**30, 8192), (2.0**27, 0), (0.0, 0)],
 )
 def test_pairs_of_drawn_rows_fit_working_memory_and_a_quarter_of_what_is_available(
     memory: float | None, expected: int, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,8 @@
 """Tiles of Gram matrices, and the threads that compute them."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from mercer._gram import tiles
 from mercer._gram.samples import Samples, centered_features
-from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
+from mercer._gram.tiles import Tile, assembled, map_tiles, serial_algebra, tile_plan
 from mercer.kernels._radial import Distance
 
 
@@ -48,6 +50,119 @@ def test_an_error_in_a_thread_is_raised() -> None:
 
     with threadpool_limits(limits=3), pytest.raises(KeyError):
         list(map_tiles(fail, tile_plan(2000, 20)))
+
+
+def pool_sizes(user_api: str) -> set[int]:
+    """The numbers of threads of the libraries of a kind."""
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == user_api}
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    """Three threads of the linear-algebra library, which any thread of the process may change."""
+    limit = threadpool_limits(3)
+    let_others_set_limits()
+    yield
+    after = pool_sizes("blas")
+    limit.restore_original_limits()
+    let_others_set_limits()
+    assert after == {3}
+
+
+def let_others_set_limits() -> None:
+    """End the control of this thread, which newer versions of threadpoolctl give to the first."""
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread()
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_last_of_several_threads_restores_the_limit(fails: bool) -> None:
+    steps = [Event() for _ in range(4)]
+
+    def first() -> None:
+        with serial_algebra():
+            steps[0].set()
+            assert steps[1].wait(60)
+            if fails:
+                raise KeyError
+
+    def second() -> None:
+        with serial_algebra(), serial_algebra():
+            steps[2].set()
+            assert steps[3].wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(first)
+        assert steps[0].wait(60)
+        other = pool.submit(second)
+        assert steps[2].wait(60)
+        steps[1].set()
+        assert isinstance(one.exception(60), KeyError) == fails
+        inside = pool_sizes("blas")
+        steps[3].set()
+        other.result(60)
+    assert inside == {1}
+    assert pool_sizes("blas") == {3}
+    with ThreadPoolExecutor(1) as pool, serial_algebra():
+        assert pool_sizes("blas") == {1}
+        assert pool.submit(limited).result(60) == {1}
+    assert limited() == {1}
+
+
+def limited() -> set[int]:
+    """The numbers of threads inside."""
+    with serial_algebra():
+        return pool_sizes("blas")
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_a_limit_that_was_set_outside_is_restored() -> None:
+    with threadpool_limits(2):
+        assert limited() == {1}
+        assert pool_sizes("blas") == {2}
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(limited).result(60)
+            assert pool_sizes("blas") == {2}
+        assert limited() == {1}
+    assert pool_sizes("blas") == {3}
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.skipif(
+    not hasattr(OpenBLASController, "clear_controlling_thread"),
+    reason="this threadpoolctl lets every thread change the limits of the others",
+)
+def test_a_limit_that_is_set_meanwhile_is_restored_by_its_own_thread() -> None:
+    inside, left = Event(), Event()
+
+    def fit() -> None:
+        with serial_algebra():
+            inside.set()
+            assert left.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        with threadpool_limits(2):
+            fitting = pool.submit(fit)
+            assert inside.wait(60)
+        let_others_set_limits()
+        left.set()
+        fitting.result(60)
+
+
+def test_each_thread_restores_its_own_limit_of_openmp() -> None:
+    together = [Barrier(2), Barrier(2)]
+
+    def limits(turn: int) -> list[set[int]]:
+        with threadpool_limits(2 + turn, user_api="openmp"):
+            with serial_algebra():
+                together[0].wait(60)
+                inside = pool_sizes("openmp")
+            together[1].wait(60)
+            return [inside, pool_sizes("openmp")]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(limits, range(2))) == [[{1}, {2}], [{1}, {3}]]
 
 
 def test_features_constant_up_to_rounding_are_centered_to_zero() -> None:
@@ -107,15 +222,6 @@ def test_the_message_says_what_is_needed_and_what_to_do(monkeypatch: pytest.Monk
         tiles.check_gram_memory(200_000, 3)
 
 
-def test_available_memory_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemAvailable:   50 kB\n")
-    monkeypatch.setattr(tiles, "_MEMINFO", tmp_path / "meminfo")
-    assert tiles.available_memory() == 50 * 1024
-    monkeypatch.setattr(tiles, "_MEMINFO", tmp_path / "none")
-    found = tiles.available_memory()
-    assert found is None or found > 0.0
-
-
 def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "available_memory", lambda: 16e6)
     tiles.check_gram_memory(1000)
@@ -124,5 +230,9 @@ def test_memory_that_a_gram_matrix_may_take(monkeypatch: pytest.MonkeyPatch) -> 
         tiles.check_gram_memory(1001)
     with pytest.raises(MemoryError):
         tiles.check_gram_memory(1415)
+    monkeypatch.setattr(tiles, "available_memory", lambda: 0.0)
+    with pytest.raises(MemoryError, match="grow them on at most 0 rows"):
+        tiles.check_memory_of_rows(10, 80, "trees", "grow them on at most {:,} rows")
     monkeypatch.setattr(tiles, "available_memory", lambda: None)
     tiles.check_gram_memory(10**9)
+    tiles.check_memory_of_rows(10**9, 80, "trees", "grow them on at most {:,} rows")

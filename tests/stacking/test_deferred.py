@@ -2,19 +2,26 @@
 
 import copy
 import pickle
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from inspect import getmembers
+from pathlib import Path
+from threading import Event
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from sklearn.pipeline import make_pipeline
 
-from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._stacking import kernel_stacking
+from mercer import KernelStackingClassifier, KernelStackingRegressor, load, save
+from mercer._stacking import stack_left_out
 from mercer._stacking.candidates import learn_widths
+from mercer.kernels import Gaussian
 
 X, RESPONSES = make_friedman1(350, noise=1.0, random_state=0)
 LABELS = (RESPONSES > 14.0).astype(int)
@@ -29,11 +36,18 @@ def fitted(request: pytest.FixtureRequest) -> Any:
     return kind(max_samples=500).fit(X[:90], y[:90])
 
 
+@pytest.fixture(params=TASKS, ids=["regressor", "classifier"])
+def small(request: pytest.FixtureRequest) -> Any:
+    """A stack of two kernels."""
+    kind, y = request.param
+    return kind(["linear", Gaussian()]).fit(X[:60], y[:60])
+
+
 def test_they_are_computed_once_and_do_not_change_predictions(fitted: Any) -> None:
-    before, present = fitted.predict(X[90:]), NAMES & set(vars(fitted))
+    before, present = fitted.predict(X[90:]), NAMES & set(dir(fitted))
     found = fitted.loo_predictions_
     assert not present
-    assert set(vars(fitted)) >= NAMES
+    assert set(dir(fitted)) >= NAMES
     assert fitted.loo_predictions_ is found
     np.testing.assert_array_equal(fitted.predict(X[90:]), before)
 
@@ -46,22 +60,130 @@ def test_several_threads_read_them(fitted: Any) -> None:
 
 def test_they_are_computed_again_after_a_failure(fitted: Any) -> None:
     with (
-        patch.object(kernel_stacking, "left_out_predictions", side_effect=MemoryError),
+        patch.object(stack_left_out, "left_out_predictions", side_effect=MemoryError),
         pytest.raises(MemoryError),
     ):
         _ = fitted.loo_score_
     assert np.isfinite(fitted.loo_score_)
 
 
-@pytest.mark.parametrize(
+COPIES = pytest.mark.parametrize(
     "copied",
     [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
     ids=["copy", "deepcopy", "pickle"],
 )
-def test_copies_have_them(fitted: Any, copied: Any) -> None:
-    other = copied(fitted)
-    assert set(vars(other)) >= NAMES
-    np.testing.assert_array_equal(other.loo_predictions_, fitted.loo_predictions_)
+
+
+@pytest.fixture
+def refused() -> Iterator[None]:
+    """Any computation of left-out predictions fails."""
+    with patch.object(stack_left_out, "left_out_predictions", side_effect=AssertionError):
+        yield
+
+
+@COPIES
+def test_copies_compute_them_when_they_are_read(small: Any, copied: Any) -> None:
+    with patch.object(stack_left_out, "left_out_predictions", side_effect=AssertionError):
+        other = copied(small)
+    assert not NAMES & set(dir(other))
+    found = other.loo_predictions_
+    assert not NAMES & set(dir(small)) or copied is copy.copy  # It shares them.
+    np.testing.assert_array_equal(found, small.loo_predictions_)
+
+
+@COPIES
+@pytest.mark.parametrize("way", ["fit", "update"])
+def test_copies_do_not_depend_on_the_model(copied: Any, way: str) -> None:
+    model = KernelStackingRegressor(["linear"]).fit(X[:60], RESPONSES[:60])
+    other = copied(model)
+    getattr(model, way)(X[60:100], RESPONSES[60:100])
+    expected = clone(model).fit(X[:60], RESPONSES[:60])
+    np.testing.assert_array_equal(other.loo_predictions_, expected.loo_predictions_)
+    intervals = [one.predict_interval(X[100:]) for one in (other, expected)]
+    np.testing.assert_array_equal(*intervals)
+
+
+@COPIES
+def test_copies_have_what_is_known(small: Any, copied: Any) -> None:
+    known = small.loo_predictions_
+    with patch.object(stack_left_out, "left_out_predictions", side_effect=AssertionError):
+        np.testing.assert_array_equal(copied(small).loo_predictions_, known)
+
+
+@pytest.mark.usefixtures("refused")
+def test_displays_show_what_is_known(small: Any) -> None:
+    shown = repr(small) + small._repr_html_() + make_pipeline(small)._repr_html_()
+    assert "Left-out rows" not in shown
+    assert not NAMES & {name for name, _ in getmembers(small)}
+    assert {"predict", "candidates_", "weights_"} <= set(dir(small))
+
+
+def test_displays_show_the_score_once_it_is_known(small: Any) -> None:
+    text = f"{small.loo_score_:.3f}"
+    assert f" {text}</div>" in small._repr_html_()
+    assert NAMES <= {name for name, _ in getmembers(small)}
+
+
+@pytest.mark.usefixtures("refused")
+def test_workers_get_models_that_compute_nothing(small: Any) -> None:
+    calls = (delayed(predicted)(small, X[90:]) for _ in range(2))
+    for found in Parallel(2, backend="multiprocessing")(calls):
+        np.testing.assert_array_equal(found, small.predict(X[90:]))
+
+
+def predicted(model: Any, X: Any) -> Any:
+    """What a worker predicts."""
+    return model.predict(X)
+
+
+def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
+    begun, ended, compute = Event(), Event(), stack_left_out.left_out_predictions
+
+    def slow(*args: Any) -> Any:
+        begun.set()
+        assert ended.wait(60)
+        return compute(*args)
+
+    with ThreadPoolExecutor(1) as pool:
+        with patch.object(stack_left_out, "left_out_predictions", slow):
+            reading = pool.submit(lambda: small.loo_score_)
+            assert begun.wait(60)
+            other = pickle.loads(pickle.dumps(small))
+            ended.set()
+            assert other.loo_score_ == reading.result(60)
+
+
+def test_pickles_hold_little_more_than_the_model(small: Any) -> None:
+    before = len(pickle.dumps(small))
+    _ = small.loo_score_
+    assert before < 1.6 * len(pickle.dumps(small))
+
+
+def test_saved_models_have_them(small: Any, tmp_path: Path) -> None:
+    save(make_pipeline(small), tmp_path / "model")
+    loaded = load(tmp_path / "model")[-1]
+    with patch.object(stack_left_out, "left_out_predictions", side_effect=AssertionError):
+        np.testing.assert_array_equal(loaded.loo_predictions_, small.loo_predictions_)
+        assert loaded.loo_score_ == small.loo_score_
+
+
+@pytest.mark.usefixtures("refused")
+def test_models_are_saved_without_them(small: Any, tmp_path: Path) -> None:
+    save(small, tmp_path / "model", complete=False)
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X[90:]), small.predict(X[90:]))
+    assert not hasattr(loaded, "loo_score_")
+    with pytest.raises(AttributeError, match="save it with complete=True"):
+        _ = loaded.loo_predictions_
+    intervals = getattr(loaded, "predict_interval", getattr(loaded, "predict_set", None))
+    assert intervals is not None
+    with pytest.raises((AttributeError, ValueError), match="saved"):
+        intervals(X[90:])
+    save(loaded, tmp_path / "again", complete=False)
+    with pytest.raises(AttributeError, match="save it with complete=True"):
+        save(loaded, tmp_path / "again")
+    with pytest.raises(ValueError, match="complete must be True or False"):
+        save(loaded, tmp_path / "again", complete="no")  # type: ignore[arg-type]
 
 
 def test_they_are_those_of_the_parameters_of_the_fit(fitted: Any) -> None:
@@ -76,7 +198,7 @@ def test_another_fit_forgets_them(kind: Any, y: Any) -> None:
     model = kind().fit(X[:60], y[:60])
     assert len(model.loo_predictions_) == 60
     model.fit(X[:50], y[:50])
-    assert not NAMES & set(vars(model))
+    assert not NAMES & set(dir(model))
     assert len(model.loo_predictions_) == 50
     with pytest.raises(AttributeError, match="has no attribute 'loo_score_'"):
         _ = kind().loo_score_
@@ -85,7 +207,7 @@ def test_another_fit_forgets_them(kind: Any, y: Any) -> None:
 def test_updates_take_those_of_the_rows_before() -> None:
     never_read, read = (KernelStackingRegressor().fit(X[:60], RESPONSES[:60]) for _ in range(2))
     assert len(read.loo_predictions_) == 60
-    assert not NAMES & set(vars(never_read))
+    assert not NAMES & set(dir(never_read))
     for model in (never_read, read):
         model.update(X[60:70], RESPONSES[60:70])
     intervals = [model.predict_interval(X[70:90]) for model in (never_read, read)]
@@ -97,7 +219,7 @@ def test_updates_take_those_of_the_rows_before() -> None:
 )
 def test_scorers_and_generators_take_their_turn_in_the_fit(settings: Any) -> None:
     model = KernelStackingRegressor(**settings).fit(X[:60], RESPONSES[:60])
-    assert set(vars(model)) >= NAMES
+    assert set(dir(model)) >= NAMES
 
 
 @pytest.mark.parametrize(("kind", "y"), TASKS, ids=["regressor", "classifier"])
@@ -116,7 +238,7 @@ def test_halves_take_the_kernels_that_were_learned_from_them(kind: Any, y: Any) 
             return kind().fit(skewed, y).loo_predictions_
 
     shared, n_shared = predictions(), sorted(learned)
-    with patch.object(kernel_stacking, "kernels_learned_from", lambda *_: {}):
+    with patch.object(stack_left_out, "kernels_learned_from", lambda *_: {}):
         alone = predictions()
     np.testing.assert_allclose(shared, alone, rtol=1e-12)
     assert n_shared == [87, 87, 88, 88, 175, 175, 350]

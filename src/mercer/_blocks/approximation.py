@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
-from mercer._gram.tiles import available_memory, check_gram_memory, working_memory
+from mercer._gram.memory import available_memory
+from mercer._gram.tiles import check_gram_memory, working_memory
 from mercer._validation import check_choice, check_has_rows, check_number
 
 EXACT_ROWS = 3000
@@ -122,10 +123,11 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     """
     if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0
-    available = (available_memory() or 0.0) / 4.0
-    if n_drawn == n_rows <= min(_rows_in(available), MOST_PAIRED_ROWS):
+    available, most = available_memory(), working_memory()
+    quarter = (available or 0.0) / 4.0
+    if n_drawn == n_rows <= min(_rows_in(quarter), MOST_PAIRED_ROWS):
         return n_rows
-    found = min(_rows_in(min(working_memory(), available or np.inf)), n_drawn)
+    found = min(_rows_in(most if available is None else min(most, quarter)), n_drawn)
     return found if found > EXACT_ROWS else 0
 
 

@@ -18,14 +18,12 @@ from mercer._blocks.memory_source import memory_source
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.copies import with_copies
 from mercer._data.folds import sample_rows
+from mercer._data.owned import owned, owned_target
 from mercer._data.resampling import Resampling
-from mercer._data.sample import Sample, as_frame
+from mercer._data.sample import Sample, as_frame, column_names
 from mercer._data.weights import UnitWeights, with_class_weights
 from mercer._typing import Array, Features
-from mercer._validation import (
-    check_target_values,
-    table_advice,
-)
+from mercer._validation import check_target_values, table_advice
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
@@ -43,7 +41,7 @@ class TableSample(Sample):
 
     Attributes
     ----------
-    names : data frame or array
+    names : data frame without rows, or None
         What holds the names of columns.
     """
 
@@ -158,7 +156,7 @@ class DrawnSample(TableSample):
 
 
 def validated_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **checks: Any
+    estimator: Any, X: Any, y: Any, weight: Any, groups: Any, *, copy: bool = True, **checks: Any
 ) -> TableSample:
     """Validate a table, and set the estimator's number and names of features.
 
@@ -172,23 +170,24 @@ def validated_rows(
         Of a source, all rows are read.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         None for a source.
-    sample_weight, groups : array-like of shape (n_samples,), default=None
+    weight, groups : array-like of shape (n_samples,), or None
+    copy : bool, default=True
+        Whether the rows are kept, so that they are copied where they are the caller's own.
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
 
     Raises
     ------
     ValueError
-        If the table or the target is refused by scikit-learn's validation, a weight is negative, or
-        there is one group.
+        If validation refuses the table or the target, a weight is negative, or there is one group.
     """
     X, y = in_memory(X, y)
-    names = X
     with table_advice():
         checks |= checks_of(estimator)
-        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
-    weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
-    return TableSample.of(X, y, weights, names=names).grouped(groups)
+        table, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
+    weights = with_class_weights(weight, getattr(estimator, "class_weight", None), y)
+    found = TableSample.of(table, owned_target(y), weights, names=column_names(X)).grouped(groups)
+    return replace(found, X=owned(found.X, X)) if copy else found
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
@@ -256,13 +255,15 @@ def drawn_rows(
     """
     resampling = None
     if isinstance(X, BlockSource):
-        source, names = block_source(X, y), _head(X)
-        validate_data(estimator, names, skip_check_array=True)
+        source, head = block_source(X, y), _head(X)
+        validate_data(estimator, head, skip_check_array=True)
+        names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
         weights, all_groups = _weights_of_source(estimator, source, needs_rows), None
         kept = None
     else:
-        data = with_copies(validated_rows(estimator, X, y, sample_weight, groups, **checks))
+        rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
+        data = with_copies(rows)
         source, names = block_source(data.X, data.y), data.names
         weights, all_groups, kept = data.weights, data.groups, data.kept
         resampling = None if divide is None else divide(data)

@@ -195,20 +195,8 @@ class Sample:
         return predict(_safe_indexing(X, np.setdiff1d(np.arange(self.n_given), self.kept)))
 
     def completed(self, values: Array, weightless: Array | None) -> Array:
-        """Values of all samples that were given.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples, ...)
-        weightless : ndarray of shape (n_given - n_samples, ...), or None
-            Those of the samples of weight zero.
-        """
-        if weightless is None:
-            return values
-        result = np.empty((self.n_given, *values.shape[1:]))
-        result[self.kept] = values
-        result[np.setdiff1d(np.arange(self.n_given), self.kept)] = weightless
-        return result
+        """Values of all samples that were given; see :func:`with_weightless`."""
+        return with_weightless(values, weightless, self.numbers)
 
     @property
     def resampling(self) -> Resampling:
@@ -227,12 +215,22 @@ def as_frame(X: Features, names: Any) -> Features:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-    names : data frame or array
+    names : data frame, or None
     """
     columns = getattr(names, "columns", None)
     if columns is None or sp.issparse(X):
         return X
     return type(names)(dict(zip(columns, X.T, strict=True)))
+
+
+def column_names(X: Any) -> Any:
+    """A data frame without its rows, which holds the names of its columns; None without one.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    """
+    return _safe_indexing(X, []) if hasattr(X, "columns") else None
 
 
 # --- what is regressed ---------------------------------------------------------------------------
@@ -415,3 +413,27 @@ def encode_target(
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
     return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights, resampling)
+
+
+def with_weightless(values: Array, weightless: Array | None, numbers: Array) -> Array:
+    """Values of all samples that were given.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, ...)
+    weightless : ndarray of shape (n_given - n_samples, ...), or None
+        Those of the samples of weight zero; None if there are none.
+    numbers : ndarray of int of shape (n_samples,)
+        Numbers of the others among those that were given.
+
+    Examples
+    --------
+    >>> with_weightless(np.array([1.0, 2.0]), np.array([0.5]), np.array([0, 2]))
+    array([1. , 0.5, 2. ])
+    """
+    if weightless is None:
+        return values
+    result = np.empty((len(values) + len(weightless), *values.shape[1:]))
+    result[numbers] = values
+    result[np.setdiff1d(np.arange(len(result)), numbers)] = weightless
+    return result

@@ -15,6 +15,7 @@ from sklearn.utils import gen_batches
 
 from mercer._expansion import FeatureTerm, KernelExpansion, KernelTerm, Term, Views, as_doubles
 from mercer._gram.new_rows import known_values, nearest_to
+from mercer._gram.threads import one_blas_thread
 from mercer._nystroem.features import Moments, NystroemFeatures, nystroem_features
 from mercer._tree_terms import TreeTerm, as_tree_terms, without_training_rows
 from mercer._typing import Array, Features, RandomState
@@ -77,7 +78,7 @@ def cluster_means(
     """
     scaled = np.hstack([_filled(view) * np.sqrt(relevance[name]) for name, view in views.items()])
     settings: dict[str, Any] = {"n_init": 1, "max_iter": 10, "init": "random"}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_blas_thread():
         # Copies of rows make fewer clusters.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = KMeans(n_centers, random_state=random_state, **settings).fit_predict(scaled)

@@ -1,20 +1,18 @@
 """Gram matrices tile by tile, in threads, and the memory that whole ones take."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from sklearn import get_config
-from threadpoolctl import ThreadpoolController
 
+from mercer._gram.memory import available_memory
+from mercer._gram.threads import blas_threads, one_blas_thread
 from mercer._typing import Array
 from mercer._validation import warn
 
@@ -93,18 +91,10 @@ _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 """Number of threads for tiles while the linear-algebra library is limited to one, else None."""
 
 
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 def n_threads() -> int:
     """Number of threads of the linear-algebra library, which tiles use as well."""
     reserved = _reserved.get()
-    if reserved is not None:
-        return reserved
-    pools = _controller().info()
-    return max((p["num_threads"] for p in pools if p["user_api"] == "blas"), default=1)
+    return max(blas_threads(), default=1) if reserved is None else reserved
 
 
 @contextmanager
@@ -118,7 +108,7 @@ def serial_algebra() -> Iterator[None]:
         return
     token = _reserved.set(n_threads())
     try:
-        with _controller().limit(limits=1):
+        with one_blas_thread(1):
             yield
     finally:
         _reserved.reset(token)
@@ -228,25 +218,6 @@ def working_memory() -> float:
     return float(get_config()["working_memory"]) * 2**20
 
 
-_MEMINFO = Path("/proc/meminfo")
-"""Where Linux reports how much memory can be allocated without swapping."""
-
-
-def available_memory() -> float | None:
-    """Number of bytes that can be allocated without swapping, None where it is not known."""
-    try:
-        for line in _MEMINFO.read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name == "MemAvailable":
-                return 1024.0 * float(value.split()[0])
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
 def check_gram_memory(
     n_samples: int, n_matrices: int = 1, advice: str = "", *, announcer: str = ""
 ) -> None:
@@ -343,7 +314,8 @@ def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str
     --------
     >>> check_memory_of_rows(1000, 80, "trees", "grow them on at most {:,} rows")
     """
-    fitting = int((available_memory() or np.inf) // bytes_each)
+    available = available_memory()
+    fitting = n_rows if available is None else int(available // bytes_each)
     _check(f"{n_rows:,} rows", float(n_rows * bytes_each), purpose, advice.format(fitting))
 
 

@@ -248,6 +248,7 @@ class PredictionSetMixin:
         if not hasattr(self, "_held_out"):
             raise ValueError(
                 f"{needed_by} probabilities of held-out samples, which this fit has not left: it "
-                "has a predictor of its own, several labels, or too few samples."
+                "has a predictor of its own, several labels, or too few samples, or was saved "
+                "without them."
             )
         return self._held_out

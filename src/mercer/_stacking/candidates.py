@@ -99,14 +99,14 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
     ]
 
 
-def given_candidates(sources: Any, table: Any) -> list[Candidate]:
+def given_candidates(sources: Any, names: Any) -> list[Candidate]:
     """Candidates that a user gives, which are evaluated on the table as it is.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners
-    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        What kernels are bound to, for its column names.
+    names : data frame, or None
+        What holds the names of columns.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def given_candidates(sources: Any, table: Any) -> list[Candidate]:
             f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
             "them stands for the usual ones."
         )
-    return [_given(source, table) for source in sources]
+    return [_given(source, names) for source in sources]
 
 
 def takes_missing(sources: Any) -> bool:
@@ -227,10 +227,10 @@ class _Fixed:
     """A kernel as it was given, with the column names of the table."""
 
     kernel: Kernel
-    table: Any
+    names: Any
 
     def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
-        kernel = self.kernel.bind(self.table if hasattr(self.table, "columns") else X)
+        kernel = self.kernel.bind(as_frame(X, self.names))
         check_takes([kernel], X)
         return [kernel]
 
@@ -240,18 +240,18 @@ class _Learned:
     """The kernel that an estimator learns, from a data frame where the table is one."""
 
     learner: Any
-    table: Any
+    names: Any
 
     def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         groups = group_params(self.learner, target.resampling.groups)
-        return [clone(self.learner).fit(as_frame(X, self.table), y, **groups).kernel_]
+        return [clone(self.learner).fit(as_frame(X, self.names), y, **groups).kernel_]
 
 
-def _given(source: Any, table: Any) -> Candidate:
+def _given(source: Any, names: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         learns_widths = not getattr(source, "_widths_are_given", True)
         memorizes = getattr(source, "_memorizes_labels", False)
-        learn = _Learned(source, table)
+        learn = _Learned(source, names)
         return Candidate([repr(source)], "given", learn, True, learns_widths, memorizes)
     if hasattr(source, "predict"):
         raise TypeError(
@@ -259,7 +259,7 @@ def _given(source: Any, table: Any) -> Candidate:
             f"got the predictor {source!r}."
         )
     kernel = as_kernel(source)
-    return Candidate([kernel.describe()], "given", _Fixed(kernel, table), learns_widths=False)
+    return Candidate([kernel.describe()], "given", _Fixed(kernel, names), learns_widths=False)
 
 
 def _relevance_rows(X: Features) -> int:
@@ -311,14 +311,15 @@ def views_of(sources: Any, views: TableViews) -> list[ViewName]:
     return [*usual, "given"] if _others(sources) or not usual else usual
 
 
-def first_candidates(sources: Any, views: TableViews, table: Any) -> list[Candidate]:
+def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candidate]:
     """The candidates that are evaluated first: the default families of one width, and those given.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
     views : TableViews
-    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    names : data frame, or None
+        What holds the names of columns.
 
     Raises
     ------
@@ -326,9 +327,9 @@ def first_candidates(sources: Any, views: TableViews, table: Any) -> list[Candid
         As of `given_candidates`.
     """
     if not has_default(sources):
-        return given_candidates(sources, table)
+        return given_candidates(sources, names)
     others = _others(sources)
-    given = given_candidates(others, table) if others else []
+    given = given_candidates(others, names) if others else []
     return [*isotropic_candidates(views.names()), *given]
 
 

@@ -1,53 +1,74 @@
-"""Fitted attributes that are computed when one of them is first read."""
+"""A result that is computed when it is first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Result = TypeVar("Result")
+
+_keeps_inputs: ContextVar[bool] = ContextVar("keeps_inputs", default=True)
 
 
-class Deferred:
-    """A fitted attribute that an estimator computes when it is first read.
+class Once(Generic[Result]):
+    """A result that is computed when it is first asked for, or until then what it is computed from.
 
-    It is not a data descriptor, so that the value hides it from then on.
+    Pickles and copies hold the one or the other, and compute nothing. Several threads that ask for
+    it wait for the first of them; after an error it is computed again.
+
+    Parameters
+    ----------
+    compute : callable
+        Without arguments, to the result. It can be pickled, and does not change.
     """
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    def __init__(self, compute: Callable[[], Result] | None) -> None:
+        self._lock = RLock()
+        self._compute, self._results = compute, list[Result]()
 
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        estimator._complete()
-        try:
-            return vars(estimator)[self.name]
-        except KeyError:
-            message = f"{type(estimator).__name__!r} object has no attribute {self.name!r}"
-            raise AttributeError(message) from None
+    @classmethod
+    def of(cls, result: Result) -> Once[Result]:
+        """A result that is known."""
+        found = cls(None)
+        found._results = [result]
+        return found
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been computed."""
+        return bool(self._results)
+
+    def __call__(self) -> Result:
+        with self._lock:
+            if not self._results:
+                if self._compute is None:
+                    raise AttributeError(
+                        "Left-out predictions were not computed before the model was saved: save "
+                        "it with complete=True, or fit it anew."
+                    )
+                self._results = [self._compute()]
+                self._compute = None
+            return self._results[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The result is set before its inputs are forgotten, and is read after them.
+        compute = self._compute if _keeps_inputs.get() else None
+        results = self._results
+        return {"compute": None if results else compute, "results": list(results)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._lock = RLock()
+        self._compute, self._results = state["compute"], state["results"]
 
 
-class DeferredMixin:
-    """An estimator with deferred attributes, which are computed before it is copied or saved."""
-
-    def _defer(self, compute: Callable[[], None]) -> None:
-        """Forget the attributes of an earlier fit, and compute them by a function when needed."""
-        for kind in type(self).__mro__:
-            for name, attribute in vars(kind).items():
-                if isinstance(attribute, Deferred):
-                    vars(self).pop(name, None)
-        self._pending = compute, RLock()
-
-    def _complete(self) -> None:
-        """Compute what was deferred, once, also where several threads read it."""
-        if (pending := vars(self).get("_pending")) is None:
-            return
-        compute, lock = pending
-        with lock:
-            if vars(self).get("_pending") is pending:
-                compute()
-                del self._pending
-
-    def __getstate__(self) -> Any:
-        self._complete()
-        return super().__getstate__()
+@contextmanager
+def without_inputs() -> Iterator[None]:
+    """Let what is saved inside hold known results alone, and nothing that others need."""
+    token = _keeps_inputs.set(False)
+    try:
+        yield
+    finally:
+        _keeps_inputs.reset(token)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,13 +30,13 @@ from mercer._stacking.candidates import (
     takes_missing,
     views_of,
 )
-from mercer._stacking.combination import Combination, combination_folds, left_out_predictions
+from mercer._stacking.combination import Combination
 from mercer._stacking.drawn_views import DrawnViews
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.ridges import evaluate, kernels_learned_from
-from mercer._stacking.scores import StackScore, check_scoring_of, final_score
+from mercer._stacking.ridges import evaluate
+from mercer._stacking.scores import StackScore, check_scoring_of
 from mercer._stacking.stack_expansion import StackExpansionMixin
-from mercer._stacking.stack_left_out import StackLeftOutMixin
+from mercer._stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
 from mercer._stacking.stack_updates import StackUpdatesMixin
 from mercer._stacking.table_views import SeveralViews, TableViews, ViewName
 from mercer._stacking.tree_rows import tree_samples
@@ -153,9 +153,7 @@ class KernelStacking(
             data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
         return replace(data, weights=data.weights.relative())
 
-    def _fit_stack(
-        self, data: TableSample, target: EncodedTarget, means: Array
-    ) -> Callable[[], Array]:
+    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Any) -> None:
         """Choose, fit and combine the members, and set what all stacks report of them.
 
         Parameters
@@ -164,12 +162,8 @@ class KernelStacking(
         target : EncodedTarget
         means : ndarray of shape (n_samples, n_outputs)
             What is predicted for left-out samples without any member.
-
-        Returns
-        -------
-        left_out : callable
-            Without arguments, to the combined predictions in which the sample's own label had no
-            part, shape (n_samples, n_outputs).
+        X : object
+            The table as it was given, with the samples of weight zero.
         """
         check_scoring_of(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
@@ -188,25 +182,12 @@ class KernelStacking(
         self._find_reach(target)
         # Parameters may be set before left-out predictions are read.
         stack = type(self)(**self.get_params(deep=False))
-
-        def select(train: Array) -> Selection:
-            inside = table.take(train)
-            most = stack.max_samples if others is None else min(stack.max_samples, len(inside) // 2)
-            some = inside.evaluated_rows(most, stack.random_state)
-            apart = None if others is None else inside.others(some)
-            known = kernels_learned_from(train[some], chosen.evaluations, rows)
-            settings = {"others": apart, "known": known, "on_failure": lambda message: None}
-            return stack._select(candidates, inside.take(some), **settings)
-
-        def left_out() -> Array:
-            choose = table.without(found, select, stack._combined)
-            folds = combination_folds(target, stack.random_state)
-            values = left_out_predictions(target, means, choose, folds)
-            if stack.scoring is not None:
-                self.loo_score_ = final_score(stack.scoring, data.y, target, values, folds)
-            return values
-
-        return left_out
+        is_drawn = isinstance(data, DrawnSample)
+        predict = self.predict_proba if is_classifier(self) else self.predict
+        all_given = data.numbers, None if is_drawn else data.of_weightless(predict, X)
+        learned = candidates, table, chosen, found, rows, others is not None
+        # Fits to more rows than are stored have left-out predictions already.
+        self._keep_left_out(LeftOutFits(stack, *learned, *all_given, means), now=is_drawn)
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""

@@ -16,12 +16,12 @@ from mercer._expansion import KernelExpansion, class_expansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.combination import Combination, logistic_combination
-from mercer._stacking.deferred import Deferred
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.label_combination import label_combination
 from mercer._stacking.logistic_members import evaluate_logistic
 from mercer._stacking.machines import evaluate_machines
+from mercer._stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
@@ -191,6 +191,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     True
     """
 
+    _is_multilabel: bool = False
+
     def __init__(
         self,
         candidates: Any = None,
@@ -223,9 +225,6 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("loss", self.loss, ("squared_error", "log_loss", "all"))
-
-    _is_multilabel: bool = False
-    _held_out: Any = Deferred()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -286,23 +285,28 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         target = self._left_out(target, data, *given)
         self._frequencies = target.mean
         means = np.tile(self._frequencies, (len(data.y), 1))
-        left_out = self._fit_stack(data, target, means)
+        self._fit_stack(data, target, means, given[0])
         self._target = target if self._keeps_rows else target.take(np.arange(0))
-        self._keep_left_out(left_out, data, target, given[0])
 
-    def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
-        self.loo_predictions_ = values
+    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
+        target, held_out = fits.table.target, None
         covered, groups = target.resampling.covered, target.resampling.groups
-        values, weights = values[covered], target.weights.take(covered)
+        known, weights = values[covered], target.weights.take(covered)
         if target.codes is None:
-            right = ((values > 0.5) == data.y[covered]).all(axis=1)
+            right = ((known > 0.5) == fits.table.y[covered]).all(axis=1)
         else:
             codes, groups = target.codes[covered], groups if groups is None else groups[covered]
-            right = values.argmax(axis=1) == codes
-            numbers = data.numbers[covered]
-            self._held_out = HeldOutProbabilities(values, codes, weights, groups, numbers)
-        if "loo_score_" not in vars(self):
-            self.loo_score_ = float(weights.mean(right))
+            right = known.argmax(axis=1) == codes
+            held_out = HeldOutProbabilities(known, codes, weights, groups, fits.numbers[covered])
+        accuracy = float(weights.mean(right)) if score is None else score
+        return LeftOut(values, fits.completed(values), accuracy, held_out=held_out)
+
+    @property
+    def _held_out(self) -> HeldOutProbabilities:
+        """Of one label, what prediction sets and held-out classifiers are made from."""
+        if (found := self._left_out_result("_held_out").held_out) is None:
+            raise AttributeError("Prediction sets are of one label.")
+        return found
 
     def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
         """Fit the members to indicators of several labels."""
@@ -355,8 +359,9 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         found: Array = self._for_rows(X, self._labels_of)
         return found
 
-    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
-        self._frequencies = target.mean
+    def _add_kept_rows(self, rows: Sample) -> None:
+        super()._add_kept_rows(rows)
+        self._frequencies = self._target.mean
 
     def _expansion(self) -> KernelExpansion:
         if self._is_multilabel:

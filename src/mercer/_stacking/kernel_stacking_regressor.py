@@ -1,6 +1,7 @@
 """Stacked kernel ridge regression."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -9,14 +10,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.tables import TableSample
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_masses
-from mercer._model_selection.residual_scale import ResidualScale
+from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
-from mercer._stacking.deferred import Deferred
+from mercer._stacking.deferred import Once
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.scores import left_out_r2
@@ -26,6 +26,7 @@ from mercer._stacking.stack_intervals import (
     predictions_without_each,
     scaled_residuals,
 )
+from mercer._stacking.stack_left_out import LeftOut, LeftOutFits
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_coverage
@@ -185,10 +186,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     (150, 2)
     """
 
-    _loo_values: Any = Deferred()
-    _scaled_rows: Any = Deferred()
-    _scaled_residuals: Any = Deferred()
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -231,15 +228,18 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         target = encode_target(data.y, classification=False, weights=data.weights)
         target = self._left_out(target, data, X, y, groups)
         self._target, self._one_output = target, data.y.ndim == 1
-        left_out = self._fit_stack(data, target, target.left_out_means)
-        self._keep_left_out(left_out, data, target, X)
+        self._fit_stack(data, target, target.left_out_means, X)
         return self
 
-    def _take_left_out(self, values: Array, data: TableSample, target: EncodedTarget) -> None:
-        self._loo_values, self.loo_predictions_ = values, self._decoded(values)
-        if "loo_score_" not in vars(self):
-            self.loo_score_ = left_out_r2(target, values)
-        self._keep_residuals()
+    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
+        target, decoded = fits.table.target, fits.table.target.decode(values)
+        predictions = decoded[:, 0] if fits.table.y.ndim == 1 else decoded
+        return LeftOut(
+            values,
+            fits.completed(predictions),
+            left_out_r2(target, values) if score is None else score,
+            scaled=scaled_residuals(target, values, *fits.table.stored(fits.rows)),
+        )
 
     def predict(self, X: Features) -> Array:
         """Predict responses.
@@ -318,13 +318,16 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         check_choice("scale", scale, ("auto", None))
         check_is_fitted(self)
         none: list[ResidualScale | None] = [None] * self._target.n_outputs
-        scales = none if scale is None else self._scaled_residuals.scales(coverage)
+        scales = none if scale is None else self._scaled[1].scales(coverage)
         found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
         return found
 
-    def _keep_residuals(self) -> None:
-        fitted = self._target, self._loo_values, self._training, self._stored_rows
-        self._scaled_rows, self._scaled_residuals = scaled_residuals(*fitted)
+    @property
+    def _scaled(self) -> tuple[Array, HeldOutResiduals]:
+        """What scales of intervals are learned from."""
+        found = self._without().scaled
+        assert found is not None
+        return found
 
     def _intervals(
         self,
@@ -359,11 +362,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     ) -> tuple[Array, LeftOutSamples]:
         """The samples whose left-out errors bound intervals of one output, in the encoding."""
         target = self._target
-        known = target.resampling.covered if scale is None else self._scaled_rows
+        known = target.resampling.covered if scale is None else self._scaled[0]
         groups = target.resampling.take(known).groups
         return known, LeftOutSamples(
             target.values[known, output],
-            self._loo_values[known, output],
+            self._without().values[known, output],
             target.left_out_means[known, output],
             np.ones(len(known)) if scale is None else scale.left_out,
             interval_masses(groups, target.weights.take(known)),
@@ -374,15 +377,16 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     def _left_out_residuals(self) -> Array:
         rows = self._target.resampling.covered
-        return self._decoded(self._target.values[rows]) - self._decoded(self._loo_values[rows])
-
-    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
-        values = np.concatenate([self._loo_values, self._values(self._views_of(rows.X))])
-        self._loo_values = target.encode(self._target.decode(values))
+        predicted = self._without().values[rows]
+        return self._decoded(self._target.values[rows]) - self._decoded(predicted)
 
     def _add_kept_rows(self, rows: Sample) -> None:
+        before, old = self._without(), self._target
+        values = np.concatenate([before.values, self._values(self._views_of(rows.X))])
         super()._add_kept_rows(rows)
-        self._keep_residuals()
+        values = self._target.encode(old.decode(values))
+        scaled = scaled_residuals(self._target, values, self._training, self._stored_rows)
+        self._without = Once.of(replace(before, values=values, scaled=scaled))
 
     def _decoded(self, values: Array) -> Array:
         decoded = self._target.decode(values)

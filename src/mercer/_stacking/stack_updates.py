@@ -1,6 +1,5 @@
 """Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,6 @@ class StackUpdatesMixin(UpdatesMixin):
     _target: EncodedTarget
     _stored_rows: Array
     random_state: Any
-    _complete: Callable[[], None]
     _find_reach: Callable[[EncodedTarget], None]
 
     @property
@@ -58,7 +56,6 @@ class StackUpdatesMixin(UpdatesMixin):
         return replace(rows, X=self._views.transform(rows.X, member.view))
 
     def _add_rows(self, rows: Sample) -> None:
-        self._complete()
         if self._keeps_rows:
             self._add_kept_rows(rows)
             return
@@ -77,7 +74,6 @@ class StackUpdatesMixin(UpdatesMixin):
         target = self._joined_target(rows)
         table = ViewedSample(training, None, target.weights, target=target)
         members = [found.fitted_to(table) for found in self._members]
-        self._take_target(target, rows)
         self._members, self._training, self._target = members, training, target
         self._stored_rows = np.arange(len(target))
         self._find_reach(target)
@@ -95,7 +91,3 @@ class StackUpdatesMixin(UpdatesMixin):
             weights=as_weights(weights, both),
             resampling=old.resampling.extended(len(rows)),
         )
-
-    def _take_target(self, target: EncodedTarget, rows: Sample) -> None:
-        """Take over a target with new rows, which the members have not been fitted to yet."""
-        raise NotImplementedError
