@@ -10,7 +10,7 @@ relative to their deviation and of classes the log-loss, and "growth" is that of
 compression, with its standard error over the test rows. "stated" is what `loss_` says beforehand,
 measured by the labels of the rows that it was compressed by; "expected" is what it says without.
 
-`penalties` compares the penalty of coefficients at centers with larger ones, also on a smooth
+`penalties` compares penalties of coefficients at centers with the chosen one, also on a smooth
 function of 2,000 rows (Friedman's first problem), and `centers` means of clusters with rows at
 random and with those of a pivoted Cholesky factorization: root mean squared differences from the
 two-stage model, relative to its spread on rows that neither was fitted to, at the same number of
@@ -186,7 +186,8 @@ def relative_difference(
         for X in (parts.X_small, parts.X_test)
     )
     part = KernelPart.of(expansion, views)
-    found = part.on_centers(centers_of(part, views, given.centers), views, part.values(views))
+    chosen = centers_of(part, views, given.centers)
+    found, _ = part.on_centers(chosen, views, part.values(views))
     mine, theirs = expansion.of_views(new), found.of_views(new)
     return float(np.sqrt(np.mean((mine - theirs) ** 2) / mine.var()))
 
@@ -218,16 +219,16 @@ def by_pivots(part: KernelPart, views: Any, n_centers: int) -> Centers:
 
 
 def penalties(given: argparse.Namespace) -> Iterator[list[str]]:
-    """Differences at larger penalties."""
-    known = few_centers._PENALTY
-    tried = [known, 1e-10, 1e-8, 1e-6]
-    yield ["table", *(f"{penalty:g}" for penalty in tried)]
+    """Differences at each penalty, and at the one that leave-one-out errors choose."""
+    known = few_centers._PENALTIES
+    tried = [*np.split(known, len(known)), known]
+    yield ["table", *(f"{penalty[0]:.0e}" for penalty in tried[:-1]), "chosen"]
     for name in ["friedman", *given.tables]:
         found = []
         for penalty in tried:
-            few_centers._PENALTY = penalty
+            few_centers._PENALTIES = penalty
             found.append(f"{relative_difference(name, given, by_clusters):.4f}")
-        few_centers._PENALTY = known
+        few_centers._PENALTIES = known
         yield [name, *found]
 
 

@@ -69,6 +69,7 @@ MIXED = UniformCombination(
 
 REGRESSORS: dict[str, Callable[[], Any]] = {
     "two-stage": lambda: TwoStageRegressor(UniformCombination(KERNELS), alpha=[0.1]),
+    "two-stage, scans": lambda: TwoStageRegressor(UniformCombination([Laplacian(2.0)]), alpha=0.1),
     "two-stage, every kernel": lambda: TwoStageRegressor(MIXED, alpha=0.1),
     "two-stage, projections": lambda: TwoStageRegressor(
         GradientOuterProduct(Gaussian(), n_iter=1, diagonal=False), alpha=0.1

@@ -83,6 +83,7 @@ def expansion_of_function(
     n_outputs: int,
     scale: Scale,
     *,
+    name: str,
     samples: Callable[[Any], Features],
 ) -> KernelExpansion:
     """An expansion of a function of a learned kernel's values at the training samples.
@@ -95,14 +96,17 @@ def expansion_of_function(
         From kernel values of shape (n_rows, n_fitted) to those of shape (n_rows, n_outputs).
     n_outputs : int
     scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
+    name : str
+        What the function is, for messages.
     samples : callable
         See :func:`expansion_at_samples`.
     """
     training, kernel = estimator.X_fit_, estimator.kernel_
     matrix, none = np.eye(n_outputs), np.zeros(n_outputs)
+    description = f"{name} on {kernel.describe()}"
     if training is not None:
         term = FunctionTerm(
-            lambda X: function(kernel(X, training)), matrix, kernel.describe(), kernel=kernel
+            lambda X: function(kernel(X, training)), matrix, description, kernel=kernel
         )
         return KernelExpansion([term], none, scale, {THE_TABLE: training})
     n_sources = estimator._n_fitted_kernels()
@@ -117,7 +121,7 @@ def expansion_of_function(
     sources = Sources(
         source_names(n_sources), np.tile(np.arange(n_sources), estimator.n_features_in_)
     )
-    term = FunctionTerm(of_stack, matrix, kernel.describe())
+    term = FunctionTerm(of_stack, matrix, description)
     return KernelExpansion([term], none, scale, {}, views_of=views_of, sources=sources)
 
 

@@ -152,7 +152,7 @@ def reasons(
     values = replace(
         first,
         values=np.concatenate([one.values for one in parts]),
-        standard_errors=np.concatenate([one.standard_errors for one in parts]),
+        covariances=np.concatenate([one.covariances for one in parts]),
         shrinkage=np.concatenate([one.shrinkage for one in parts]),
         data=_cells(frame, typed),
     )

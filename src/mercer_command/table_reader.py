@@ -18,10 +18,10 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, TargetEncoder
+from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders, convert
+from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
@@ -276,9 +276,7 @@ def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
         drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
         drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
-    converter = FunctionTransformer(
-        convert, feature_names_out="one-to-one", kw_args={"kind": "category"}
-    )
+    converter = column_encoders()["categories"][0]
     return make_pipeline(converter, TargetEncoder(target_type=kind, **drawn), SoftClippingScaler())
 
 

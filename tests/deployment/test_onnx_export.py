@@ -17,6 +17,8 @@ from deployment_cases import (
     several_labels,
     with_category,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 from sklearn.base import is_classifier
@@ -45,7 +47,19 @@ from mercer import (
     onnx_inputs,
     to_onnx,
 )
-from mercer.kernels import Dirichlet, Forest, Gaussian, OnColumns, WeightedSum
+from mercer.kernels import (
+    Dirichlet,
+    Forest,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    WeightedSum,
+)
 from mercer.preprocessing import SoftClippingScaler, table_encoder
 
 onnx = pytest.importorskip("onnx")
@@ -59,6 +73,21 @@ pytestmark = [
 ]
 
 X, NEW = rows()[:N], rows()[N:]
+
+PARTS = ["c", "t", "_", "__", "0", "1", "2", "scan", "x", "X", "variable", "é", "\n"]
+NAMES = st.lists(st.sampled_from(PARTS), max_size=3).map("".join)
+"""Names of columns that may meet those of tensors, inputs and outputs."""
+
+WITH_OPERATORS = [
+    Laplacian(2.0),
+    Matern(2.0, nu=1.5),
+    Matern(2.0, nu=2.5),
+    RationalQuadratic(2.0, alpha=0.05),
+    OnColumns(Dirichlet(), [0]),
+    Linear(),
+    Polynomial(3),
+    Product([Polynomial(2), Matern(2.0)]),
+]
 
 
 def run(graph: Any, table: Any) -> dict[str, np.ndarray]:
@@ -113,15 +142,37 @@ class TestModels:
         assert precision(to_onnx(smooth, X)) == onnx.TensorProto.FLOAT
         compared(smooth, to_onnx(smooth, X), NEW, 1e-4)
 
+    @pytest.mark.parametrize("kernel", WITH_OPERATORS, ids=lambda kernel: kernel.describe())
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_large_inputs(self, kernel: Any, dtype: str) -> None:
+        model = TwoStageRegressor(UniformCombination([kernel]), alpha=0.1).fit(X, responses(X))
+        powers = 10.0 ** np.array([5, 19, 20, 30, 38] + [150, 300] * (dtype == "float64"))
+        large = np.vstack([powers[:, None] * row for row in (NEW[0] / 5.0, [1.0, 0.0, 0.0])])
+        large = large.astype(dtype).astype(float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = model.predict(large)
+        assert np.isfinite(expected[:2]).all()
+        found = run(to_onnx(model, X, dtype=dtype), large)["variable"][:, 0].astype(float)
+        known = np.abs(expected) < np.finfo(dtype).max
+        assert_allclose(found[known], expected[known], rtol=1e-5, atol=1e-5)
+
     def test_double_precision_where_it_is_not(self) -> None:
-        """Nyström features of nearly equal centers have large coefficients, which cancel."""
+        """Single precision has seven digits: too few for differences in the eighth."""
+        model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
+        model.fit(X + 1e6, responses(X))
+        graph = to_onnx(model, X + 1e6)
+        assert precision(graph) == onnx.TensorProto.DOUBLE
+        compared(model, graph, NEW + 1e6, 1e-7)
+        assert precision(to_onnx(fitted("regression", "two-stage"), X[:1])) == 11
+
+    def test_coefficients_that_cancel(self) -> None:
+        """Nyström features of nearly equal centers have large ones."""
         wide = TwoStageRegressor(
             UniformCombination([Gaussian(40.0)]), approximation="nystroem", n_components=50
         ).fit(X, responses(X))
         graph = to_onnx(wide, X)
-        assert precision(graph) == onnx.TensorProto.DOUBLE
+        assert precision(graph) == onnx.TensorProto.FLOAT
         compared(wide, graph, NEW, 1e-5)
-        assert precision(to_onnx(fitted("regression", "two-stage"), X[:1])) == 11
 
     @pytest.mark.parametrize("task", ["regression", "two classes"])
     def test_far_from_all_rows_graphs_fall_back_too(self, task: str) -> None:
@@ -263,6 +314,39 @@ class TestViewsAndEncoders:
         assert [found.name for found in graph.graph.input] == ["x0", "x1", "x2", "x3"]
         compared(model, graph, table, 1e-9)
 
+    @settings(max_examples=25)
+    @given(st.lists(NAMES, min_size=3, max_size=3))
+    def test_names_of_columns(self, names: list[str]) -> None:
+        """Every frame is exported exactly, or refused for what its names are."""
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(X, columns=names)
+        refused = len(set(names)) < 3 or {"", "variable"} & set(names)
+        for model in (fitted("regression", "two-stage"), fitted("regression", "two-stage, scans")):
+            if refused:
+                with pytest.raises(ValueError, match=r"Several columns|A column has|The column"):
+                    to_onnx(model, frame, dtype="float64")
+                continue
+            found = run(to_onnx(model, frame, dtype="float64"), frame)["variable"]
+            assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
+
+    def test_names_of_internal_tensors(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(np.tile(X, 5)[:, :13], columns=[f"c{k}" for k in range(13)])
+        model = TwoStageRegressor(UniformCombination([Gaussian(4.0)]), alpha=0.1)
+        graph = to_onnx(model.fit(frame, responses(X)), frame, dtype="float64")
+        assert [found.name for found in graph.graph.input] == list(frame.columns)
+        compared(model, graph, frame, 1e-9)
+
+    def test_columns_that_are_not_used_may_have_names_of_outputs(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"label": X[:, 0], "variable": X[:, 1], "size": X[:, 2]})
+        chosen = make_column_transformer(("passthrough", ["size", "label"]))
+        model = make_pipeline(chosen, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
+        compared(model, to_onnx(model, frame, dtype="float64"), frame, 1e-9)
+        model = TwoStageClassifier(C=1.0).fit(frame, classes(X, 2))
+        with pytest.raises(ValueError, match="The column 'label' has the name of an output"):
+            to_onnx(model, frame)
+
     def test_frames_of_numbers(self) -> None:
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -314,8 +398,11 @@ class TestWhatHasNoOperators:
             to_onnx(model.fit(X, responses(X)), X)
 
     def test_votes_of_machines(self) -> None:
-        with pytest.raises(TypeError, match=r"votes of machines .* has no operators in ONNX\. mer"):
-            to_onnx(fitted("three classes", "stacking"), X)
+        for name in ("two-stage", "stacking"):
+            with pytest.raises(
+                TypeError, match=r"votes of machines .* no operators in ONNX\. merc"
+            ):
+                to_onnx(fitted("three classes", name), X)
 
     def test_models_that_predict_nothing(self) -> None:
         with pytest.raises(TypeError, match="predicts nothing"):

@@ -17,7 +17,7 @@ def values(amounts: Any, scale: Any = "response", outputs: Any = (), base: Any =
     return ShapleyValues(
         amounts,
         base,
-        np.zeros_like(amounts),
+        np.zeros((*amounts.shape[:2], *2 * (amounts.shape[2:] or (1,)))),
         data,
         ["age", "town"],
         list(outputs),

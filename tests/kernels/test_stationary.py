@@ -91,6 +91,15 @@ def test_shifted_gram_matrix_keeps_its_digits_for_wide_kernels(kernel: Any, X: n
     assert_allclose(tiles[0][off] / tiles[1][off], 2.0**power, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+@stationary
+def test_kernels_of_rows_whose_squared_distance_overflows(kernel: Any, X: np.ndarray) -> None:
+    if isinstance(kernel, Dirichlet):
+        pytest.skip("It is periodic.")
+    far = np.full((1, X.shape[1]), 1e200)
+    assert_allclose(kernel(far, X), 0.0, atol=1e-300)
+
+
 @pytest.mark.parametrize(
     ("case", "family"),
     rotating(

@@ -6,24 +6,33 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import Tags, check_array, check_random_state, gen_batches, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
 from mercer._blocks.blocks import BlockSource
-from mercer._deployment.compared_rows import LEAST_ROWS, ComparedRows, truth_of
-from mercer._deployment.few_centers import KernelPart
+from mercer._deployment.few_centers import KernelPart, cluster_means
 from mercer._expansion import KernelExpansion, Views, as_doubles
 from mercer._gram.new_rows import fitting_rows
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._tree_terms import without_training_rows
 from mercer._typing import Array, Features, RandomState
-from mercer._validation import check_number, check_positive, warn
-from mercer.inspection._compression_loss import CompressionLoss
+from mercer._validation import check_number, check_positive, check_target_values, warn
+from mercer.inspection._compression_loss import (
+    CompressionLoss,
+    compression_loss,
+    has_probabilities,
+)
 
 MOST_HELD_OUT = 2000
 """Held-out predictions of at most this many rows are kept, and rounding is compared on as many."""
+
+_MOST_ROWS = 20_000
+"""A function is fitted to at most this many rows."""
+
+_LEAST_ROWS = 4
+"""Clusters of at least two rows are to be told apart."""
 
 
 def refuse_grades(model: Any, what: str) -> None:
@@ -124,9 +133,11 @@ class Compressed(KernelTermsMixin, BaseEstimator):
         else:
             views = expansion.views(validate_data(model, X, reset=False, **tables.checks_of(model)))
         n_rows = next(iter(views.values())).shape[0]
-        if n_rows < LEAST_ROWS:
-            raise ValueError(f"Found {n_rows} row(s), while a minimum of {LEAST_ROWS} is required.")
-        truth = None if y is None else truth_of(model, y, n_rows)
+        if n_rows < _LEAST_ROWS:
+            raise ValueError(
+                f"Found {n_rows} row(s), while a minimum of {_LEAST_ROWS} is required."
+            )
+        truth = None if y is None else _truth_of(model, y, n_rows)
         self._find_function(model, KernelPart.of(expansion, views), views, truth)
         terms = model.kernel_terms()
         self._terms = replace(terms, kernels=[without_training_rows(k) for k in terms.kernels])
@@ -134,34 +145,39 @@ class Compressed(KernelTermsMixin, BaseEstimator):
         return self
 
     def _find_function(
-        self,
-        model: Any,
-        part: KernelPart,
-        views: Views,
-        truth: Array | None,
-        most_rows: int = 20_000,
+        self, model: Any, part: KernelPart, views: Views, truth: Array | None
     ) -> None:
         """Set the function of few centers, fitted to most rows, with its loss."""
         rng = check_random_state(self.random_state)
         order = rng.permutation(next(iter(views.values())).shape[0])
-        order = order[: MOST_HELD_OUT if self.n_components == "all" else most_rows]
+        order = order[: MOST_HELD_OUT if self.n_components == "all" else _MOST_ROWS]
         views = {name: view[order] for name, view in views.items()}
-        truth = None if truth is None else truth[order]
-        rows = ComparedRows.of(model, part, views, truth, rng.randint(2**31 - 1))
+        values, seed = part.values(views), rng.randint(2**31 - 1)
+        others = part.predicted(views, np.zeros_like(values))
+
+        def loss(theirs: Array) -> CompressionLoss:
+            given = None if truth is None else truth[order]
+            return compression_loss(part.expansion, values + others, theirs, model, given)
+
         if self.n_components == "all":
             self.rows_per_center_, self._function = None, part.on_all_centers(views)
-            self.loss_ = rows.loss(self._function.predicted(views))
+            self.loss_ = loss(self._function.predicted(views))
             return
-        is_given = self.n_components != "auto"
-        for n_centers in self._numbers(part, len(rows)):
-            self.loss_ = rows.left_out_loss(n_centers, np.inf if is_given else self.tol)
-            if self.loss_.criterion <= self.tol:
+        least = np.inf
+        for n_centers in self._numbers(part, len(order)):
+            centers = cluster_means(views, part.relevance, n_centers, seed, part.codes)
+            function, left_out = part.on_centers(centers, views, values)
+            found = loss(left_out + others)
+            if found.criterion < least:
+                least, self.loss_, self._function = found.criterion, found, function
+                self.rows_per_center_ = centers.n_rows
+            if least <= self.tol:
                 break
-        self._function, self.rows_per_center_ = rows.on_centers(n_centers)
-        if not is_given and self.loss_.criterion > self.tol:
+        if self.n_components == "auto" and least > self.tol:
             warn(
                 f"No number of centers that was tried has a loss of at most tol={self.tol:g}: with "
-                f"{n_centers:,} centers, {self.loss_}. n_components='all' keeps the model's own."
+                f"{len(centers.n_rows):,} centers, {self.loss_}. n_components='all' keeps the "
+                "model's own."
             )
 
     def _numbers(self, part: KernelPart, n_rows: int, first: int = 50) -> Iterator[int]:
@@ -212,3 +228,30 @@ class Compressed(KernelTermsMixin, BaseEstimator):
     def learned_gram(self, X: Features) -> Array:
         """Not known: the weights of the kernels are those of predictions, in coefficients."""
         raise TypeError(f"{type(self).__name__} has no learned Gram matrix: ask the model for it.")
+
+
+def _truth_of(model: Any, y: Any, n_rows: int) -> Array:
+    """Responses of shape (n_rows, n_outputs), or positions of classes, that were given for rows."""
+    expansion: KernelExpansion = model.kernel_expansion()
+    if expansion.scale != "response" and not has_probabilities(expansion):
+        raise TypeError(
+            f"y counts for responses and for probabilities of classes; {type(model).__name__} "
+            f"predicts a {expansion.scale}: compress it without y."
+        )
+    check_target_values(y)
+    given = np.asarray(y)
+    if len(given) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, and y has {len(given):,}.")
+    if is_classifier(model):
+        unseen = np.setdiff1d(given, model.classes_)
+        if unseen.size:
+            raise ValueError(
+                f"y contains previously unseen labels: {unseen.tolist()}. The model knows no such "
+                "classes."
+            )
+        return np.asarray(np.searchsorted(model.classes_, given.ravel()))
+    checked = check_array(given, dtype=float, ensure_2d=False, input_name="y")
+    responses, n_outputs = np.asarray(checked).reshape(n_rows, -1), len(expansion.intercept)
+    if responses.shape[1] != n_outputs:
+        raise ValueError(f"y must have {n_outputs} column(s); got {responses.shape[1]}.")
+    return responses

@@ -121,11 +121,7 @@ class CompressedRegressor(RegressorMixin, Compressed):
         residuals = model._left_out_residuals()
         if residuals is not None:
             some = sample_rows(len(residuals), MOST_HELD_OUT, None, self.random_state)
-            loss = self.loss_
-            growth = (
-                loss.measured_growth if loss.measured_growth is not None else loss.expected_growth
-            )
-            self._residuals = residuals[some] * (1.0 + max(growth or 0.0, 0.0))
+            self._residuals = residuals[some] * (1.0 + max(self.loss_.growth or 0.0, 0.0))
 
 
 class CompressedClassifier(PredictionSetMixin, ClassifierMixin, Compressed):
@@ -272,7 +268,8 @@ def compress(
         its growth is what is expected if the model is right.
     n_components : int, "auto" or "all", default="auto"
         Number of centers, which all kernels of the model share. "auto" doubles it, from 50 on,
-        until the loss with its standard error is at most `tol`. "all" keeps the model's own
+        until the loss with its standard error is at most `tol`, and keeps the number of the
+        smallest one. "all" keeps the model's own
         centers: training rows, unless it is fitted on Nyström features.
     tol : float, default=0.01
         By how much errors may grow; see :class:`mercer.inspection.CompressionLoss`, in `loss_`.
@@ -308,10 +305,11 @@ def compress(
     -----
     A center is the mean of two rows at least, found by k-means in the features as the kernels weigh
     them; columns of codes have the most frequent one. Coefficients for all kernels together are
-    fitted by least squares to the values of :meth:`kernel_expansion` of the model; labels have no
-    part in them. The loss is measured on each eighth of the rows by a function that was fitted to
-    the others. Leaves of trees are kept as they are. At its own training rows, a model has peaks
-    toward their labels, so that the loss is overstated there: other rows show less.
+    fitted by ridge regression to the values of :meth:`kernel_expansion` of the model, with the
+    penalty of the smallest leave-one-out error; labels have no part in them. The loss is that of
+    each row by coefficients that are fitted to all others, which is exact. Leaves of trees are kept
+    as they are. At its own training rows, a model has peaks toward their labels, so that the loss
+    is overstated there: other rows show less.
 
     Probabilities, decision values, prediction sets and intervals of one width are kept; intervals
     by the jackknife+, with a learned scale or by the variance of a Gaussian process are not, and

@@ -23,11 +23,13 @@ from mercer.kernels import Categorical, Kernel, Lookup, OnColumns, Spectrum
 from mercer.kernels._composition import Composite
 from mercer.kernels._on_columns import column_positions
 
-_PENALTY = 1e-12
+_PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
 """Of squared coefficients of whitened features of unit scale, relative to the mean squared
-difference: as small as rounding allows, because the values that are fitted have no noise. Larger
-ones lose functions of wide kernels, and change nothing on four tables of 10,000 rows
-(benchmarks/compression.py)."""
+difference. The smallest is as small as rounding allows, as values that are fitted have no noise;
+where features are nearly as many as rows, larger ones miss other rows by less."""
+
+_LEAST_FREEDOM = 1e-6
+"""Rows whose own value makes up more of their fit than one less this are known by nothing else."""
 
 KernelKey = tuple[str, Kernel]
 """The view and the kernel that terms share."""
@@ -182,14 +184,16 @@ class KernelPart:
         values : ndarray of shape (n_rows, n_outputs)
             Of this part.
         """
-        terms = [term for term in self.expansion.terms if _is_of_trees(term)]
+        terms: list[Term] = [term for term in self.expansion.terms if _is_of_trees(term)]
         others = replace(self.expansion, terms=terms)
         parts = [
             others.of_views(block) + self.expansion.shrinkage(block) for block in _blocks(views)
         ]
         return np.asarray(values + np.concatenate(parts))
 
-    def on_centers(self, centers: Centers, views: Views, values: Array) -> KernelExpansion:
+    def on_centers(
+        self, centers: Centers, views: Views, values: Array
+    ) -> tuple[KernelExpansion, Array]:
         """The function with the coefficients at centers that fit its values at some rows best.
 
         Parameters
@@ -199,22 +203,30 @@ class KernelPart:
         values : ndarray of shape (n_rows, n_outputs)
             Of this part.
 
+        Returns
+        -------
+        function : KernelExpansion
+        left_out : ndarray of shape (n_rows, n_outputs)
+            Values at each row of this part, with coefficients that are fitted to all other rows.
+
         Notes
         -----
-        Ridge regression of the values on Nyström features of all kernels jointly, from sums over
-        the rows: O(n p^2 + p^3) time and O(p^2) memory for p features in total.
+        Ridge regression of the values on Nyström features of all kernels jointly, with the penalty
+        of the smallest squared leave-one-out errors, which are exact: O(n p^2 + p^3) time and
+        O(p^2) memory for p features in total.
         """
         features = [nystroem_features(kernel, centers.views[view]) for view, kernel in self.kernels]
         # Squares of large values overflow, and those of small ones are lost.
         unit = np.abs(values).max(axis=0)
         unit = np.where(unit > 0.0, unit, 1.0)
-        solved, constant = _fitted(self.kernels, features, views, values / unit)
+        solved, constant, left_out = _fitted(self.kernels, features, views, values / unit)
         solved, constant = [unit * coefficients for coefficients in solved], unit * constant
         terms: list[Term] = []
         for (view, kernel), own, coefficients in zip(self.kernels, features, solved, strict=True):
             terms.append(KernelTerm(kernel, centers.views[view], coefficients, view))
             constant -= (own.columns.means + kernel.offset) @ coefficients
-        return self._with(terms, self.expansion.intercept + constant, centers.views, views)
+        intercept = self.expansion.intercept + constant
+        return self._with(terms, intercept, centers.views, views), unit * left_out
 
     def on_all_centers(self, views: Views, tol: float = 1e-5) -> KernelExpansion:
         """The function as it is, with centers in single precision if that hardly changes it.
@@ -309,25 +321,43 @@ def _in_single_precision(values: Array) -> Array:
 
 def _fitted(
     kernels: list[KernelKey], features: list[NystroemFeatures], views: Views, values: Array
-) -> tuple[list[Array], Array]:
-    """Coefficients of the kernels' values at centers, and a constant."""
+) -> tuple[list[Array], Array, Array]:
+    """Coefficients of the kernels' values at centers, a constant, and left-out values of rows."""
+
+    def transformed() -> Iterable[tuple[Array, slice]]:
+        start = 0
+        for block in _blocks(views):
+            parts = [
+                own.transform(block[view]) for (view, _), own in zip(kernels, features, strict=True)
+            ]
+            Z = np.hstack([np.empty((len(next(iter(block.values()))), 0)), *parts])
+            yield Z, slice(start, start + len(Z))
+            start += len(Z)
+
     ranks = [own.whitening.shape[1] for own in features]
-    sums, start = Moments.zero(sum(ranks), values.shape[1]), 0
-    for block in _blocks(views):
-        parts = [
-            own.transform(block[view]) for (view, _), own in zip(kernels, features, strict=True)
-        ]
-        Z = np.hstack([np.empty((len(next(iter(block.values()))), 0)), *parts])
-        sums.add(Z, values[start : start + len(Z)], np.ones(len(Z)))
-        start += len(Z)
+    sums = Moments.zero(sum(ranks), values.shape[1])
+    for Z, rows in transformed():
+        sums.add(Z, values[rows], np.ones(len(Z)))
     means, level = sums.means()
     centered = sums.centered(means, level)
-    gram = centered.gram
-    gram[np.diag_indices_from(gram)] += _PENALTY * sums.count
-    solved = scipy.linalg.solve(gram, centered.cross, assume_a="pos", overwrite_a=True)
+    spectrum, vectors = scipy.linalg.eigh(centered.gram, overwrite_a=True)
+    cross = vectors.T @ centered.cross
+    # Shape (n_penalties, rank).
+    factors = 1.0 / (np.maximum(spectrum, 0.0) + _PENALTIES[:, None] * sums.count)
+    errors = np.empty((len(factors), *values.shape))
+    for Z, rows in transformed():
+        turned = (Z - means) @ vectors
+        freedom = 1.0 - 1.0 / sums.count - np.square(turned) @ factors.T
+        for own, left, shrinkage in zip(errors, freedom.T, factors, strict=True):
+            residuals = values[rows] - level - turned @ (shrinkage[:, None] * cross)
+            known = np.where(left > _LEAST_FREEDOM, left, np.nan)
+            own[rows] = residuals / known[:, None]
+    squares = np.nan_to_num(np.square(errors).sum(axis=(1, 2)), nan=np.inf)
+    best = int(np.argmin(squares))
+    solved = vectors @ (factors[best][:, None] * cross)
     parts = np.split(solved, np.cumsum(ranks)[:-1]) if ranks else []
     coefficients = [own.whitening @ part for own, part in zip(features, parts, strict=True)]
-    return coefficients, level - means @ solved
+    return coefficients, level - means @ solved, values - errors[best]
 
 
 def _is_of_trees(term: Term) -> bool:

@@ -1,6 +1,8 @@
 """Fitted models as ONNX graphs."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._deployment.compressed import Compressed, refuse_grades
 from mercer._deployment.onnx_functions import closeness, function_values
-from mercer._deployment.onnx_operators import Operators, Tensor, onnx
+from mercer._deployment.onnx_operators import Nodes, Operators, Tensor, onnx
 from mercer._deployment.onnx_tables import Columns, NamedInputs, Numbers, encoded, views_of_table
 from mercer._expansion import THE_TABLE, KernelExpansion
 from mercer._typing import Array
@@ -37,8 +39,8 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
         Rows as the model takes them. Names and types of inputs are read off them, and the graph in
         single precision is judged on up to 1,000 of them.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs, of kernels and of outputs. "auto" is single precision if that changes
-        no probability, and no response relative to their spread, by more than 1e-5, and double
+        Precision of inputs and of outputs. "auto" is single precision if that changes no
+        probability, and no response relative to their spread, by more than 1e-5, and double
         precision otherwise, or for one row.
 
     Returns
@@ -59,6 +61,8 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     TypeError
         If a part of the model has no operators, such as a kernel that is a callable, votes of
         several support vector machines, dates or text; the message names it.
+    ValueError
+        If columns that are used share a name, or have that of an output or an empty one.
 
     See Also
     --------
@@ -66,8 +70,8 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
 
     Notes
     -----
-    Encoding of the table, views of stacks and trees are in double precision in both graphs.
-    Coefficients of wide kernels are large and cancel, which single precision cannot follow.
+    What is between inputs and outputs is in double precision. Coefficients of wide kernels are
+    large and cancel, which single precision cannot follow, and squares of large inputs leave it.
     Standard operators of version 18 and, for categories, ``ai.onnx.ml.LabelEncoder``.
 
     Examples
@@ -148,16 +152,17 @@ def _columns(X: Any, positions: list[int]) -> Any:
 
 
 def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
-    """The graph of a model in one precision."""
-    op, helper = Operators(np.dtype(np.float64)), onnx().helper
-    element, names, declared = op.at(dtype).element, _column_names(X), dict[str, int]()
+    """The graph of a model, with inputs and outputs of one precision."""
+    names, declared, helper = _column_names(X), dict[str, int](), onnx().helper
+    op = Operators(np.dtype(np.float64), Nodes(prefix=_prefix_of_none(names or [])))
+    given = op.at(dtype)
     shape = [None, 1]
     columns: Columns
     if names is None:
-        declared["X"], shape = element, [None, np.shape(X)[1]]
+        declared["X"], shape = given.element, [None, np.shape(X)[1]]
         columns = Numbers(op, op.cast("X"), np.shape(X)[1])
     else:
-        columns = NamedInputs(op, element, tuple(names), declared)
+        columns = NamedInputs(op, given.element, tuple(names), declared)
     step = model
     if isinstance(model, Pipeline):
         step = best_of(model[-1])
@@ -168,7 +173,8 @@ def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
             f"{type(step).__name__} cannot be exported: this takes a fitted estimator of mercer "
             "that predicts, a Pipeline that ends in one, or a search over either."
         )
-    outputs = _outputs(op.at(dtype), step, columns)
+    outputs = [_in_precision(given, output) for output in _outputs(op, step, columns)]
+    _check_names(names or [], declared, outputs)
     inputs = [helper.make_tensor_value_info(n, kind, shape) for n, kind in declared.items()]
     found = [helper.make_tensor_value_info(o.name, o.element, o.shape) for o in outputs]
     for output in outputs:
@@ -182,6 +188,28 @@ def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
     return proto
 
 
+def _prefix_of_none(names: list[str]) -> str:
+    """A prefix of internal names that no column's name has."""
+    prefix = "_"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
+
+
+def _check_names(names: list[str], declared: dict[str, int], outputs: list[_Output]) -> None:
+    """Refuse columns whose names inputs of a graph cannot have."""
+    for name in declared:
+        if not name:
+            raise ValueError("A column has the name '', which no input can have: rename it.")
+        if any(name == output.name for output in outputs):
+            raise ValueError(
+                f"The column {name!r} has the name of an output of the graph: rename it before the "
+                "fit, or fit the model to an array, whose input is X."
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"Several columns have the name {name!r}: rename all but one.")
+
+
 @dataclass(frozen=True)
 class _Output:
     """An output of the graph."""
@@ -190,6 +218,13 @@ class _Output:
     tensor: Tensor
     element: int
     shape: list[int | None]
+
+
+def _in_precision(op: Operators, output: _Output) -> _Output:
+    """An output with real numbers in the precision of the outputs."""
+    if output.element != onnx().TensorProto.DOUBLE:
+        return output
+    return replace(output, tensor=op.cast(output.tensor), element=op.element)
 
 
 def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
@@ -201,14 +236,13 @@ def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
             "operators in ONNX: fit it to the features."
         )
     refuse_grades(model, "has no operators in ONNX")
-    double = op.at(np.float64)
     if expansion.views_of is None:
         views: dict[Any, Tensor] = {THE_TABLE: columns.numbers()}
     else:
-        views = views_of_table(double, expansion.views_of, columns)
+        views = views_of_table(op, expansion.views_of, columns)
     values, near = function_values(op, expansion, views), None
     if expansion.fall_back is not None:
-        near = op.cast(closeness(double, expansion.fall_back, views))
+        near = closeness(op, expansion.fall_back, views)
 
     def fallen_back(values: Tensor) -> Tensor:
         if near is None or expansion.fall_back is None:

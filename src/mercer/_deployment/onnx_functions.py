@@ -26,6 +26,7 @@ from mercer.kernels import (
     WeightedSum,
 )
 from mercer.kernels._distances import center_of
+from mercer.kernels._stationary import NOTHING_BEYOND
 from mercer.kernels._tree_arrays import TreeArrays
 
 
@@ -35,26 +36,25 @@ def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, 
     Parameters
     ----------
     op : Operators
-        Of the precision in which kernels are evaluated.
+        Of double precision: values of kernels overflow in single precision where sums over them
+        are finite, and large coefficients cancel.
     expansion : KernelExpansion
     views : dict of str to str
-        Rows in each view, in double precision.
+        Rows in each view.
 
     Raises
     ------
     TypeError
         If a part of the function has no operators; the message names it.
     """
-    single = {name: op.cast(view) for name, view in views.items()}
     parts = []
     for term in (part for whole in expansion.terms for part in as_tree_terms(whole)):
         if isinstance(term, KernelTerm):
-            values = kernel_values(op, term.kernel, single[term.view], as_doubles(term.centers))
+            values = kernel_values(op, term.kernel, views[term.view], as_doubles(term.centers))
             parts.append(op("MatMul", values, np.asarray(term.coefficients, dtype=float)))
         elif isinstance(term, TreeTerm):
-            double = op.at(np.float64)
-            columns = _with_numbers(double, term, views[term.view], expansion)
-            parts.append(op.cast(tree_values(double, term.trees, columns)))
+            columns = _with_numbers(op, term, views[term.view], expansion)
+            parts.append(tree_values(op, term.trees, columns))
         else:
             raise TypeError(
                 f"{getattr(term, 'description', term)} has no operators in ONNX. mercer.compress "
@@ -62,7 +62,7 @@ def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, 
                 if not isinstance(term, FeatureTerm)
                 else f"{term.description}, of another library, has no operators in ONNX."
             )
-    none = op("MatMul", next(iter(single.values())), _zeros(expansion, views))
+    none = op("MatMul", next(iter(views.values())), _zeros(expansion, views))
     return op("Add", op.total([*parts, none]) if parts else none, expansion.intercept)
 
 
@@ -119,7 +119,7 @@ def _scaled_powers(op: Operators, kernel: Any, X: Tensor, Z: Array, norm: float)
     lengths = kernel._scale()
     X, Z = op("Div", X, lengths), Z / lengths
     helper = onnx().helper
-    body = Operators(op.dtype, Nodes(prefix=f"scan{len(op.graph.nodes)}_"))
+    body = Operators(op.dtype, Nodes(prefix=f"{op.graph.prefix}scan{len(op.graph.nodes)}_"))
     before, x, z = (body.graph.prefix + name for name in ("before", "x", "z"))
     size = body("Abs", body("Sub", body("Unsqueeze", x, np.array([1])), z))
     if norm == 2.0:
@@ -156,6 +156,7 @@ def _exponential_power(op: Operators, kernel: ExponentialPower, X: Tensor, Z: Ar
 
 def _matern(op: Operators, kernel: Matern, X: Tensor, Z: Array) -> Tensor:
     a = op("Sqrt", op("Mul", _scaled_powers(op, kernel, X, Z, 2.0), 2.0 * kernel.nu))
+    a = op("Min", a, NOTHING_BEYOND)
     decay = op("Exp", op("Neg", a))
     if kernel.nu == 0.5:
         return decay

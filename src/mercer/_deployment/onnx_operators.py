@@ -39,7 +39,7 @@ class Nodes:
     nodes : list of NodeProto
     constants : dict of str to TensorProto
     prefix : str
-        Of the names of tensors, which differ between a graph and those inside it.
+        Of the names of tensors: no input has it, and graphs inside have longer ones.
     """
 
     nodes: list[Any] = field(default_factory=list)

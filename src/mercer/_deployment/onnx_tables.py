@@ -23,7 +23,7 @@ from sklearn.preprocessing._data import BOUNDS_THRESHOLD
 from mercer._deployment.onnx_operators import Operators, Tensor, normal_quantile, onnx
 from mercer._typing import Array
 from mercer.preprocessing import SoftClippingScaler
-from mercer.preprocessing._column_kinds import convert
+from mercer.preprocessing._column_converter import ColumnConverter
 
 _MISSING = ""
 """Text that stands for a missing category."""
@@ -168,10 +168,14 @@ def _column_transformer(op: Operators, step: ColumnTransformer, columns: Columns
 
 
 def _function(op: Operators, step: FunctionTransformer, columns: Columns) -> Columns:
-    kind = (step.kw_args or {}).get("kind")
-    if step.func is not None and not (step.func is convert and kind in ("number", "category")):
-        what = f"of {kind}s" if step.func is convert else f"of {step.func!r}"
-        raise TypeError(f"The conversion {what} has no operators in ONNX.")
+    if step.func is not None:
+        raise TypeError(f"The function {step.func!r} has no operators in ONNX.")
+    return columns
+
+
+def _converter(op: Operators, step: ColumnConverter, columns: Columns) -> Columns:
+    if step.kind not in ("number", "category"):
+        raise TypeError(f"The conversion of {step.kind}s has no operators in ONNX.")
     return columns
 
 
@@ -255,6 +259,7 @@ def _is_missing(value: Any) -> bool:
 
 
 _STEPS: dict[type, Callable[..., Columns]] = {
+    ColumnConverter: _converter,
     ColumnTransformer: _column_transformer,
     FunctionTransformer: _function,
     MaxAbsScaler: _scaler,

@@ -112,13 +112,16 @@ def permutation_values(
     ----------
     game : Game
     n_permutations : int
-        Pairs for each background row.
+        Pairs for each background row, at least two.
     rng : numpy.random.Generator
 
     Returns
     -------
-    values, standard_errors : ndarray of shape (n_active, n_outputs)
-        The values sum to the function's value less its mean over background rows.
+    values : ndarray of shape (n_active, n_outputs)
+        They sum to the function's value less its mean over background rows.
+    covariances : ndarray of shape (n_active, n_outputs, n_outputs)
+        Of the outputs of each value. Pairs are drawn within background rows, all of which are
+        visited: differences of these are no error.
 
     References
     ----------
@@ -139,4 +142,8 @@ def permutation_values(
         changes = np.diff(values, axis=0)
         found.append(changes[order, np.arange(n_pairs)[:, None]])
     pairs = 0.5 * (found[0] + found[1])
-    return pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(n_pairs)
+    within = pairs.reshape(game.n_background, n_permutations, m, -1)
+    within = within - within.mean(axis=1, keepdims=True)
+    products = np.einsum("bpmk,bpml->mkl", within, within)
+    freedom = (n_permutations - 1) / n_permutations
+    return pairs.mean(axis=0), products / (freedom * n_pairs**2)

@@ -100,7 +100,8 @@ def _(predictor: Pipeline, model: Any) -> KernelExpansion:
         found = of_kernel(model, coefficients, constant + intercept, "decision value")
     else:
         votes = predictor.decision_function
-        found = _of_function(votes, model, len(model.classes_), "decision value")
+        n_classes = len(model.classes_)
+        found = _of_function(votes, model, n_classes, "decision value", "votes of machines")
     if hasattr(model, "temperature_"):
         return calibrated_expansion(found, model.temperature_, model.classes_)
     return found
@@ -142,7 +143,9 @@ def _rounding(coefficients: Array) -> float:
     return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
 
 
-def _of_function(function: Any, model: Any, n_values: int, scale: Scale) -> KernelExpansion:
+def _of_function(
+    function: Any, model: Any, n_values: int, scale: Scale, name: str = "a function"
+) -> KernelExpansion:
     """An expansion of a function of the learned kernel's values at the training samples."""
 
     def evaluated(rows: Array) -> Array:
@@ -151,7 +154,7 @@ def _of_function(function: Any, model: Any, n_values: int, scale: Scale) -> Kern
     if n_values == 1:
         n_values = evaluated(np.zeros((1, _n_fitted(model)))).reshape(1, -1).shape[1]
     found = expansion_of_function(
-        model.learner_, evaluated, n_values, scale, samples=model._samples_of_learner
+        model.learner_, evaluated, n_values, scale, name=name, samples=model._samples_of_learner
     )
     names = tuple(map(str, getattr(model, "classes_", ())))
     return replace(found, outputs=names[1:] if len(names) == 2 else names)

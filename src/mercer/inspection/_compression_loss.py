@@ -18,8 +18,7 @@ class CompressionLoss:
     Attributes
     ----------
     n_rows : int
-        Number of rows that it was measured on, each by a function of as many centers whose centers
-        and coefficients were fitted to other rows.
+        Number of rows that it was measured on, each by coefficients that were fitted to all others.
     difference : ndarray of shape (n_outputs,)
         Root mean squared difference of the functions, in the unit of `kernel_expansion`.
     changed : float or None
@@ -32,8 +31,6 @@ class CompressionLoss:
     expected_growth : float or None
         By how much the compressed model's error is expected to exceed this one, relative to it, if
         the model is right; None without a left-out error.
-    largest_growth : float or None
-        By how much it exceeds it at most, whatever the responses of the rows are.
     measured_growth : float or None
         By how much the compressed model's error on these rows exceeds the model's, relative to it;
         None unless their responses or classes were given.
@@ -48,12 +45,11 @@ class CompressionLoss:
     -----
     With the model's function f and the compressed one g, errors of responses grow from e to
     :math:`\sqrt{e^2 + \delta^2}` for the root mean squared difference :math:`\delta` of f and g,
-    if f is the conditional mean, and to at most :math:`e + \delta`. The logarithmic loss grows by
-    the mean Kullback-Leibler divergence of the probabilities, if those of the model are
-    calibrated, and by at most the mean of the largest difference of their logarithms.
+    if f is the conditional mean. The logarithmic loss grows by the mean Kullback-Leibler divergence
+    of the probabilities, if those of the model are calibrated.
 
-    Neither is known without responses or classes. Where the model has shrunk fine structure of the
-    data and the compression drops it, the error grows by more than is expected:
+    Without responses or classes, neither "if" is known. Where the model has shrunk fine structure
+    of the data and the compression drops it, the error grows by more than is expected:
     :math:`2 E[(y - f)(f - g)]` is then positive. Left-out errors of training rows cannot tell it,
     as the compression has learned from their labels through the model.
 
@@ -67,9 +63,9 @@ class CompressionLoss:
     >>> X, y = make_friedman1(300, n_features=5, noise=1.0, random_state=0)
     >>> model = mercer.TwoStageRegressor().fit(X[:200], y[:200])
     >>> loss = mercer.compress(model, X[200:], y[200:], n_components=25).loss_
-    >>> loss.n_rows, 0.0 < loss.expected_growth < loss.largest_growth
+    >>> loss.n_rows, 0.0 < loss.expected_growth
     (100, True)
-    >>> loss.measured_growth < loss.criterion < loss.largest_growth
+    >>> loss.measured_growth < loss.criterion
     True
     """
 
@@ -78,7 +74,6 @@ class CompressionLoss:
     changed: float | None
     left_out_error: float | None
     expected_growth: float | None
-    largest_growth: float | None
     measured_growth: float | None
     standard_error: float | None
     criterion: float
@@ -98,19 +93,17 @@ class CompressionLoss:
         if self.expected_growth is not None:
             return (
                 f"the left-out error of {self.left_out_error:.4g} grows by "
-                f"{self.expected_growth:.2%} in expectation if the model is right, and by at most "
-                f"{self.largest_growth:.2%} {rows}"
+                f"{self.expected_growth:.2%} in expectation if the model is right {rows}"
             )
         return f"{self.criterion:.2%} is what tol bounds {rows}"
 
 
 @dataclass(frozen=True)
 class _Expected:
-    """What is known without labels: the error, expected and largest growth, standard error."""
+    """What is known without labels: the error, its expected growth, and the standard error."""
 
     error: float
     growth: float
-    largest: float
     standard_error: float
 
 
@@ -153,7 +146,6 @@ def compression_loss(
         changed,
         None if known is None else known.error,
         None if known is None else known.growth,
-        None if known is None else known.largest,
         measured,
         error,
         criterion,
@@ -195,7 +187,7 @@ def _of_responses(differences: Array, unit: Array, residuals: Array) -> _Expecte
     root = float(np.hypot(1.0, ratio))
     # Of the square; relative to the ratio, so that large ones do not overflow.
     spread = _standard_error(np.mean(np.square(relative / (ratio or 1.0)), axis=1))
-    return _Expected(error, root - 1.0, ratio, ratio * (ratio / root) * spread / 2.0)
+    return _Expected(error, root - 1.0, ratio * (ratio / root) * spread / 2.0)
 
 
 def _of_probabilities(mine: Array, theirs: Array, held_out: HeldOutProbabilities) -> _Expected:
@@ -204,10 +196,8 @@ def _of_probabilities(mine: Array, theirs: Array, held_out: HeldOutProbabilities
     own = held_out.probabilities[np.arange(len(held_out.codes)), held_out.codes]
     error = max(-float(held_out.weights.mean(np.log(np.maximum(own, _TINY)))), _TINY)
     divergences = rel_entr(np.exp(first), np.exp(second)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        largest = float(np.nan_to_num(np.abs(first - second)).max(axis=1).mean())
     growth, spread = float(divergences.mean()), _standard_error(divergences)
-    return _Expected(error, growth / error, largest / error, spread / error)
+    return _Expected(error, growth / error, spread / error)
 
 
 def _measured(

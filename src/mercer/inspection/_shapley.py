@@ -26,7 +26,7 @@ def shapley_values(
     groups: Groups = None,
     *,
     independent: bool = False,
-    n_permutations: int | Literal["all"] = 1,
+    n_permutations: int | Literal["all"] = 2,
     random_state: RandomState = 0,
 ) -> ShapleyValues:
     r"""Contribution of each column to each prediction: exact interventional Shapley values.
@@ -59,10 +59,11 @@ def shapley_values(
         of whole rows. One product of mean factors then takes the place of the background rows,
         which makes explanations of many rows about as many times faster as there are background
         rows. The base value is the mean prediction of such rows.
-    n_permutations : int or "all", default=1
-        Pairs of opposite permutations for each background row, by which parts of the model that are
-        no products over columns are explained; "all" enumerates all subsets of columns, which is
-        exact, and takes 2^d evaluations for d columns.
+    n_permutations : int or "all", default=2
+        Pairs of opposite permutations for each background row, at least two, by which parts of the
+        model that are no products over columns are explained; "all" enumerates all subsets of
+        columns, which is exact, and takes 2^d evaluations for d columns. So few columns that these
+        are no more evaluations than the permutations are enumerated anyway.
     random_state : int, RandomState instance or None, default=0
         Draws the background rows and the permutations.
 
@@ -119,7 +120,7 @@ def shapley_values(
     (['petal', 'sepal length (cm)', 'sepal width (cm)'], 'log-odds')
     """
     if not isinstance(n_permutations, str):
-        check_number("n_permutations", n_permutations, whole=True, low=1)
+        check_number("n_permutations", n_permutations, whole=True, low=2)
     elif n_permutations != "all":
         raise ValueError(f'n_permutations must be a number or "all"; got {n_permutations!r}.')
     explained = ExplainedModel.of(model)
@@ -134,7 +135,7 @@ def shapley_values(
             "a number, or group columns."
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    values, errors = _sampled_values(parts, rows, others, n_permutations, rng)
+    values, covariances = _sampled_values(parts, rows, others, n_permutations, rng)
     values += _exact_values(parts, rows, others, independent)
     expansion = explained.expansion
     base = expansion.of_views(others).mean(axis=0)
@@ -145,7 +146,7 @@ def shapley_values(
     return ShapleyValues(
         values[:, :, 0] if single else values,
         float(base[0]) if single else base,
-        errors[:, :, 0] if single else errors,
+        covariances,
         explained.cells(X, players),
         players.names,
         list(expansion.outputs),
@@ -171,18 +172,27 @@ def _sampled_values(
     n_permutations: int | str,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Values of the other parts and their standard errors, of shapes as of the exact ones."""
+    """Values of the other parts, and covariances of the outputs of each."""
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
-    errors, sampled = np.zeros_like(values), parts.sampled_players
+    covariances = np.zeros((*values.shape, parts.n_outputs))
+    sampled = parts.sampled_players
+    if isinstance(n_permutations, str) or _are_few(len(sampled), n_permutations):
+        n_permutations = "all"
     for r in range(n_rows if sampled.size else 0):
         row = {name: view[r] for name, view in rows.items()}
         game = Game(parts.of_others, row, background, parts.player_of, sampled)
         if isinstance(n_permutations, str):
             values[r, sampled] = enumerated_values(game)
         else:
-            values[r, sampled], errors[r, sampled] = permutation_values(game, n_permutations, rng)
-    return values, errors
+            found = permutation_values(game, n_permutations, rng)
+            values[r, sampled], covariances[r, sampled] = found
+    return values, covariances
+
+
+def _are_few(n_columns: int, n_permutations: int) -> bool:
+    """Whether all subsets of some columns are no more than those that permutations visit."""
+    return 2**n_columns <= 2 * n_permutations * (n_columns + 1)
 
 
 def _mean_of_independent(expansion: KernelExpansion, parts: Parts, background: Views) -> Array:

@@ -27,8 +27,9 @@ class ShapleyValues:
         In the unit of the prediction.
     base_value : float or ndarray of shape (n_outputs,)
         Mean prediction of the background.
-    standard_errors : ndarray of the shape of `values`
-        Zero where a value is exact.
+    covariances : ndarray of shape (n_rows, n_players, n_outputs, n_outputs)
+        Of the outputs of each value over draws of permutations, for the background as it is; zero
+        where a value is exact. There is one output where `values` has two dimensions.
     data : ndarray of shape (n_rows, n_players)
         The rows' values; text where a player has several columns.
     feature_names : list of str of shape (n_players,)
@@ -57,12 +58,19 @@ class ShapleyValues:
 
     values: Array
     base_value: Any
-    standard_errors: Array
+    covariances: Array
     data: Array
     feature_names: list[str]
     output_names: list[str]
     scale: Scale
     shrinkage: Array
+
+    @property
+    def standard_errors(self) -> Array:
+        """Standard errors of `values` over draws of permutations, of the same shape."""
+        variances = np.diagonal(self.covariances, axis1=2, axis2=3).reshape(self.values.shape)
+        # Rounding may leave less than zero of outputs that cancel.
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     @property
     def predictions(self) -> Array:
@@ -103,7 +111,7 @@ class ShapleyValues:
             self,
             values=self.values @ weights,
             base_value=float(self.base_value @ weights),
-            standard_errors=self.standard_errors @ np.abs(weights),
+            covariances=(weights @ self.covariances @ weights)[:, :, None, None],
             output_names=names,
             scale=scale,
             shrinkage=self.shrinkage @ weights,

@@ -47,7 +47,7 @@ class Matern(Stationary):
         return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
 
     def _from_scaled(self, u: Array) -> Array:
-        a = np.sqrt(2.0 * self._smoothness() * u)
+        a = np.minimum(np.sqrt(2.0 * self._smoothness() * u), NOTHING_BEYOND)
         shifted = np.expm1(-a)
         if self.nu == 0.5:
             return shifted
@@ -57,7 +57,7 @@ class Matern(Stationary):
         return np.where(a < 0.02, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
-        a = np.sqrt(2.0 * self._smoothness() * u)
+        a = np.minimum(np.sqrt(2.0 * self._smoothness() * u), NOTHING_BEYOND)
         decay = np.exp(-a)
         if self.nu == 0.5:
             return np.divide(-0.5 * decay, a, out=np.zeros_like(u), where=a > 0)
@@ -67,6 +67,10 @@ class Matern(Stationary):
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"nu must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
         return self.nu
+
+
+NOTHING_BEYOND = 1e3
+"""exp(-a) is zero from here on, where products of a with it are undefined if a is infinite."""
 
 
 def _matern_series(a: Array, nu: float) -> Array:

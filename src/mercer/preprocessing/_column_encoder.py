@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from mercer._typing import Features
+from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import ColumnsOfKind, as_categories, named_columns
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
-from mercer.preprocessing._table_encoder import converter
 
 Orders = Mapping[Any, Sequence[Any]]
 """Categories of columns in their order, by the name or position of the column."""
@@ -71,10 +71,10 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
     categories = [[*order, np.nan] for order in orders]
     codes = {"encoded_missing_value": np.nan}
     unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
-    category = converter("category")
+    category = ColumnConverter("category")
     encoders = {
-        "number": make_pipeline(converter("number"), SoftClippingScaler()),
-        "date": converter("date"),
+        "number": make_pipeline(ColumnConverter("number"), SoftClippingScaler()),
+        "date": ColumnConverter("date"),
         "ordered": make_pipeline(category, OrdinalEncoder(categories=categories, **codes)),
         "category": make_pipeline(category, OrdinalEncoder(**codes, **unknown)),
     }

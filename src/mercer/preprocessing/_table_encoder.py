@@ -9,15 +9,15 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._typing import Array, Features
+from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import (
     ColumnsOfKind,
     Kind,
     as_categories,
-    convert,
     days_of,
     is_duration,
     named_columns,
@@ -118,24 +118,14 @@ def column_encoders() -> dict[str, TransformerMixin]:
         "numbers": _numbers("number"),
         "dates": _numbers("date"),
         "calendar": CalendarFeatures(),
-        "categories": make_pipeline(converter("category"), one_hot),
+        "categories": make_pipeline(ColumnConverter("category"), one_hot),
         "text": TextFeatures(),
     }
 
 
 def _numbers(kind: Kind) -> Pipeline:
     imputer = SimpleImputer(strategy="median", add_indicator=True)
-    return make_pipeline(converter(kind), imputer, SoftClippingScaler())
-
-
-def converter(kind: Kind) -> FunctionTransformer:
-    """Return a transformer that converts columns of one kind to numbers or text.
-
-    Parameters
-    ----------
-    kind : {"number", "date", "category", "text"}
-    """
-    return FunctionTransformer(convert, feature_names_out="one-to-one", kw_args={"kind": kind})
+    return make_pipeline(ColumnConverter(kind), imputer, SoftClippingScaler())
 
 
 _PERIODS = {"season": 365.2425, "weekday": 7.0, "hour": 1.0}

@@ -1,0 +1,60 @@
+"""Conversion of columns of one kind to numbers or text, as a transformer."""
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from mercer._typing import Array, Features
+from mercer.preprocessing._column_kinds import Kind, convert
+
+
+class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Convert columns of one kind to numbers or text; see :func:`mercer.preprocessing.convert`.
+
+    Parameters
+    ----------
+    kind : {"number", "date", "category", "text"}, default="number"
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where columns have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing._column_converter import ColumnConverter
+    >>> ColumnConverter("category").fit_transform(np.array([[2.0], [np.nan]]))
+    array([['2'],
+           [nan]], dtype=object)
+    """
+
+    def __init__(self, kind: Kind = "number") -> None:
+        self.kind = kind
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Keep the names of the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        y : None
+            Ignored.
+        """
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Convert the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return convert(X, self.kind)
