@@ -17,7 +17,7 @@ from mercer._gram.dense import check_symmetry
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
 from mercer._gram.samples import CONSTANT
 from mercer._typing import Array
-from mercer._validation import check_choice, check_target_values, infer_task
+from mercer._validation import check_choice, check_target_values, infer_task, refuse_text
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.kernels._conversion import NAMES
 from mercer.kernels._distances import check_squares, median_distance
@@ -150,6 +150,8 @@ def as_target(
     weights = as_weights(weights, y.shape[0])
     if kernel is None:
         task = infer_task(y) if task == "auto" else task
+        if task == "regression":
+            refuse_text(y, 'task="regression" learns from numbers, not from classes')
         return _target(y, task, "labels" if task == "classification" else "linear", weights)
     try:
         target = _target(y, task, kernel, weights)

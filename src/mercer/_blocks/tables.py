@@ -184,7 +184,8 @@ def validated_rows(
     """
     X, y = in_memory(X, y)
     names = X
-    with table_advice():
+    check_target_values(y, estimator)
+    with table_advice(estimator):
         checks |= checks_of(estimator)
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
@@ -273,7 +274,7 @@ def drawn_rows(
         max_rows = n_rows if takes_all else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
-    check_target_values(targets)
+    check_target_values(targets, estimator)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
     return DrawnSample(
         table,
@@ -348,7 +349,9 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     """
     source, _ = as_source(X)
     if not isinstance(source, BlockSource):
-        return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
+        with table_advice(estimator):
+            rows = validate_data(estimator, X, reset=False, **checks_of(estimator))
+        return function(rows)
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))

@@ -283,6 +283,11 @@ def _check_number_of_folds(
     if codes is None:
         return
     sizes = np.bincount(codes)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"n_splits={n_folds} cannot be greater than the number of members in each class, and "
+            "every class has one sample: learning needs another sample of a class at least."
+        )
     if n_folds > sizes.max():
         raise ValueError(
             f"cv={n_folds} folds need a class of as many samples, and the largest class has "

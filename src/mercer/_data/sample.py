@@ -80,7 +80,8 @@ class Sample:
         Raises
         ------
         ValueError
-            If a weight is negative, NaN or infinite, or fewer than two are positive.
+            If a weight is negative, NaN or infinite, if fewer than two are positive, or if sums of
+            their products overflow, or are one weight but for rounding.
 
         Examples
         --------
@@ -93,6 +94,7 @@ class Sample:
         weights = _check_sample_weight(
             sample_weight, self.X, dtype=np.float64, ensure_non_negative=True, copy=True
         )
+        check_weights(weights)
         rows = np.flatnonzero(weights)
         if rows.size < 2:
             raise ValueError(

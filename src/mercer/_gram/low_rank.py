@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
-from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
+from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, tile_plan
 from mercer._typing import Array, Features
-from mercer._validation import ARITHMETIC
+from mercer._validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer.kernels._distances import products
 from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile
 
@@ -130,7 +130,7 @@ def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
         return
     if not np.isfinite(column).all():
         raise ValueError("A kernel returned NaN or infinity.")
-    raise ValueError("A kernel is not positive semi-definite.")
+    raise ValueError(f"A kernel is not positive semi-definite. {INDEFINITE_ADVICE}")
 
 
 def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
@@ -270,8 +270,8 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
         part = K[tile.rows, tile.columns] - factor[tile.rows] @ factor[tile.columns].T
         return float(np.abs(part).max())
 
-    rounding = n * np.finfo(float).eps * largest
-    if max(map_tiles(left, tile_plan(n))) <= 2.0 * (max(stop, 0.0) + rounding):
+    error = n * np.finfo(float).eps * largest
+    if max(map_tiles(left, tile_plan(n))) <= 2.0 * (max(stop, 0.0) + error):
         return factor
     return spectral_factor(K, name, tol)
 
@@ -303,3 +303,29 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
         raise ValueError(f"{name} is not positive semi-definite, so it is no kernel.")
     kept = values > tol * trace / max(len(K), 1)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def why_indefinite(left: float, largest: float, n_samples: int) -> str:
+    """Say why a Gram matrix plus its penalty has no Cholesky factor.
+
+    Parameters
+    ----------
+    left : float
+        The entry of the diagonal at which the decomposition stops, less what the samples before it
+        explain.
+    largest : float
+        The largest entry of the diagonal.
+    n_samples : int
+    """
+    if not (np.isfinite(largest) and np.isfinite(left)):
+        return "Kernel values times weights overflow: scale the weights, or the target."
+    if left >= -rounding(n_samples) * largest:
+        return (
+            "The Gram matrix plus its penalty is not positive definite in double precision, as "
+            "where samples are nearly equal: try gradually increasing the penalty (alpha, noise or "
+            "jitter)."
+        )
+    return (
+        "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
+        f"negative eigenvalue below the penalty. {INDEFINITE_ADVICE}"
+    )
