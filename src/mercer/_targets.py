@@ -159,9 +159,7 @@ def as_target(
         raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
     if not np.abs(target.centered).max(initial=0.0) > CONSTANT * largest:
-        raise ValueError(
-            f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
-        )
+        raise ValueError(f"y is constant to {_description(kernel)}: there is nothing to learn.")
     return target
 
 

@@ -182,12 +182,11 @@ def validated_rows(
         If the table or the target is refused by scikit-learn's validation, a weight is negative, or
         there is one group.
     """
-    X, y = in_memory(X, y)
-    names = X
+    names, y = in_memory(X, y)
     check_target_values(y, estimator)
     with table_advice(estimator):
         checks |= checks_of(estimator)
-        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
+        X, y = validate_data(estimator, names, y, ensure_min_samples=2, **checks)
     weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
     return TableSample.of(X, y, weights, names=names).grouped(groups)
 
@@ -350,8 +349,7 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     source, _ = as_source(X)
     if not isinstance(source, BlockSource):
         with table_advice(estimator):
-            rows = validate_data(estimator, X, reset=False, **checks_of(estimator))
-        return function(rows)
+            return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))

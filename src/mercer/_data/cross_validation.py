@@ -286,7 +286,8 @@ def _check_number_of_folds(
     if sizes.max() < 2:
         raise ValueError(
             f"n_splits={n_folds} cannot be greater than the number of members in each class, and "
-            "every class has one sample: learning needs another sample of a class at least."
+            "every class has one sample, so that none can be held out to choose C: give a class "
+            "more samples, or C a value."
         )
     if n_folds > sizes.max():
         raise ValueError(

@@ -15,6 +15,7 @@ from mercer._data.folds import Split, group_codes
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState
+from mercer._validation import check_weights
 
 
 @dataclass(frozen=True)

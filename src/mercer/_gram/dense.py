@@ -98,7 +98,7 @@ def definite_factor(system: Array) -> Array:
     if n_done == 0:
         return np.asarray(factor)
     # A diagonal entry, less what the entries before it explain, is not positive.
-    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest, len(factor)))
+    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
 
 
 def scaled_system(K: Array, scale: Array, value: float) -> Array:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
-from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, tile_plan
+from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
 from mercer._validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer.kernels._distances import products
@@ -270,8 +270,8 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
         part = K[tile.rows, tile.columns] - factor[tile.rows] @ factor[tile.columns].T
         return float(np.abs(part).max())
 
-    error = n * np.finfo(float).eps * largest
-    if max(map_tiles(left, tile_plan(n))) <= 2.0 * (max(stop, 0.0) + error):
+    rounding = n * np.finfo(float).eps * largest
+    if max(map_tiles(left, tile_plan(n))) <= 2.0 * (max(stop, 0.0) + rounding):
         return factor
     return spectral_factor(K, name, tol)
 
@@ -305,7 +305,7 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def why_indefinite(left: float, largest: float, n_samples: int) -> str:
+def why_indefinite(left: float, largest: float) -> str:
     """Say why a Gram matrix plus its penalty has no Cholesky factor.
 
     Parameters
@@ -315,15 +315,14 @@ def why_indefinite(left: float, largest: float, n_samples: int) -> str:
         explain.
     largest : float
         The largest entry of the diagonal.
-    n_samples : int
     """
     if not (np.isfinite(largest) and np.isfinite(left)):
         return "Kernel values times weights overflow: scale the weights, or the target."
-    if left >= -rounding(n_samples) * largest:
+    if left >= -TOLERANCE * largest:
         return (
             "The Gram matrix plus its penalty is not positive definite in double precision, as "
-            "where samples are nearly equal: try gradually increasing the penalty (alpha, noise or "
-            "jitter)."
+            "where samples are nearly equal, or weights very large: try gradually increasing the "
+            "penalty (alpha, noise or jitter)."
         )
     return (
         "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "

@@ -229,8 +229,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
             raise ValueError(
-                'approximation="nystroem" needs samples by features: with precomputed kernels, or a '
-                'predictor on these, pass approximation="exact".'
+                'approximation="nystroem" needs samples by features; with precomputed kernels, or '
+                'a predictor on these, pass approximation="exact".'
             )
         approximation = "exact" if exact_only else self.approximation
         exact = fits_exactly(self, X, sample_weight, approximation)
