@@ -220,9 +220,9 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     Warns
     -----
     UserWarning
-        If `y` holds whole numbers that could be either: of more than 10 distinct values; or of more
-        than two that are floating-point numbers, or do not count from zero as codes of classes do,
-        such as ratings from 1 to 10.
+        If `y` holds whole numbers that could be either: more than 10 distinct ones, more than 4
+        that do not count from zero as codes of classes do, such as ratings from 1 to 10, or more
+        than 2 that are floating-point numbers.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
         "classification" if n_distinct <= 20 else "regression"
     )
     are_codes = y.dtype.kind in "iu" and y.min(initial=0) == 0 and y.max(initial=0) < n_distinct
-    if n_distinct > (10 if are_codes else 2):
+    if n_distinct > (10 if are_codes else 2 if y.dtype.kind == "f" else 4):
         taken = {"classification": "classes", "regression": "responses"}[found]
         warn(
             f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "

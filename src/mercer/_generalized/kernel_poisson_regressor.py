@@ -148,9 +148,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, a count is negative or too large to be squared, all counts are zero, an exposure
-            is not positive, there is one sample or one group only, a parameter is out of its range,
-            a weight is negative, or a kernel is not positive semi-definite.
+            If X or y holds NaN or infinities, a count is negative or too large to be squared, all
+            counts are zero, an exposure is not positive, there is one sample or one group only, a
+            parameter is out of its range, a weight is negative, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than there is.
         """
