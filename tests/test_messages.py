@@ -69,7 +69,7 @@ def test_text_as_the_target_of_a_regressor_names_the_classifier(name: str) -> No
 
 def test_text_as_the_target_of_a_learner_of_responses() -> None:
     told = refusal(KernelOptimization(task="regression"), X, np.where(CODES, "yes", "no"))
-    assert 'task="regression" learns from numbers, not from classes' in told
+    assert 'responses are numbers: task="classification" learns from classes' in told
 
 
 def test_text_that_is_numbers_is_read_as_numbers() -> None:

@@ -150,8 +150,6 @@ def as_target(
     weights = as_weights(weights, y.shape[0])
     if kernel is None:
         task = infer_task(y) if task == "auto" else task
-        if task == "regression":
-            refuse_text(y, 'task="regression" learns from numbers, not from classes')
         return _target(y, task, "labels" if task == "classification" else "linear", weights)
     try:
         target = _target(y, task, kernel, weights)
@@ -344,6 +342,7 @@ def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Ar
     """Return a factor Y of the output kernel L = Y Y' on anything but classes."""
     if kernel == "multilabel":
         return _indicator_factor(y)
+    refuse_text(y, 'responses are numbers: task="classification" learns from classes')
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if kernel == "precomputed":
         return _given_factor(table)

@@ -130,7 +130,8 @@ class EvidenceMaximization(KernelLearner):
             advice = f"raise max_iter (now {self.max_iter})" if is_cut else "rounding stops it"
             warn(
                 f"The log marginal likelihood for each observation, less the prior's cost, still "
-                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: {advice}.",
+                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: "
+                f"{advice}.",
                 ConvergenceWarning,
             )
         self.noise_ = found.noise
