@@ -20,9 +20,10 @@ from mercer_command.table_files import read_cells  # noqa: E402
 Run = Callable[..., Any]
 
 
-def call(*arguments: object) -> Any:
-    """Run the command in the current folder."""
-    return typer_testing.CliRunner().invoke(app, [str(argument) for argument in arguments])
+def call(*arguments: object, text: str | None = None) -> Any:
+    """Run the command in the current folder, with a text on its standard input."""
+    words = [str(argument) for argument in arguments]
+    return typer_testing.CliRunner().invoke(app, words, input=text)
 
 
 def error_line(result: Any) -> str:

@@ -141,7 +141,7 @@ def test_constant_features_are_learned_from_without_nan(
 
 TASKS = [
     (np.linspace(0, 1, 60), "classification", "Unknown label type: continuous"),
-    (np.array(["a", "b"] * 30), "regression", "could not convert string|numeric"),
+    (np.array(["a", "b"] * 30), "regression", "y holds text, such as 'a'"),
     (np.arange(60) % 2, "clustering", "task must be .*; got 'clustering'"),
     (np.column_stack([np.arange(60) % 2, np.arange(60) % 3]), "classification", "1d|multi"),
 ]

@@ -272,14 +272,14 @@ def training_data(
     """
     options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
     if estimator._needs_target:
-        check_target_values(y)
+        check_target_values(y, estimator)
         options.update(y=y, multi_output=True)
     stacked = estimator._takes_stack()
     if stacked:
         options.update(allow_nd=True, ensure_all_finite=False)
     else:
         options.update(accept_sparse="csr", ensure_all_finite=estimator._finite())
-    with table_advice():
+    with table_advice(estimator):
         checked = validate_data(estimator, estimator.as_input(X), **options)
     features, y = checked if estimator._needs_target else (checked, None)
     y = None if y is None else owned_target(y)
@@ -317,7 +317,8 @@ def new_samples(estimator: KernelEstimator, X: Features) -> Features:
         shape = (estimator.n_features_in_, estimator._n_fitted_kernels())
         return validate_data(estimator, as_stack(X, shape), allow_nd=True, **options)
     options["ensure_all_finite"] = estimator._finite()
-    return validate_data(estimator, X, accept_sparse="csr", **options)
+    with table_advice(estimator):
+        return validate_data(estimator, X, accept_sparse="csr", **options)
 
 
 def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:

@@ -1,5 +1,6 @@
 """Records of fits: steps, learned kernels that displays are read off, and a card for notebooks."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
@@ -305,7 +306,31 @@ def model_card(estimator: Any, most: int = 8) -> str:
         parts.append(
             _relevance(terms.relevance, getattr(estimator, "feature_names_in_", None), most)
         )
-    return f'<div class="mercer-card" style="{_STYLE}">{"".join(parts)}</div>'
+    return visible(f'<div class="mercer-card" style="{_STYLE}">{"".join(parts)}</div>')
+
+
+_INVISIBLE = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""This matches characters that control a terminal, hide text or reverse its direction."""
+
+
+def visible(text: str) -> str:
+    r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
+
+    Tabs and ends of lines remain.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(visible("red \x1b[31m, reversed \u202e"))
+    red \x1b[31m, reversed \u202e
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def _relevance(relevance: Array, features: Any, most: int) -> str:

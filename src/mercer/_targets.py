@@ -17,7 +17,7 @@ from mercer._gram.dense import check_symmetry
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
 from mercer._gram.samples import CONSTANT
 from mercer._typing import Array
-from mercer._validation import check_choice, check_target_values, infer_task
+from mercer._validation import check_choice, check_target_values, infer_task, refuse_text
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.kernels._conversion import NAMES
 from mercer.kernels._distances import check_squares, median_distance
@@ -159,9 +159,7 @@ def as_target(
         raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
     if not np.abs(target.centered).max(initial=0.0) > CONSTANT * largest:
-        raise ValueError(
-            f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
-        )
+        raise ValueError(f"y is constant to {_description(kernel)}: there is nothing to learn.")
     return target
 
 
@@ -346,6 +344,7 @@ def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Ar
     """Return a factor Y of the output kernel L = Y Y' on anything but classes."""
     if kernel == "multilabel":
         return _indicator_factor(y)
+    refuse_text(y, 'responses are numbers: task="classification" learns from classes')
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if kernel == "precomputed":
         return _given_factor(table)

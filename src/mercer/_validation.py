@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_scalar
 
 ROUNDING = 1e-12
@@ -24,10 +25,15 @@ _TABLE_ADVICE = (
 )
 """Sentence in the error message for a table that holds anything but finite numbers."""
 
-_STACK_ADVICE = (
-    'If X is a stack of Gram matrices, kernels last, pass kernels="precomputed" to the learner.'
+_CLASSIFIERS = {"KernelPoissonRegressor": "KernelLogisticRegression", "L2KRR": "L1SVM"}
+"""Classifiers of the same kind as regressors whose names do not tell it."""
+
+INDEFINITE_ADVICE = (
+    "AlignmentMaximization(kernels, clip_spectrum=True) as the learner of TwoStageClassifier or "
+    "TwoStageRegressor sets negative eigenvalues to zero, and so does K = (V * w.clip(0)) @ V.T "
+    'with w, V = np.linalg.eigh(K) for a Gram matrix K to pass as "precomputed".'
 )
-"""Sentence in the error message for a table of three dimensions."""
+"""What to do with a kernel that has negative eigenvalues."""
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
@@ -157,20 +163,27 @@ def check_has_rows(n_rows: int, name: str) -> None:
         raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
 
 
-def check_target_values(y: Any) -> None:
+def check_target_values(y: Any, estimator: Any = None) -> None:
     """Refuse a target that holds dates, missing entries, or values too large to be summed.
+
+    Of a regressor, text is refused too, and the classifier is named.
 
     Parameters
     ----------
     y : array-like or None
         Labels or responses. Anything but an array of one or two dimensions passes, and is left to
         later validation.
+    estimator : estimator, default=None
 
     Raises
     ------
     ValueError
         If there is such a value.
     """
+    if estimator is not None and is_regressor(estimator):
+        name = type(estimator).__name__
+        classifier = _CLASSIFIERS.get(name, name.replace("Regressor", "Classifier"))
+        refuse_text(y, f"{name} predicts numbers: {classifier} predicts classes")
     try:
         values = np.asarray(y)
     except ValueError:
@@ -207,7 +220,9 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     Warns
     -----
     UserWarning
-        If `y` holds whole numbers of more than 10 distinct values, which could be either.
+        If `y` holds whole numbers that could be either: more than 10 distinct ones, more than 4
+        that do not count from zero as codes of classes do, such as ratings from 1 to 10, or more
+        than 2 that are floating-point numbers.
 
     Examples
     --------
@@ -229,7 +244,8 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     found: Literal["classification", "regression"] = (
         "classification" if n_distinct <= 20 else "regression"
     )
-    if n_distinct > 10:
+    are_codes = y.dtype.kind in "iu" and y.min(initial=0) == 0 and y.max(initial=0) < n_distinct
+    if n_distinct > (10 if are_codes else 2 if y.dtype.kind == "f" else 4):
         taken = {"classification": "classes", "regression": "responses"}[found]
         warn(
             f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "
@@ -238,18 +254,103 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     return found
 
 
+def check_weights(weights: Any, largest: float = 1e100) -> None:
+    """Refuse weights whose sums of products overflow, or are one weight but for rounding.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Finite, and not negative.
+    largest : float, default=1e100
+        The largest weight allowed: the square of its square is far from overflow only below.
+
+    Raises
+    ------
+    ValueError
+        If there are such weights.
+    """
+    top = weights.max(initial=0.0)
+    rest = np.delete(weights, np.argmax(weights)).sum() if weights.size else 0.0
+    if 0.0 < rest <= np.finfo(np.float64).eps * top:
+        raise ValueError(
+            "Found 1 sample(s) of positive sample_weight, up to rounding, while a minimum of 2 is "
+            f"required: the largest weight, {top:.3g}, hides all others, whose sum is {rest:.3g}."
+        )
+    if top > largest:
+        raise ValueError(
+            f"sample_weight contains {top:.3g}, which is too large to be squared: divide all "
+            "weights by their mean."
+        )
+
+
+def refuse_text(y: Any, advice: str) -> None:
+    """Refuse a target that holds text which is no number.
+
+    Parameters
+    ----------
+    y : array-like
+    advice : str
+        End of the sentence, without a full stop.
+
+    Raises
+    ------
+    ValueError
+        If it does.
+    """
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return
+    for entry in values.ravel() if values.dtype.kind in "OSUT" else ():
+        if isinstance(entry, str | bytes) and not _is_number(entry):
+            raise ValueError(f"y holds text, such as {str(entry)!r}, and {advice}.")
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
-def table_advice() -> Iterator[None]:
-    """Add a remedy to errors about strings, missing values or a third dimension of a table."""
+def table_advice(estimator: Any) -> Iterator[None]:
+    """Add a remedy to errors about strings, missing values or a third dimension of a table.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It receives the table.
+    """
     try:
         yield
     except ValueError as error:
-        told = str(error)
+        told = str(error).rstrip(".")
         if any(part in told for part in ("could not convert", "Input X contains NaN")):
-            raise ValueError(f"{told.rstrip('.')}. {_TABLE_ADVICE}") from error
+            # Scikit-learn recommends other estimators.
+            told = told.partition(". For supervised learning")[0]
+            raise ValueError(f"{told}. {_TABLE_ADVICE}") from error
         if "Found array with dim 3" in told:
-            raise ValueError(f"{told.rstrip('.')}. {_STACK_ADVICE}") from error
+            raise ValueError(f"{told}. {_stack_advice(estimator)}") from error
         raise
+
+
+def _stack_advice(estimator: Any) -> str:
+    """Say which argument, or which other estimator, takes Gram matrices in place of a table."""
+    parameters = estimator.get_params(deep=False)
+    for name in ("kernels", "kernel"):
+        if name in parameters:
+            return f'If X is a stack of Gram matrices, kernels last, pass {name}="precomputed".'
+    if "learner" in parameters:
+        passed = 'pass learner=UniformCombination("precomputed"), or another such learner'
+        return f"If X is a stack of Gram matrices, kernels last, {passed}."
+    other = "Regressor" if is_regressor(estimator) else "Classifier"
+    return (
+        f"{type(estimator).__name__} takes no Gram matrices; "
+        f'MKL{other}(kernels="precomputed") and '
+        f'TwoStage{other}(UniformCombination("precomputed")) do.'
+    )
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

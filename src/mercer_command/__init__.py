@@ -5,18 +5,27 @@ import warnings
 from io import TextIOWrapper
 from typing import Any
 
-from mercer_command.messages import one_line
-
 __all__ = ["main"]
 
 
-def _as_note(message: Warning | str, *_: Any, **__: Any) -> str:
-    """Return a warning as a line for the user, without the file that it is issued in."""
-    return f"note: {' '.join(str(message).split())}\n"
-
-
 def main() -> None:
-    """Run the command line, or say in one line which package is missing."""
+    """Run the command line; it ends with exit code 130 when it is interrupted."""
+    try:
+        app = _imported_app()
+        for stream in (sys.stdout, sys.stderr):
+            # A character that the terminal's encoding lacks, such as a bar's, must not end the run.
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        app(prog_name="mercer")
+    except KeyboardInterrupt:  # Imports take most of the time of short commands.
+        sys.stderr.write("mercer: interrupted\n")
+        raise SystemExit(130) from None
+
+
+def _imported_app() -> Any:
+    """Import the command line, or say in one line which package is missing."""
+    from mercer_command.messages import as_note, one_line
+
     try:
         from mercer_command.app import app
     except ImportError as error:
@@ -26,11 +35,7 @@ def main() -> None:
         sys.stderr.write(f"mercer: {message}\n")
         raise SystemExit(2) from None
     if not sys.warnoptions:
-        warnings.formatwarning = _as_note
+        warnings.formatwarning = as_note
         for category in (FutureWarning, DeprecationWarning, RuntimeWarning):
             warnings.simplefilter("ignore", category)
-    for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal's encoding lacks, such as a bar's, must not end the run.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    app(prog_name="mercer")
+    return app

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer import __version__
-from mercer_command.messages import ROLES, one_line
+from mercer_command.messages import ROLES, one_line, visible
 
 DESCRIPTIONS = {
     "stacking": "predictions combined",
@@ -81,9 +81,10 @@ _COLUMNS_HELP = (
     f"mercer columns writes one. Roles: {', '.join(ROLES)}."
 )
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet file; - for CSV on stdin.")]
 Tables = Annotated[
-    Path, typer.Argument(help="CSV or Parquet file, or folder of Parquet files.", metavar="TABLE")
+    Path,
+    typer.Argument(help="CSV or Parquet file, folder of these; - for stdin.", metavar="TABLE"),
 ]
 Model = Annotated[Path, typer.Argument(help="Model saved by mercer fit.")]
 Report = Annotated[
@@ -343,7 +344,7 @@ class OneLineErrors(TyperGroup):
             if code != interrupted:
                 sys.exit(code if isinstance(code, int) else 0)
             message = "interrupted"
-        sys.stderr.write(f"mercer: {message}\n")
+        sys.stderr.write(f"mercer: {visible(message)}\n")
         sys.exit(code)
 
 

@@ -29,7 +29,7 @@ def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
         names[position] = f"Unnamed: {position}"
     if unnamed:
         notes.append(f"columns without a name are called {listing(names[p] for p in unnamed)}")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         notes.append(f"names occur twice and get a number: {listing(repeated)}")
     return tuple(_numbered(names)), notes
@@ -59,12 +59,15 @@ def numbered_names(n_columns: int) -> tuple[str, ...]:
 
 def _numbered(names: list[str]) -> list[str]:
     """Append .1, .2, ... to names that occurred before."""
-    out = list[str]()
+    counters, taken, out = {name: count(1) for name in names}, set(names), dict[str, None]()
     for name in names:
-        numbered = (f"{name}.{number}" for number in count(1))
-        is_new = name not in out
-        out.append(name if is_new else next(n for n in numbered if n not in {*names, *out}))
-    return out
+        new = name
+        if name in out:
+            numbered = (f"{name}.{number}" for number in counters[name])
+            new = next(one for one in numbered if one not in taken)
+            taken.add(new)
+        out[new] = None
+    return list(out)
 
 
 def _is_number(text: str) -> bool:

@@ -1,13 +1,13 @@
 """Messages for the user: errors and warnings in one readable line, and names of tables as text."""
 
 import re
-import unicodedata
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 ROLES = ("number", "category", "date", "time", "text", "ignored")
 """Roles of columns, as files of columns and messages call them."""
@@ -185,8 +185,7 @@ def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
 def shown(name: object, *, longest: int = 60) -> str:
     r"""Return a name as text of one line, shortened in the middle if it is long.
 
-    Line breaks become arrows, and other characters that control a terminal or reverse the
-    direction of text become replacement characters.
+    Line breaks become arrows; see `visible` for other characters that control a terminal.
 
     Parameters
     ----------
@@ -204,16 +203,38 @@ def shown(name: object, *, longest: int = 60) -> str:
     if len(text) > longest:
         half = (longest - 1) // 2
         text = f"{text[:half]}…{text[-half:]}"
-    return "".join(map(_visible, text))
+    return visible(re.sub(r"[\r\n]", "↵", text.replace("\t", " ")))
 
 
-def _visible(character: str) -> str:
-    if character in "\r\n\t":
-        return " " if character == "\t" else "↵"
-    # Zero-width joiners and variation selectors are parts of emoji and of some scripts.
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in "\u200c\u200d":
-        return "\N{REPLACEMENT CHARACTER}"
-    return character
+# Zero-width joiners and variation selectors are parts of emoji and of some scripts.
+_INVISIBLE = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""This matches characters that control a terminal, hide text or reverse its direction."""
+
+
+def visible(text: str) -> str:
+    r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
+
+    All that the command prints, and its reports, pass through this function; tabs and ends of lines
+    remain.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(visible("red \x1b[31m, reversed \u202e"))
+    red \x1b[31m, reversed \u202e
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def as_note(message: Warning | str, *_: Any, **__: Any) -> str:
+    """Return a warning as a line for the user, without the file that it is issued in."""
+    return f"note: {visible(' '.join(str(message).split()))}\n"
 
 
 def listing(names: Iterable[object], *, most: int = 8) -> str:

@@ -26,6 +26,7 @@ from rich.table import Table as Grid
 
 from mercer import __version__
 from mercer_command.files import replacing
+from mercer_command.messages import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +171,7 @@ def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -
     made_by = f"mercer {__version__}"
     page = template.substitute(title=escape(title), lead=escape(lead), body=body, made_by=made_by)
     with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(visible(page), encoding="utf-8")
 
 
 def _parts(parts: Sequence[Part]) -> str:
@@ -276,7 +277,7 @@ class Bar:
         """
         self._say(description)
         self._counted = unit or self._unit
-        self._bar.reset(self._task, total=total, description=markup.escape(description), done="")
+        self._bar.reset(self._task, total=total, description=_as_markup(description), done="")
 
     def advance(self, number: int = 1, description: str = "") -> None:
         """Report units that were done.
@@ -288,7 +289,7 @@ class Bar:
             Of what is done next, if it is something else.
         """
         task = self._bar.tasks[0]
-        text = markup.escape(description) or task.description
+        text = _as_markup(description) or task.description
         ready, total = task.completed + number, task.total or 0
         done = f"{ready:,.0f} of {total:,.0f} {self._counted}"
         if self._counted == "%":
@@ -300,7 +301,12 @@ class Bar:
         """Write a line, unless there is a terminal or the last line is recent."""
         if not self._bar.console.is_terminal and monotonic() >= self._next:
             self._next = monotonic() + self._seconds
-            self._bar.console.print(description, markup=False, highlight=False, soft_wrap=True)
+            told = visible(description)
+            self._bar.console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+
+def _as_markup(text: str) -> str:
+    return markup.escape(visible(text))
 
 
 @contextmanager
@@ -332,14 +338,15 @@ def progress_bar(unit: str = "rows") -> Iterator[Bar]:
 
 def print_line(line: str) -> None:
     """Print one line of the result."""
-    Console().print(line, markup=False, highlight=False)
+    Console().print(visible(line), markup=False, highlight=False)
 
 
 def print_notes(notes: Iterable[str], kind: str = "note") -> None:
     """Print remarks on the run, or warnings."""
     for note in notes:
         style = "yellow" if kind == "note" else "bold yellow"
-        Console(stderr=True).print(f"{kind}: {note}", markup=False, highlight=False, style=style)
+        told = visible(f"{kind}: {note}")
+        Console(stderr=True).print(told, markup=False, highlight=False, style=style)
 
 
 def show(sections: Iterable[Section]) -> None:
@@ -351,7 +358,7 @@ def show(sections: Iterable[Section]) -> None:
     """
     for section in sections:
         # A title of the table would be as narrow as the table.
-        Console().print(f"[bold]{markup.escape(section.title)}[/]", highlight=False)
+        Console().print(f"[bold]{_as_markup(section.title)}[/]", highlight=False)
         for part in section.parts:
             if isinstance(part, Table) and not part.summary:
                 Console().print(_grid(part))
@@ -369,7 +376,7 @@ def _grid(table: Table, bar: int = 16) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for position, name in enumerate(table.header):
         is_number = position in table.numeric
-        grid.add_column(name, overflow="fold", no_wrap=is_number)
+        grid.add_column(_as_markup(name), overflow="fold", no_wrap=is_number)
         grid.columns[-1].justify = "right" if is_number else "left"
     longest = max(table.lengths, default=0.0) or 1.0
     bars = [f"[cyan]{'█' * round(bar * length / longest)}[/]" for length in table.lengths]
@@ -378,7 +385,7 @@ def _grid(table: Table, bar: int = 16) -> Grid:
     n_shown = len(table.rows) if table.n_shown is None else table.n_shown
     for r, row in enumerate(table.rows[:n_shown]):
         style = "bold" if r in table.bold else ""
-        grid.add_row(*map(markup.escape, row), *bars[r : r + 1], style=style)
+        grid.add_row(*map(_as_markup, row), *bars[r : r + 1], style=style)
     if (hidden := len(table.rows) - n_shown) > 0:
         grid.add_row(f"and {hidden} more")
     return grid

@@ -21,7 +21,7 @@ from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Part, Section, Table, Text, reworded
 from mercer_command.problem import Problem, Task
-from mercer_command.table_files import is_parquet, recognize_format
+from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognize_format
 
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""
@@ -312,8 +312,9 @@ def _task_of(metric: str) -> Task:
 
 def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table, for models that are loaded."""
-    if is_parquet(path):
-        return f"pd.read_parquet({str(path)!r})"
+    source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
+    if path != STANDARD_INPUT and is_parquet(path):
+        return f"pd.read_parquet({source})"
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if path.exists():
         found = recognize_format(path, header=header)
@@ -324,4 +325,4 @@ def _pandas_call(path: Path, *, header: bool) -> str:
         told = zip(usual, values, strict=True)
         options = {name: value for name, value in told if value != usual[name]} | options
     words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
-    return f"pd.read_csv({', '.join([repr(str(path)), *words])})"
+    return f"pd.read_csv({', '.join([source, *words])})"

@@ -190,9 +190,10 @@ def _task_of(
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
     ):
         raise InputError(f"'{name}' holds neither numbers nor categories")
-    if task == "regression" or (
-        task == "auto" and problems.inferred_task(labels, name, []) == "regression"
-    ):
+    told = list[str]()
+    found = problems.inferred_task(labels, name, told) if task == "auto" else task
+    if found == "regression":
+        notes += told
         return "regression"
     problems.check_whole(labels, name)
     if task == "classification":

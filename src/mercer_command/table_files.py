@@ -6,13 +6,17 @@ import csv
 import gzip
 import lzma
 import re
+import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
@@ -34,6 +38,10 @@ _MARKS = (
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
+
+
+STANDARD_INPUT = Path("-")
+"""This stands for a table of text on the standard input."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +143,8 @@ def recognize_format(path: Path, *, header: bool = True) -> TextFormat:
         If the file is no text, or empty.
     """
     encoding, notes = _encoding(path)
-    with _opened(path) as file:
-        text = codecs.getreader(encoding)(file)
-        lines = [line.rstrip("\r\n") for line in islice(text, 200)]
+    with _opened(path) as file, TextIOWrapper(file, encoding) as text:
+        lines = _first_lines(text)
     told = lines[0].strip('"').strip().lower() if lines else ""
     starts = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
     if kind := next((starts[start] for start in starts if told.startswith(start)), ""):
@@ -155,6 +162,17 @@ def recognize_format(path: Path, *, header: bool = True) -> TextFormat:
     rows = _parsed(lines, separator, quote)
     names, more = names_of(rows) if header else (numbered_names(len(rows[0])), [])
     return TextFormat(separator, encoding, quote, skipped, names, (*notes, *more))
+
+
+def _first_lines(text: Iterable[str], most: int = 200, n_letters: int = 2**20) -> list[str]:
+    """Return the first lines: three at least, and no more once they have many letters."""
+    lines, total = list[str](), 0
+    for line in islice(text, most):
+        lines.append(line.rstrip("\r\n"))
+        total += len(line)
+        if len(lines) > 2 and total > n_letters:
+            break
+    return lines
 
 
 @contextmanager
@@ -220,10 +238,14 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
     reader = csv.reader(
         (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
     )
+    # A line is one field to all separators that it does not have.
+    before = csv.field_size_limit(2**31 - 1)
     try:
         return [row for row in reader if row]
     except csv.Error as error:
         raise InputError(f"its lines cannot be split into cells ({error})") from error
+    finally:
+        csv.field_size_limit(before)
 
 
 def _separator(lines: list[str]) -> tuple[str, int]:
@@ -305,6 +327,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
     Parameters
     ----------
     path : Path
+        `-` for text on the standard input.
     header : bool, default=True
         Whether the first line of a text file holds the names of the columns.
 
@@ -313,10 +336,19 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
     InputError
         If the file is missing, of another format, unreadable or without rows.
     """
+    if path == STANDARD_INPUT:
+        with TemporaryDirectory() as folder:
+            copied = Path(folder, "standard-input.csv")
+            with copied.open("wb") as file:
+                copyfileobj(sys.stdin.buffer, file)
+            return read_cells(copied, header=header)
     if not path.exists():
         raise InputError(f"there is no file {path}")
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a table")
+    if not path.is_file():
+        # Reading of a pipe may wait forever, and all is read twice.
+        raise InputError(f"{path} is a pipe or a device, not a file; '-' reads the standard input")
     with readable(path):
         if is_parquet(path):
             cells = Cells(pd.read_parquet(path))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, class_table, error_line, pd
+from command_cases import Run, call, class_table, error_line, pd
 
 from mercer_command import app, main
 from mercer_command.files import load_model
@@ -272,3 +272,14 @@ def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> N
         *("--out", "m.skops", "--test-size", "0.3"),
     )
     assert app.Demo().words() == ("mercer", "demo")
+
+
+def test_tables_on_the_standard_input(run: Run, classes: Any) -> None:
+    text = classes.to_csv(index=False)
+    options = ("fit", "-", "--target", "kind", "--learner", "uniform", "--report", "r.html")
+    result = call(*options, text=text)
+    assert result.exit_code == 0, result.output
+    assert "80 rows, 4 columns to learn from" in result.stdout
+    assert "pd.read_csv(sys.stdin, " in Path("r.html").read_text(encoding="utf-8").replace(
+        "&#x27;", "'"
+    )

@@ -1,9 +1,18 @@
 """Errors and warnings in one line."""
 
+import sys
+import unicodedata
 import warnings
 import zlib
+from pathlib import Path
 
-from mercer_command.messages import InputError, collected_warnings, one_line
+import numpy as np
+import pytest
+from command_cases import Run, error_line, pd
+
+from mercer._records import visible as visible_in_library
+from mercer_command import main
+from mercer_command.messages import InputError, collected_warnings, one_line, shown, visible
 
 
 def test_an_error_of_the_user_is_one_line() -> None:
@@ -29,3 +38,63 @@ def test_warnings_that_differ_in_numbers_alone_are_one_note() -> None:
             warnings.warn(f"Stopped at a gap of {gap}.\nmore", UserWarning, stacklevel=1)
         warnings.warn("Another message.", UserWarning, stacklevel=1)
     assert notes == ["first", "Stopped at a gap of 0.0013.", "Another message."]
+
+
+def test_characters_that_control_terminals_or_directions_are_written_as_escapes() -> None:
+    assert shown("a\x1b[31mb\u202ec\r\nd\te\u200d") == "a\\x1b[31mb\\u202ec↵↵d e\u200d"
+    every = map(chr, [*range(0x3000), *range(0xD7F0, 0xE010), 0xFE0F, 0xFEFF, 0xE0041, 0x1F600])
+    for character in every:
+        written = visible(character)
+        assert written == visible_in_library(character)
+        hides = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        hides = hides and character not in "\t\n\u200c\u200d"
+        # Signs of numbers and of verses of Arabic and Syriac have a shape of their own.
+        hides = hides and not ("\u0600" <= character <= "\u08ff" and character != "\u061c")
+        assert not hides or (written.isprintable() and written != character)
+        assert written == character or not character.isprintable()
+
+
+DANGEROUS = "\x1b[31m\u202e"
+
+
+def test_text_of_a_table_is_harmless_wherever_it_is_shown(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    size, kind = f"size {DANGEROUS}", rng.choice([f"a{DANGEROUS}", "b"], 60)
+    frame = pd.DataFrame(
+        {size: rng.normal(size=60), "kind": rng.choice(["u", f"v{DANGEROUS}"], 60)}
+    )
+    frame.assign(y=kind).to_csv("t.csv", index=False)
+    results = [
+        run("columns", "t.csv"),
+        run(
+            *("fit", "t.csv", "--target", "y", "--learner", "uniform"),
+            *("--out", "m.skops", "--report", "r.html"),
+        ),
+        run("explain", "m.skops", "t.csv", "--report", "e.html"),
+    ]
+    frame.assign(kind=f"w{DANGEROUS}").to_csv("t.csv", index=False)
+    results.append(run("predict", "m.skops", "t.csv", "--out", "p.csv"))
+    assert [result.exit_code for result in results] == [0, 0, 0, 0]
+    pages = [Path(name).read_text(encoding="utf-8") for name in ("r.html", "e.html")]
+    for text in (*pages, *(result.output for result in results)):
+        assert "\\x1b[31m\\u202e" in text.replace("\n", "")
+        assert not set(DANGEROUS[:1] + DANGEROUS[-1:]) & set(text)
+    line = error_line(run("fit", "t.csv", "--target", "z", "--missing", f"{DANGEROUS}=3"))
+    assert visible(line) == line
+
+
+def test_an_interruption_of_imports_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "mercer_command.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "mercer_command.app")
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == 130
+    assert capsys.readouterr().err == "mercer: interrupted\n"

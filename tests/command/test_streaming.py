@@ -46,6 +46,16 @@ class TestRows:
         )
         assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
 
+    @pytest.mark.parametrize(("top", "taken"), [(5, "classes without"), (30, "quantities")])
+    def test_whole_numbers_say_what_they_are_taken_for(
+        self, tmp_path: Path, top: int, taken: str
+    ) -> None:
+        frame = class_table().assign(y=np.arange(80) % top + 1)
+        write_folder(frame, tmp_path / "t")
+        told = [note for note in table_of(tmp_path / "t", "y").problem.notes if "'y' holds" in note]
+        assert len(told) == 1
+        assert f"{top} different whole numbers, 1 to {top}, which are taken for {taken}" in told[0]
+
     @pytest.mark.parametrize("target", ["kind", "y"])
     def test_test_rows_are_not_learned_from(self, tmp_path: Path, target: str) -> None:
         frame = pd.DataFrame({"row": np.arange(200.0) / 2, "y": np.linspace(0, 1, 200) ** 2})

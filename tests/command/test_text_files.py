@@ -1,17 +1,21 @@
 """Encoding, separator, quotes, header and compression of text files."""
 
 import bz2
+import csv
 import gzip
 import lzma
+import os
 import zipfile
+from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 pd = pytest.importorskip("pandas")
 
+from mercer_command.headers import names_of  # noqa: E402
 from mercer_command.messages import InputError  # noqa: E402
-from mercer_command.table_files import read_text_table  # noqa: E402
+from mercer_command.table_files import read_cells, read_text_table  # noqa: E402
 
 TEXT = "name,größe\nA,1\nB,2\n"
 CELLS = [["A", "1"], ["B", "2"]]
@@ -136,3 +140,55 @@ def test_other_formats_are_named(tmp_path: Path, content: str, kind: str) -> Non
     (tmp_path / "t.csv").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=f"the file is {kind}, not a table"):
         read_text_table(tmp_path / "t.csv")
+
+
+def test_lines_may_be_longer_than_the_fields_of_the_csv_module(tmp_path: Path) -> None:
+    limit, text = csv.field_size_limit(), "x" * (csv.field_size_limit() + 1)
+    assert cells(tmp_path / "t.csv", f"a,b\n1,{text}\n2,y\n".encode()) == [["1", text], ["2", "y"]]
+    names = ",".join(f"{'column':_>150} {k}" for k in range(900))
+    row = ",".join("1" for _ in range(900))
+    (tmp_path / "w.csv").write_text("\n".join([names, row, row, ""]))
+    assert read_text_table(tmp_path / "w.csv")[0].shape == (2, 900)
+    assert csv.field_size_limit() == limit
+
+
+def test_lines_end_with_their_own_marks_alone(tmp_path: Path) -> None:
+    """Not where Unicode has paragraphs, or where printers turn a page."""
+    content = "a,b\n" + "x\u2028y\x0c,1\n" * 5
+    assert cells(tmp_path / "t.csv", content.encode()) == [["x\u2028y\x0c", "1"]] * 5
+
+
+def test_many_equal_names_are_numbered_in_one_pass() -> None:
+    """As often as there are names, each new name is looked up; lists of names are not searched."""
+
+    class Name(str):
+        n_compared = 0
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Name.n_compared += 1
+            return str.__eq__(self, other)
+
+        def strip(self, chars: str | None = None) -> "Name":
+            return self
+
+    names, _ = names_of([[Name(f"n{k}") for k in range(1000)] + [Name("n1")] * 500])
+    assert names[1000:1003] == ("n1.1", "n1.2", "n1.3")
+    assert names[-1] == "n1.500"
+    assert Name.n_compared < 50_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.csv")
+    for path in (tmp_path / "t.csv", Path(os.devnull)):
+        with pytest.raises(InputError, match="is a pipe or a device, not a file"):
+            read_cells(path)
+
+
+def test_the_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BufferedReader(BytesIO(b"a;b\n1;2\n3;4\n"))))
+    frame = read_cells(Path("-")).frame
+    assert list(frame.columns) == ["a", "b"]
+    assert frame.to_numpy().tolist() == [["1", "2"], ["3", "4"]]

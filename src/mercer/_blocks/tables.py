@@ -182,7 +182,8 @@ def validated_rows(
         If validation refuses the table or the target, a weight is negative, or there is one group.
     """
     X, y = in_memory(X, y)
-    with table_advice():
+    check_target_values(y, estimator)
+    with table_advice(estimator):
         checks |= checks_of(estimator)
         table, y = validate_data(estimator, X, y, ensure_min_samples=2, **checks)
     weights = with_class_weights(weight, getattr(estimator, "class_weight", None), y)
@@ -274,7 +275,7 @@ def drawn_rows(
         max_rows = n_rows if takes_all else 20_000
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
-    check_target_values(targets)
+    check_target_values(targets, estimator)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
     return DrawnSample(
         table,
@@ -349,7 +350,8 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     """
     source, _ = as_source(X)
     if not isinstance(source, BlockSource):
-        return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
+        with table_advice(estimator):
+            return function(validate_data(estimator, X, reset=False, **checks_of(estimator)))
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
     found = source.map(lambda block: function(block.X))

@@ -284,6 +284,12 @@ def _check_number_of_folds(
     if codes is None:
         return
     sizes = np.bincount(codes)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"n_splits={n_folds} cannot be greater than the number of members in each class, and "
+            "every class has one sample, so that none can be held out to choose C: give a class "
+            "more samples, or C a value."
+        )
     if n_folds > sizes.max():
         raise ValueError(
             f"cv={n_folds} folds need a class of as many samples, and the largest class has "

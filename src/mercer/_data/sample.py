@@ -17,6 +17,7 @@ from mercer._data.resampling import Resampling, as_resampling, left_out_together
 from mercer._data.row_order import content_ranks
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features, RandomState
+from mercer._validation import check_weights
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ class Sample:
         Raises
         ------
         ValueError
-            If a weight is negative, NaN or infinite, or fewer than two are positive.
+            If a weight is negative, NaN or infinite, if fewer than two are positive, or if sums of
+            their products overflow, or are one weight but for rounding.
 
         Examples
         --------
@@ -95,6 +97,7 @@ class Sample:
         weights = _check_sample_weight(
             sample_weight, self.X, dtype=np.float64, ensure_non_negative=True, copy=True
         )
+        check_weights(weights)
         rows = np.flatnonzero(weights)
         if rows.size < 2:
             raise ValueError(

@@ -17,6 +17,7 @@ from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._solvers.generalized_left_out import LeftOutValues
 from mercer._solvers.likelihoods import Poisson, rates
 from mercer._typing import Array, Features
+from mercer.kernels._distances import check_squares
 
 
 @dataclass(eq=False, repr=False)
@@ -147,15 +148,17 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, a count is negative, all counts are zero, an exposure
-            is not positive, there is one sample or one group only, a parameter is out of its range,
-            a weight is negative, or a kernel is not positive semi-definite.
+            If X or y holds NaN or infinities, a count is negative or too large to be squared, all
+            counts are zero, an exposure is not positive, there is one sample or one group only, a
+            parameter is out of its range, a weight is negative, or a kernel is not positive
+            semi-definite.
         MemoryError
             If the fit needs more memory than there is.
         """
         self._check_parameters()
         data = training_data(self, X, y, sample_weight)
         counts = check_array(column_or_1d(data.y, warn=True), ensure_2d=False, dtype=np.float64)
+        check_squares(counts[:, None], "y")
         if counts.min() < 0.0:
             raise ValueError(
                 "Some value(s) of y are out of the valid range of the Poisson loss: counts must "

@@ -5,16 +5,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
 from scipy.linalg.lapack import dpotri
 from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.folds import evenly_spaced
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.low_rank import TOLERANCE
+from mercer._gram.low_rank import TOLERANCE, why_indefinite
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
 from mercer._typing import Array, Features
-from mercer.kernels._distances import inner
+from mercer._validation import INDEFINITE_ADVICE
+from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
 
 
@@ -89,15 +90,15 @@ def definite_factor(system: Array) -> Array:
     ValueError
         If the matrix is not positive definite.
     """
-    try:
-        # LAPACK needs columns: a symmetric matrix stored by rows is its transpose by columns.
-        columns = system.T if system.flags.c_contiguous else system
-        return np.asarray(cholesky(columns, lower=True, overwrite_a=True, check_finite=False))
-    except LinAlgError:
-        raise ValueError(
-            "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
-            "negative eigenvalue below the penalty."
-        ) from None
+    # LAPACK needs columns: a symmetric matrix stored by rows is its transpose by columns.
+    columns = system.T if system.flags.c_contiguous else system
+    largest = np.abs(np.diag(columns)).max(initial=0.0)
+    (factorize,) = get_lapack_funcs(("potrf",), (columns,))
+    factor, n_done = factorize(columns, lower=True, overwrite_a=True)
+    if n_done == 0:
+        return np.asarray(factor)
+    # A diagonal entry, less what the entries before it explain, is not positive.
+    raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
 
 
 def scaled_system(K: Array, scale: Array, value: float) -> Array:
@@ -330,6 +331,9 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
     """
     _check_symmetry(stack)
     n = stack.shape[0]
+    # Entries of a kernel are at most the largest of its diagonal.
+    if not np.abs(np.einsum("iik->ik", stack)).max(initial=0.0) < LARGEST_SQUARE**0.5 / n:
+        raise ValueError("Input X contains Gram matrices of values too large to be squared.")
     rows = evenly_spaced(n, max_rows)
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
     for position, matrix in enumerate(part):
@@ -339,7 +343,8 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
             cholesky(matrix + jitter * np.eye(len(matrix)), lower=True, check_finite=False)
         except LinAlgError:
             raise ValueError(
-                f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel."
+                f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel. "
+                + INDEFINITE_ADVICE
             ) from None
 
 

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
-from mercer._validation import ARITHMETIC
+from mercer._validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer.kernels._distances import products
 from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile
 
@@ -130,7 +130,7 @@ def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
         return
     if not np.isfinite(column).all():
         raise ValueError("A kernel returned NaN or infinity.")
-    raise ValueError("A kernel is not positive semi-definite.")
+    raise ValueError(f"A kernel is not positive semi-definite. {INDEFINITE_ADVICE}")
 
 
 def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
@@ -303,3 +303,28 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
         raise ValueError(f"{name} is not positive semi-definite, so it is no kernel.")
     kept = values > tol * trace / max(len(K), 1)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def why_indefinite(left: float, largest: float) -> str:
+    """Say why a Gram matrix plus its penalty has no Cholesky factor.
+
+    Parameters
+    ----------
+    left : float
+        The entry of the diagonal at which the decomposition stops, less what the samples before it
+        explain.
+    largest : float
+        The largest entry of the diagonal.
+    """
+    if not (np.isfinite(largest) and np.isfinite(left)):
+        return "Kernel values times weights overflow: scale the weights, or the target."
+    if left >= -TOLERANCE * largest:
+        return (
+            "The Gram matrix plus its penalty is not positive definite in double precision, as "
+            "where samples are nearly equal, or weights very large: try gradually increasing the "
+            "penalty (alpha, noise or jitter)."
+        )
+    return (
+        "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
+        f"negative eigenvalue below the penalty. {INDEFINITE_ADVICE}"
+    )

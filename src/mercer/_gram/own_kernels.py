@@ -9,7 +9,7 @@ from mercer._data.folds import evenly_spaced
 from mercer._gram.dense import centered
 from mercer._gram.low_rank import TOLERANCE
 from mercer._typing import Array, Features
-from mercer._validation import warn
+from mercer._validation import INDEFINITE_ADVICE, warn
 from mercer.kernels import CallableKernel, Kernel, SklearnKernel, WeightedSum
 from mercer.kernels._composition import Composite
 
@@ -73,10 +73,7 @@ def warn_of_indefinite(kernels: Sequence[Kernel], weights: Array, X: Features) -
     """
     told, counts = indefinite_kernels(kernels, weights, X)
     if counts:
-        warn(
-            f"{told}. Predictors on the learned kernel may fail; "
-            "AlignmentMaximization(clip_spectrum=True) drops the negative part of its spectrum."
-        )
+        warn(f"{told}. Predictors on the learned kernel may fail. {INDEFINITE_ADVICE}")
     elif told:
         warn(f"{told}; {WITHOUT_WEIGHT}")
 

@@ -252,7 +252,10 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
     broken = ~np.isfinite(sums)
     if broken.any():
         names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
-        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
+        raise ValueError(
+            "Kernel returned NaN or infinity on the training samples, or values too large to be "
+            f"squared: {names}."
+        )
 
 
 def _varying(X: Array) -> Array:

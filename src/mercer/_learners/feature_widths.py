@@ -126,10 +126,12 @@ class EvidenceMaximization(KernelLearner):
                 on_step=report,
             )
         if not found.converged:
+            is_cut = found.n_iter >= self.max_iter
+            advice = f"raise max_iter (now {self.max_iter})" if is_cut else "rounding stops it"
             warn(
                 f"The log marginal likelihood for each observation, less the prior's cost, still "
-                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: raise "
-                f"max_iter (now {self.max_iter}).",
+                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: "
+                f"{advice}.",
                 ConvergenceWarning,
             )
         self.noise_ = found.noise

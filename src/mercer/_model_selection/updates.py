@@ -19,7 +19,7 @@ from mercer._data.sample import Sample
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._typing import Array, Features
-from mercer._validation import check_target_values
+from mercer._validation import check_target_values, check_weights
 
 LEVEL = 0.01
 """Errors of new rows are worse where the ranks of as large ones have this probability by chance;
@@ -167,7 +167,7 @@ class UpdatesMixin:
         """Validated rows of positive weight."""
         classifies = is_classifier(self)
         checks = {} if classifies else {"multi_output": True, "y_numeric": True}
-        check_target_values(y)
+        check_target_values(y, self)
         table, target = validate_data(self, X, y, reset=False, **tables.checks_of(self), **checks)
         class_weight = getattr(self, "class_weight", None)
         if classifies:
@@ -183,6 +183,7 @@ class UpdatesMixin:
         if sample_weight is None:
             return found
         given = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        check_weights(given)
         rows = np.flatnonzero(given)
         if not rows.size:
             raise ValueError("No row has a positive sample_weight.")

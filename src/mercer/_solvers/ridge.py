@@ -17,6 +17,7 @@ from mercer._gram.dense import UnitScale, definite_factor
 from mercer._gram.low_rank import TOLERANCE
 from mercer._solvers.left_out_blocks import left_out_blocks
 from mercer._typing import Array
+from mercer._validation import INDEFINITE_ADVICE
 
 
 def check_definite(values: Array) -> None:
@@ -30,8 +31,8 @@ def check_definite(values: Array) -> None:
     if values[0] < -TOLERANCE * max(values[-1], 0.0):
         raise ValueError(
             "The learned kernel is not positive semi-definite: the smallest eigenvalue of its "
-            f"centered Gram matrix is {values[0]:.3g}, the largest {values[-1]:.3g}. Where weights "
-            "may be negative, clip_spectrum=True of the learner keeps the positive part."
+            f"centered Gram matrix is {values[0]:.3g}, the largest {values[-1]:.3g}. "
+            + INDEFINITE_ADVICE
         )
 
 

@@ -118,7 +118,7 @@ def given_candidates(sources: Any, names: Any) -> list[Candidate]:
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(
             f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
-            "them stands for the usual ones."
+            "them stands for the usual ones; Gram matrices are not taken."
         )
     return [_given(source, names) for source in sources]
 

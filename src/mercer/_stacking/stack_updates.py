@@ -1,5 +1,6 @@
 """Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 

@@ -285,6 +285,8 @@ def _(learner: type) -> str:
 
 @_instead.register
 def _(learner: str) -> str:
+    if learner == "precomputed":
+        return f"{learner!r}. UniformCombination({learner!r}) takes Gram matrices."
     return f"{learner!r}. UniformCombination([{learner!r}]) stands for a named kernel."
 
 

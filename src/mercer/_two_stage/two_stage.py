@@ -229,8 +229,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
             raise ValueError(
-                "approximation='nystroem' needs samples by features, and no predictor of "
-                "precomputed kernels."
+                'approximation="nystroem" needs samples by features; with precomputed kernels, or '
+                'a predictor on these, pass approximation="exact".'
             )
         approximation = "exact" if exact_only else self.approximation
         exact = fits_exactly(self, X, sample_weight, approximation)
@@ -289,7 +289,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
 
     def _validated(self, sample: Sample) -> TrainingData:
         """The samples as numbers; messages name this estimator, and no learner of its choice."""
-        with table_advice():
+        with table_advice(self):
             X = check_array(
                 sample.X,
                 accept_sparse="csr",

@@ -27,7 +27,7 @@ from mercer._two_stage.penalty_search import search_alpha
 from mercer._two_stage.training_rows import ExactRows
 from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
-from mercer._validation import check_choice, check_coverage
+from mercer._validation import check_choice, check_coverage, check_target_values
 
 
 @dataclass(eq=False, repr=False)
@@ -235,6 +235,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
         as_grid("alpha", self.alpha, ALPHA_GRID)
+        check_target_values(y, self)
         y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
         given, sample = self._samples(X, y, sample_weight, groups)
         return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))

@@ -6,6 +6,7 @@ from html import escape
 from math import floor, isinf, log10
 from typing import Any
 
+from mercer._records import visible
 from mercer.inspection._coverage import Bin
 from mercer.inspection._held_out import Estimate, PredictorScores
 
@@ -329,7 +330,7 @@ def markdown(sections: Sequence[ReportSection]) -> str:
             lines = [section.header, tuple("---" for _ in section.header), *section.rows]
             blocks.append("\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
         blocks += [*map(sentence, section.findings), *section.sentences]
-    return "\n\n".join(blocks) + "\n"
+    return visible("\n\n".join(blocks) + "\n")
 
 
 def _cell(text: str) -> str:
@@ -353,7 +354,7 @@ def html(sections: Sequence[ReportSection]) -> str:
             parts.append(f"<table>{head}<tbody>{rows}</tbody></table>")
         told = (*map(sentence, section.findings), *section.sentences)
         parts += [f"<p>{escape(text)}</p>" for text in told]
-    return f"<div>{''.join(parts)}</div>"
+    return visible(f"<div>{''.join(parts)}</div>")
 
 
 def _line(cells: Sequence[str], tag: str) -> str:

@@ -19,7 +19,7 @@ computed from inner products; and a smaller part of the largest one is zero up t
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
-_LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
+LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
 """If a squared norm of a sample exceeds this, sums of such squares overflow."""
 
 
@@ -328,7 +328,7 @@ def check_squares(X: Features, name: str = "X") -> None:
         squares = rows_squared(X.astype(np.float64, copy=False))
     # Rows with missing values have no norm.
     largest = squares[~np.isnan(squares)].max(initial=0.0)
-    if not largest < _LARGEST_SQUARE:
+    if not largest < LARGEST_SQUARE:
         raise ValueError(f"Input {name} contains values too large to be squared.")
     if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
         raise ValueError(f"Input {name} contains only values too small to be squared.")

@@ -122,9 +122,14 @@ class BayesianMKL(OneStage):
             )
         if not model.converged:
             gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
+            # Several descents may follow each other, each of at most `max_iter` steps.
+            is_short = self.n_iter_ < self.max_iter
+            advice = "rounding allows no further descent: raise tol"
+            if not is_short:
+                advice = f"raise max_iter (now {self.max_iter}), or tol"
             warn(
                 f"Stopped after {self.n_iter_} steps before tol={self.tol:g} was reached{gap}: "
-                f"raise max_iter (now {self.max_iter}), or tol.",
+                f"{advice}.",
                 ConvergenceWarning,
             )
 

@@ -10,7 +10,7 @@ from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
 from mercer._typing import Array
-from mercer._validation import check_number, check_positive
+from mercer._validation import INDEFINITE_ADVICE, check_number, check_positive
 from mercer._weights.mkl import Machines
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize_latents
@@ -269,7 +269,8 @@ class _WeightedDictionary:
         if (self.traces < 0.0).any():
             name = self.kernels[int(self.traces.argmin())].describe()
             raise ValueError(
-                f"A kernel is not positive semi-definite: the trace of {name} is negative."
+                f"A kernel is not positive semi-definite: the trace of {name} is negative. "
+                + INDEFINITE_ADVICE
             )
         # Kernels that are zero on the samples are left out: nothing would bound their weights.
         self.empty = not self.traces.any()

@@ -1,0 +1,241 @@
+"""Errors say what is wrong in the words of a user, and what to do, in every estimator alike."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import mercer
+from mercer import (
+    AlignmentMaximization,
+    BayesianMKLRegressor,
+    KernelLogisticRegression,
+    KernelOptimization,
+    KernelPoissonRegressor,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    MKLRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.kernels import Gaussian
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(24, 2))
+Y = X[:, 0] + 0.1 * RNG.normal(size=24)
+CODES = (Y > 0.0).astype(int)
+GRAMS = (X @ X.T)[:, :, None]
+
+PREDICTORS = [
+    "BayesianMKLClassifier", "BayesianMKLRegressor", "ContinuousMKLClassifier",
+    "ContinuousMKLRegressor", "KernelLogisticRegression", "KernelOrdinalClassifier",
+    "KernelPoissonRegressor", "KernelStackingClassifier", "KernelStackingRegressor", "L1SVM",
+    "L2KRR", "MKLClassifier", "MKLRegressor", "TwoStageClassifier", "TwoStageRegressor",
+]  # fmt: skip
+CLASSIFIERS = {
+    "BayesianMKLRegressor": "BayesianMKLClassifier",
+    "ContinuousMKLRegressor": "ContinuousMKLClassifier",
+    "KernelPoissonRegressor": "KernelLogisticRegression",
+    "KernelStackingRegressor": "KernelStackingClassifier",
+    "L2KRR": "L1SVM",
+    "MKLRegressor": "MKLClassifier",
+    "TwoStageRegressor": "TwoStageClassifier",
+}
+LEARNERS = ["AlignmentMaximization", "ContinuousAlignment", "KernelOptimization", "ForestKernel"]
+
+
+def made(name: str, **parameters: Any) -> Any:
+    return getattr(mercer, name)(**parameters)
+
+
+def refusal(model: Any, table: Any, y: Any, **options: Any) -> str:
+    """The message of a fit that is refused, in one line."""
+    with pytest.raises(ValueError, match=r"\.$") as error:
+        model.fit(table, y, **options)
+    return " ".join(str(error.value).split())
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_text_as_the_target_of_a_regressor_names_the_classifier(name: str) -> None:
+    for y in (np.where(CODES, "yes", "no"), ["no", 1.5] * 12):
+        told = refusal(made(name), X, y)
+        assert told.startswith("y holds text, such as 'no', and ") or "'yes', and" in told
+        assert f"{name} predicts numbers: {CLASSIFIERS[name]} predicts classes." in told
+
+
+def test_text_as_the_target_of_a_learner_of_responses() -> None:
+    told = refusal(KernelOptimization(task="regression"), X, np.where(CODES, "yes", "no"))
+    assert 'responses are numbers: task="classification" learns from classes' in told
+
+
+def test_text_that_is_numbers_is_read_as_numbers() -> None:
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
+    text = np.array([f"{value:.17g}" for value in Y])
+    np.testing.assert_array_equal(model.fit(X, text).predict(X), model.fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("name", [*PREDICTORS, *LEARNERS])
+def test_missing_values_recommend_the_encoder_alone(name: str) -> None:
+    table = X.copy()
+    table[3, 0] = np.nan
+    told = refusal(made(name), table, CODES)
+    assert "Input X contains NaN." in told
+    assert "make_pipeline(table_encoder(), estimator)" in told
+    assert "HistGradientBoosting" not in told
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelStackingRegressor([Gaussian(2.0)]),
+        TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1),
+        MKLRegressor([Gaussian(2.0)], alpha=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_missing_values_of_new_rows_do_too(model: Any) -> None:
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match="Input X contains NaN") as error:
+        model.predict(np.full((2, 2), np.nan))
+    assert "table_encoder()" in str(error.value)
+    assert "HistGradientBoosting" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_gram_matrices_name_the_argument_or_the_estimator_that_takes_them(name: str) -> None:
+    told = refusal(made(name), GRAMS, CODES)
+    parameters = made(name).get_params()
+    if "kernels" in parameters:
+        assert told.endswith('kernels last, pass kernels="precomputed".')
+    elif "learner" in parameters:
+        assert 'pass learner=UniformCombination("precomputed")' in told
+    else:
+        other = "Regressor" if name.endswith("Regressor") else "Classifier"
+        assert f'takes no Gram matrices; MKL{other}(kernels="precomputed") and TwoStage' in told
+
+
+def test_names_of_no_argument_are_not_recommended() -> None:
+    for model in (KernelStackingClassifier("precomputed"), KernelStackingRegressor("precomputed")):
+        assert "takes no Gram matrices" in refusal(model, GRAMS, CODES)
+        assert "Gram matrices are not taken" in refusal(model, X, CODES)
+    told = refusal(TwoStageClassifier("precomputed"), GRAMS, CODES)
+    assert told.endswith("UniformCombination('precomputed') takes Gram matrices.")
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier, TwoStageRegressor])
+def test_precomputed_kernels_have_no_nystroem_features(model: Any) -> None:
+    given = model(UniformCombination("precomputed"), approximation="nystroem")
+    told = refusal(given, GRAMS, CODES)
+    assert 'with precomputed kernels, or a predictor on these, pass approximation="exact".' in told
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_one_weight_that_hides_all_others(name: str) -> None:
+    weights = np.ones(24)
+    weights[3] = 1e200
+    told = refusal(made(name), X, CODES, sample_weight=weights)
+    assert told.startswith("Found 1 sample(s) of positive sample_weight, up to rounding, while")
+    assert "the largest weight, 1e+200, hides all others, whose sum is 23." in told
+
+
+@pytest.mark.parametrize("name", [*PREDICTORS, "AlignmentMaximization", "KernelOptimization"])
+def test_weights_whose_squares_overflow(name: str) -> None:
+    told = refusal(made(name), X, CODES, sample_weight=np.full(24, 1e300))
+    assert told.startswith("sample_weight contains 1e+300, which is too large to be squared")
+
+
+def test_weights_of_updates_are_checked_too() -> None:
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1).fit(X, Y)
+    with pytest.raises(ValueError, match="too large to be squared"):
+        model.update(X, Y, sample_weight=np.full(24, 1e300))
+
+
+def test_two_samples_of_two_classes() -> None:
+    told = refusal(TwoStageClassifier(UniformCombination()), X[:2], [0, 1])
+    assert told.startswith("n_splits=2 cannot be greater than the number of members in each class")
+    assert "give a class more samples, or C a value." in told
+    model = TwoStageClassifier(UniformCombination(), C=1.0).fit(X[:2], [0, 1])
+    assert model.predict(X[:2]).tolist() == [0, 1]
+
+
+NEAR_COPIES = np.vstack([X, X + 1e-9])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesianMKLRegressor([Gaussian(2.0)], noise=1e-16),
+        KernelLogisticRegression([Gaussian(2.0)], alpha=1e-17),
+        KernelPoissonRegressor([Gaussian(2.0)], alpha=1e-15),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_near_copies_beside_a_penalty_below_rounding(model: Any) -> None:
+    told = refusal(model, NEAR_COPIES, np.tile(CODES, 2))
+    assert "where samples are nearly equal, or weights very large" in told
+    assert "try gradually increasing the penalty" in told
+
+
+def sigmoid(A: Any, B: Any) -> Any:
+    return np.tanh(0.5 * A @ B.T - 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:'sigmoid' is not positive semi-definite")
+@pytest.mark.parametrize("name", ["BayesianMKLRegressor", "MKLRegressor", "TwoStageRegressor"])
+def test_indefinite_kernels_have_a_way_out(name: str) -> None:
+    kernels = {"kernels": [sigmoid]}
+    if name.startswith("TwoStage"):
+        kernels = {"learner": UniformCombination([sigmoid])}
+    told = refusal(made(name, **kernels), X, Y)
+    assert "not positive semi-definite" in told
+    assert "AlignmentMaximization(kernels, clip_spectrum=True) as the learner" in told
+    told = refusal(MKLRegressor("precomputed"), sigmoid(X, X)[:, :, None], Y)
+    assert "K = (V * w.clip(0)) @ V.T with w, V = np.linalg.eigh(K)" in told
+
+
+@pytest.mark.filterwarnings("ignore:'sigmoid' is not positive semi-definite")
+def test_the_ways_out_of_indefinite_kernels_are_ways_out() -> None:
+    learner = AlignmentMaximization([sigmoid], clip_spectrum=True)
+    assert TwoStageRegressor(learner).fit(X, Y).score(X, Y) > 0.5
+    assert TwoStageClassifier(learner).fit(X, CODES).score(X, CODES) > 0.8
+    w, V = np.linalg.eigh(sigmoid(X, X))
+    K = (V * w.clip(0)) @ V.T
+    MKLClassifier("precomputed").fit(K[:, :, None], CODES)
+
+
+def test_values_that_overflow_are_named() -> None:
+    for model in (
+        MKLRegressor("precomputed"),
+        TwoStageRegressor(UniformCombination("precomputed")),
+    ):
+        told = refusal(model, 5e221 * GRAMS, Y)
+        assert told == "Input X contains Gram matrices of values too large to be squared."
+    told = refusal(KernelPoissonRegressor(alpha=1.0), X[:3], [0, 1, 1e300])
+    assert told == "Input y contains values too large to be squared."
+
+
+def test_a_descent_that_rounding_stops_does_not_ask_for_more_steps() -> None:
+    kernels, y = [Gaussian(1.0), Gaussian(2.0)], np.tile(Y, 2)
+    options: dict[str, Any] = {"tol": 1e-12, "n_starts": 1}
+    with pytest.warns(ConvergenceWarning, match="rounding allows no further descent: raise tol"):
+        BayesianMKLRegressor(kernels, **options).fit(NEAR_COPIES, y)
+    with pytest.warns(ConvergenceWarning, match=r"raise max_iter \(now 1\), or tol"):
+        BayesianMKLRegressor(kernels, max_iter=1, **options).fit(NEAR_COPIES, y)
+
+
+@pytest.mark.parametrize("n_samples", [2, 3])
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_two_or_three_samples_are_fitted_or_refused_in_words(name: str, n_samples: int) -> None:
+    y = np.arange(n_samples) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            model = made(name).fit(X[:n_samples], y.astype(int))
+        except ValueError as error:
+            assert "n_splits=2 cannot be greater" in str(error)  # noqa: PT017
+        else:
+            assert len(model.predict(X[:n_samples])) == n_samples
