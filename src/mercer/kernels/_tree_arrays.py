@@ -62,8 +62,9 @@ def _is_forest(ensemble: Any) -> bool:
 class TreeArrays(BaseEstimator):
     """A fitted ensemble, or a single tree, whose nodes are in arrays, one tree after the other.
 
-    It answers as the ensemble does, where classes are boosted with their decision function. Its indices are checked by NumPy wherever they are used, and it
-    ends whatever they are, so that arrays of unknown origin do no harm.
+    It answers as the ensemble does, where classes are boosted with their decision function. Its
+    indices are checked by NumPy wherever they are used, and it ends whatever they are, so that
+    arrays of unknown origin do no harm.
 
     Parameters
     ----------
