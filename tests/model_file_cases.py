@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
@@ -53,6 +54,13 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) and "__loader__" in value else []
     return own + [node for item in inner for node in nodes(item)]
+
+
+def saved_and_loaded(model: Any) -> Any:
+    """What is loaded from the file of a model."""
+    with TemporaryDirectory() as folder:
+        mercer.save(model, Path(folder, "model.skops"))
+        return mercer.load(Path(folder, "model.skops"))
 
 
 def refusal(path: Path) -> str:

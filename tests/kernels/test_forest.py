@@ -324,8 +324,10 @@ def test_saved_boosted_trees_answer_as_those_of_scikit_learn(name: str) -> None:
         assert type(copied.ensemble) is TreeArrays
         assert copied.accepts_sparse is kernel.accepts_sparse
         assert_array_equal(copied(rows[:99], X), kernel(rows[:99], X))
-    copied = pickle.loads(pickle.dumps(known(model)))
-    assert copied == known(model)
+    kernel = known(model)
+    copied = pickle.loads(pickle.dumps(kernel))
+    assert kernel.ensemble is model
+    assert copied == kernel
     assert_allclose(copied.relevance(3), known(model).relevance(3), rtol=1e-9, atol=1e-12)
 
 

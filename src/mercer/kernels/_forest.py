@@ -258,7 +258,7 @@ class Forest(Kernel):
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state = dict(super().__getstate__())
         if (arrays := as_tree_arrays(self.ensemble)) is not None:
             state["ensemble"] = arrays
         return state
