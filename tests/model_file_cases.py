@@ -1,5 +1,6 @@
 """Archives of models, taken apart, changed, and given a valid checksum, as an attacker would."""
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -29,6 +30,12 @@ def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -
         for name, content in members.items():
             archive.writestr(name, content)
     add_checksum(path)
+
+
+def with_checksum(path: Path) -> None:
+    """Replace the last 64 bytes of a file, which are left out, by its checksum."""
+    data = path.read_bytes()
+    path.write_bytes(data + hashlib.sha256(data).hexdigest().encode())
 
 
 def with_schema(path: Path, out: Path, change: Callable[[Any], Any]) -> None:

@@ -36,12 +36,12 @@ _SPARSE_PARTS = {"indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.n
 
 _HEADER = re.compile(
     r"\{'descr': '([<>|][biufSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
-    r"'shape': \(((?:\d{1,18},? ?)*)\), \} *\n",
+    r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
     re.ASCII,
 )
 """What begins an array in NumPy's format: numbers, times or texts, but no objects nor records."""
 
-_MAY_LACK_VALUES = frozenset({"X_fit_"})
+_MAY_LACK_VALUES = frozenset({"X_fit_", "X"})
 """Names of arrays that may hold missing or infinite values."""
 
 
@@ -123,20 +123,31 @@ def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
     return found
 
 
-def _check_end(file: IO[bytes], most: int) -> None:
-    """Check that a file ends with a list of not too many members."""
+def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
+    """The last bytes of an archive, before the end of its list of members and from there on.
+
+    Parameters
+    ----------
+    file : binary file
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 1024))
-    tail = file.read()
-    at = tail.rfind(b"PK\5\6")
-    if at < 0 or len(tail) - at < 22:
+    before, mark, rest = file.read().rpartition(b"PK\5\6")
+    return before, mark + rest
+
+
+def _check_end(file: IO[bytes], most: int) -> None:
+    """Check that a file ends with a list of not too many members."""
+    before, end = end_of(file)
+    if len(end) < 22:
         raise ValueError("it does not end with a list of members")
-    _, _, _, n_members, n_bytes, _, n_comment = struct.unpack("<4H2LH", tail[at + 4 : at + 22])
-    if len(tail) - at - 22 != n_comment:
+    _, _, _, n_members, n_bytes, _, n_comment = struct.unpack("<4H2LH", end[4:22])
+    if len(end) - 22 != n_comment:
         raise ValueError("its list of members does not end with the file")
     # Another list, of long archives, stands for this one where it is announced.
-    is_long = tail[max(0, at - 20) : at][:4] == b"PK\6\7"
-    if n_members > most or n_bytes > 200 * most or (is_long and size < 2**31):
+    is_long = before[-20:-16] == b"PK\6\7"
+    is_short = file.seek(0, os.SEEK_END) < 2**31
+    if n_members > most or n_bytes > 200 * most or (is_long and is_short):
         raise ValueError("it has too many members")
 
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from mercer._gram.tiles import available_memory
-from mercer._model_archives import SCHEMA, Members, check_arrays, members_of
+from mercer._model_archives import SCHEMA, Members, check_arrays, end_of, members_of
 from mercer._model_objects import MadeObjects
 from mercer._model_schema import Description, UntrustedTypesError, read_schema
 from mercer._model_types import check_fitted, fits, is_trusted, prepare
@@ -189,10 +189,12 @@ def _made_by() -> bytes:
 
 def _other_version(file: BinaryIO) -> str:
     """What messages say where another version has saved the file; empty for this version."""
-    with ZipFile(file) as archive:
-        found, own = archive.comment[: -len(_LABEL) - _N_DIGITS], _made_by()
-    first, second = (part.decode("ascii", "replace").rstrip("; ") for part in (found, own))
-    return f" (saved by {first[:40]}, this is {second})" if found not in (b"", own) else ""
+    comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
+    found, own = comment.decode("ascii", "replace"), _made_by().decode()
+    shown = "".join(letter if letter.isprintable() else "?" for letter in found[:40]).rstrip("; ")
+    if found in ("", own):
+        return ""
+    return f" (saved by {shown}, this is {own.rstrip('; ')})"
 
 
 def check_checksum(file: BinaryIO) -> None:

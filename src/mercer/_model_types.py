@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
 from mercer._model_schema import KEY_TYPES
+from mercer._typing import available_if
 
 _OF_LIBRARIES = frozenset(
     f"{kind.__module__}.{kind.__qualname__}"
@@ -138,13 +139,19 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
         return True
     if issubclass(kind, BaseEstimator):
         return given.issuperset(kind._get_param_names())
-    return not is_dataclass(kind) or given == {field.name for field in fields(kind)}
+    if not is_dataclass(kind):
+        return True
+    own = {field.name for field in fields(kind)}
+    return given >= own and all(
+        isinstance(getattr_static(kind, name, None), cached_property) for name in given - own
+    )
 
 
 def _is_of_class(kind: type, attribute: str) -> bool:
     """Whether a name is that of a method or of a property of a class."""
     found = getattr_static(kind, attribute, None)
-    return hasattr(type(found), "__get__") and not isinstance(found, cached_property)
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    return callable(found) or isinstance(found, methods)
 
 
 def prepare(model: Any) -> None:
