@@ -18,7 +18,7 @@ from mercer._typing import Array
 SCHEMA = "schema.json"
 """The member of an archive that describes the objects; the others hold arrays."""
 
-_MAX_MEMBERS = 30_000
+_MAX_MEMBERS = 20_000
 """An archive of more members is refused before they are listed."""
 
 _INFLATION = 20
@@ -41,7 +41,7 @@ _HEADER = re.compile(
 )
 """What begins an array in NumPy's format: numbers, times or texts, but no objects nor records."""
 
-_MAY_LACK_VALUES = frozenset({"X_fit_", "X"})
+_MAY_LACK_VALUES = frozenset({"X_fit_", "X", "_quantile_means"})
 """Names of arrays that may hold missing or infinite values."""
 
 

@@ -1,6 +1,7 @@
 """The objects of a model, made from their checked description."""
 
 import json
+from functools import cache
 from importlib import import_module
 from io import BytesIO
 from typing import Any
@@ -13,6 +14,7 @@ from mercer._model_schema import full_name
 from mercer._typing import Array
 
 
+@cache
 def named(name: str) -> Any:
     """A type or a function by its full name.
 
@@ -50,9 +52,9 @@ class MadeObjects:
         object
         """
         key = described["__id__"]
-        if key not in self._known:
-            self._known[key] = self._made(described)
-        return self._known[key]
+        if (made := self._known.get(key, self)) is self:
+            made = self._known[key] = self._made(described)
+        return made
 
     def _made(self, described: dict[str, Any]) -> Any:
         content = described.get("content")

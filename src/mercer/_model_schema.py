@@ -2,17 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-_MAX_SCHEMA = 2**26
+_MAX_SCHEMA = 2**25
 """A description of more bytes is refused. A thousand objects take 150 kilobytes."""
 
-_MAX_VALUES = 2_000_000
+_MAX_VALUES = 1_200_000
 """A description of more values is refused before it is parsed. Each takes about 150 bytes."""
 
-_MAX_OBJECTS = 200_000
+_MAX_OBJECTS = 150_000
 """A description of more objects is refused before any is made."""
 
 _MAX_DEPTH = 100
@@ -21,10 +21,11 @@ _MAX_DEPTH = 100
 _MAX_NUMBER = 2**60
 """Whole numbers by which objects are looked up are less, so that no two have the same hash."""
 
-_OF_EVERY_OBJECT = frozenset({"__class__", "__module__", "__loader__", "__id__"})
+_MAX_DIGITS = 400
+"""A number of more digits is refused."""
 
-_KINDS: dict[str, tuple[frozenset[str], ...]] = {
-    kind: tuple(frozenset(keys.split()) for keys in forms)
+_KINDS: dict[str, tuple[set[str], ...]] = {
+    kind: tuple({"__id__", *keys.split()} for keys in forms)
     for kind, forms in {
         "JsonNode": ("content is_json",),
         "DictNode": ("content key_types",),
@@ -58,17 +59,16 @@ KEY_TYPES = tuple(f"builtins.{kind.__name__}" for kind in (str, int, float, bool
 
 
 class UntrustedTypesError(ValueError):
-    """An archive holds objects of types that are not trusted.
+    """An archive holds an object of a type that is not trusted.
 
     Parameters
     ----------
-    types : list of str
-        Their full names.
+    name : str
+        The full name of the type.
     """
 
-    def __init__(self, types: list[str]) -> None:
-        shown = ", ".join(repr(name[:100]) for name in types[:8])
-        super().__init__(f"it holds types that are not trusted, {shown}")
+    def __init__(self, name: str) -> None:
+        super().__init__(f"it holds types that are not trusted, {name[:100]!r}")
 
 
 class StoredArray(NamedTuple):
@@ -123,7 +123,7 @@ def read_schema(
     Raises
     ------
     UntrustedTypesError
-        If there are objects of other types.
+        If there is an object of another type.
     ValueError
         If there are very many objects; if one is of a kind that models do not consist of, is
         described in two ways, contains itself, or shares an array with another one.
@@ -139,10 +139,7 @@ def read_schema(
         raise ValueError("it is written in no protocol of models")
     root = {key: value for key, value in root.items() if key not in ("protocol", "_skops_version")}
     found = Description(root)
-    objects = _Objects(found.arrays, is_trusted, fits)
-    objects.visit(root, "", 0)
-    if objects.untrusted:
-        raise UntrustedTypesError(sorted(objects.untrusted))
+    _Objects(found.arrays, is_trusted, fits).visit(root, "", 0)
     return found
 
 
@@ -177,11 +174,11 @@ class _Objects:
         is_trusted: Callable[[str, str], bool],
         fits: Callable[[str, list[str]], bool],
     ) -> None:
-        self.untrusted: set[str] = set()
         self._arrays, self._is_trusted, self._fits = arrays, is_trusted, fits
-        self._known: dict[tuple[str, str], bool] = {}
+        self._headers: dict[tuple[Any, ...], tuple[str, str]] = {}
         self._forms: dict[Any, int] = {}
         self._form_of: dict[int, int] = {}
+        self._key_types: dict[int, list[str]] = {}
         self._owners: dict[str, int] = {}
         self._files: dict[int, str] = {}
         self._open: set[int] = set()
@@ -201,95 +198,107 @@ class _Objects:
         self._count += 1
         if self._count > _MAX_OBJECTS or depth > _MAX_DEPTH:
             raise ValueError("it describes too many objects")
-        kind, type_name, key = self._header(described)
+        if type(described) is not dict:
+            raise ValueError("an object in it is not described")
+        names = described.get("__loader__"), described.get("__module__"), described.get("__class__")
+        if not all(type(part) is str for part in names):
+            raise ValueError("an object in it has no kind or no type")
+        kind, type_name = self._headers.get((*names, *described)) or self._header(names, described)
+        key = described["__id__"]
+        if type(key) is not int or not -_MAX_NUMBER < key < _MAX_NUMBER:
+            raise ValueError(f"an object in it is not described as those of kind {kind!r} are")
         if key in self._open:
             raise ValueError("an object in it contains itself")
-        self._open.add(key)
-        own, parts = self._own(kind, type_name, described, name)
-        inner = tuple(self.visit(part, within or name, depth + 1) for within, part in parts)
-        self._open.discard(key)
-        form = self._forms.setdefault((kind, type_name, own, inner), len(self._forms))
+        if kind == "JsonNode":
+            seen = (names, described["content"])
+            form = self._forms.get(seen) if type(seen[1]) is str else None
+            form = self._new_form((names, _scalar(seen[1]))) if form is None else form
+        else:
+            self._open.add(key)
+            own, inner = self._parts(kind, type_name, described, name, depth + 1)
+            self._open.discard(key)
+            form = self._new_form((names, own, inner))
         if self._form_of.setdefault(key, form) != form:
             raise ValueError("an object in it is described in two ways")
         return form
 
-    def _header(self, described: Any) -> tuple[str, str, int]:
-        """Kind, name and number of an object, once its keys are known to be those of the kind."""
-        if not isinstance(described, dict):
-            raise ValueError("an object in it is not described")
-        kind, key = described.get("__loader__"), described.get("__id__")
+    def _new_form(self, parts: Any) -> int:
+        return self._forms.setdefault(parts, len(self._forms))
+
+    def _header(self, names: tuple[Any, ...], described: dict[str, Any]) -> tuple[str, str]:
+        """Kind and name of an object, once its keys are known to be those of the kind."""
+        kind, type_name = names[0], full_name(described)
         if kind not in _KINDS:
-            raise ValueError(f"it holds an object of a kind that models lack, {str(kind)[:100]!r}")
-        numbered = type(key) is int and abs(key) < _MAX_NUMBER
-        if described.keys() - _OF_EVERY_OBJECT not in _KINDS[kind] or not numbered:
+            raise ValueError(f"it holds an object of a kind that models lack, {kind[:100]!r}")
+        if described.keys() - {"__class__", "__module__", "__loader__"} not in _KINDS[kind]:
             raise ValueError(f"an object in it is not described as those of kind {kind!r} are")
-        module, own_name = described.get("__module__"), described.get("__class__")
-        if not isinstance(module, str) or not isinstance(own_name, str):
-            raise ValueError("an object in it has no type")
-        return kind, self._checked_name(kind, full_name(described)), key
+        only = _BUILT_IN.get(kind)
+        if not (self._is_trusted(kind, type_name) if only is None else type_name == only):
+            raise UntrustedTypesError(type_name)
+        return self._headers.setdefault((*names, *described), (kind, type_name))
 
-    def _checked_name(self, kind: str, name: str) -> str:
-        known = self._known.get((kind, name))
-        if known is None:
-            only = _BUILT_IN.get(kind)
-            known = self._is_trusted(kind, name) if only is None else name == only
-            self._known[kind, name] = known
-        if not known:
-            self.untrusted.add(name)
-        return name
-
-    def _own(
-        self, kind: str, type_name: str, described: dict[str, Any], name: str
-    ) -> tuple[Any, Iterable[tuple[str | None, Any]]]:
-        """What an object consists of: its own values, and other objects with their names."""
+    def _parts(
+        self, kind: str, type_name: str, described: dict[str, Any], name: str, depth: int
+    ) -> tuple[Any, tuple[int, ...]]:
+        """What an object consists of: its own values, and the forms of others in it."""
         content = described.get("content")
-        if kind == "JsonNode":
-            return _scalar(content), ()
         if kind in ("ListNode", "TupleNode"):
-            return None, _unnamed(_checked(content, list))
+            return None, self._all(_checked(content, list), name, depth)
         if kind == "DictNode":
-            keys = tuple(_checked(content, dict))
-            _check_key_types(described["key_types"], keys)
-            return keys, [(None, described["key_types"]), *content.items()]
-        if kind == "ObjectNode":
-            return None, self._attributes(type_name, content) if content is not None else ()
+            return self._dictionary(described, name, depth)
+        if kind == "ObjectNode" and content is not None:
+            names = list(_checked(_of_kind(content, "DictNode").get("content"), dict))
+            if not self._fits(type_name, names):
+                raise ValueError(f"it holds other attributes than those of {type_name!r}")
+            return None, self._all([content], name, depth)
         if kind == "NdArrayNode" and described["type"] == "json":
             _check_shape(described["shape"], len(_checked(content, list)))
-            return None, _unnamed([described["shape"], *content])
+            return None, self._all([described["shape"], *content], name, depth)
         if kind in ("NdArrayNode", "SparseMatrixNode"):
             suffix, form = (".npy", "numpy") if kind == "NdArrayNode" else (".npz", "scipy")
             self._add_array(described, suffix, form, StoredArray(type_name, name))
-            return None, ()
         if kind == "DTypeNode":
-            return None, _unnamed([_of_kind(content, "NdArrayNode")])
+            return None, self._all([_of_kind(content, "NdArrayNode")], name, depth)
         if kind == "MaskedArrayNode":
-            parts = [_of_kind(content.get(part), "NdArrayNode") for part in ("data", "mask")]
-            return None, _unnamed(parts)
-        if kind == "SliceNode":
-            return tuple(_ends(_checked(content, dict))), ()
-        return None, ()
+            named = _checked(content, dict)
+            parts = [_of_kind(named.get(part), "NdArrayNode") for part in ("data", "mask")]
+            return len(named), self._all(parts, name, depth)
+        return tuple(_ends(content)) if kind == "SliceNode" else None, ()
 
-    def _attributes(self, type_name: str, content: Any) -> list[tuple[str | None, Any]]:
-        names = _checked(_of_kind(content, "DictNode").get("content"), dict)
-        if self._known["ObjectNode", type_name] and not self._fits(type_name, list(names)):
-            raise ValueError(f"it holds other attributes than those of {type_name!r}")
-        return [(None, content)]
+    def _all(self, parts: list[Any], name: str, depth: int) -> tuple[int, ...]:
+        return tuple([self.visit(part, name, depth) for part in parts])
+
+    def _dictionary(
+        self, described: dict[str, Any], name: str, depth: int
+    ) -> tuple[Any, tuple[int, ...]]:
+        """Keys, and the forms of their types and of what stands under them."""
+        keys, content = described["key_types"], _checked(described["content"], dict)
+        form = self.visit(keys, name, depth)
+        if form not in self._key_types:
+            self._key_types[form] = _types_of_keys(keys)
+        types = self._key_types[form]
+        if len(types) != len(content):
+            raise ValueError("the keys of a dictionary in it are not those that its types are of")
+        for kind, key in zip(types, content, strict=True):
+            if kind == "builtins.int" and not -_MAX_NUMBER < int(key[:30]) < _MAX_NUMBER:
+                raise ValueError("a key in it is too large a number")
+        inner = [self.visit(part, key or name, depth) for key, part in content.items()]
+        return tuple(content), (form, *inner)
 
     def _add_array(
         self, described: dict[str, Any], suffix: str, form: str, array: StoredArray
     ) -> None:
         file = described.get("file")
-        valid = isinstance(file, str) and re.fullmatch(r"[\w-]{1,80}\.np[yz]", file, re.ASCII)
-        if not valid or not file.endswith(suffix) or described["type"] != form:
+        if (
+            not (isinstance(file, str) and re.fullmatch(r"[\w-]{1,80}\.np[yz]", file, re.ASCII))
+            or not file.endswith(suffix)
+            or described["type"] != form
+        ):
             raise ValueError("an array in it is not described as those of models are")
         key = described["__id__"]
         if self._owners.setdefault(file, key) != key or self._files.setdefault(key, file) != file:
             raise ValueError("objects in it share an array")
         self._arrays.setdefault(file, set()).add(array)
-
-
-def _unnamed(parts: Iterable[Any]) -> Iterator[tuple[None, Any]]:
-    return ((None, part) for part in parts)
 
 
 def _checked(content: Any, kind: type) -> Any:
@@ -309,21 +318,19 @@ def _scalar(content: Any) -> str:
     """The text of a value that contains no others."""
     if not isinstance(content, str) or content[:1] in ("", "[", "{", " ", "\t", "\n", "\r"):
         raise ValueError("a value in it is neither text nor a number")
+    if content[0] != '"' and len(content) > _MAX_DIGITS:
+        raise ValueError("a number in it is too long")
     json.loads(content)
     return content
 
 
-def _check_key_types(described: Any, keys: tuple[str, ...]) -> None:
-    """Check that there is the type of each key of a dictionary, and no other object."""
+def _types_of_keys(described: Any) -> list[str]:
+    """The names of the types of the keys of a dictionary, once there is no other object."""
     types = _checked(_of_kind(described, "ListNode").get("content"), list)
-    if len(types) != len(keys):
-        raise ValueError("the keys of a dictionary in it are not those that its types are of")
-    for part, key in zip(types, keys, strict=True):
-        name = full_name({"__module__": "", "__class__": ""} | _of_kind(part, "TypeNode"))
-        if name not in KEY_TYPES:
-            raise UntrustedTypesError([name])
-        if name == "builtins.int" and abs(int(key)) >= _MAX_NUMBER:
-            raise ValueError("a key in it is too large a number")
+    names = [full_name(_of_kind(part, "TypeNode")) for part in types]
+    if others := sorted(set(names) - set(KEY_TYPES)):
+        raise UntrustedTypesError(others[0])
+    return names
 
 
 def _check_shape(described: Any, length: int) -> None:
@@ -336,9 +343,9 @@ def _check_shape(described: Any, length: int) -> None:
         raise ValueError("an array of objects in it is not as long as its shape says")
 
 
-def _ends(content: dict[str, Any]) -> Iterator[int | None]:
+def _ends(content: Any) -> Iterator[int | None]:
     """The numbers of a slice."""
-    if content.keys() != {"start", "stop", "step"}:
+    if _checked(content, dict).keys() != {"start", "stop", "step"}:
         raise ValueError("a slice in it has other ends")
     for end in content.values():
         if end is not None and type(end) is not int:

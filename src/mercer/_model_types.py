@@ -154,6 +154,10 @@ def _is_of_class(kind: type, attribute: str) -> bool:
     return callable(found) or isinstance(found, methods)
 
 
+_PLAIN = (str, int, float, bool, type(None))
+"""Objects that contain no others."""
+
+
 def prepare(model: Any) -> None:
     """Let a compressed model, also at the end of a pipeline, compute what depends on no row."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
@@ -178,7 +182,7 @@ def check_fitted(model: Any) -> None:
     waiting = [model]
     while waiting:
         found = waiting.pop()
-        if id(found) in seen:
+        if type(found) in _PLAIN or id(found) in seen:
             continue
         seen.add(id(found))
         if issparse(found):
