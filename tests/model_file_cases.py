@@ -1,9 +1,11 @@
 """Archives of models, taken apart, changed, and given a valid checksum, as an attacker would."""
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
@@ -30,6 +32,12 @@ def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -
     add_checksum(path)
 
 
+def with_checksum(path: Path) -> None:
+    """Replace the last 64 bytes of a file, which are left out, by its checksum."""
+    data = path.read_bytes()
+    path.write_bytes(data + hashlib.sha256(data).hexdigest().encode())
+
+
 def with_schema(path: Path, out: Path, change: Callable[[Any], Any]) -> None:
     """Change the description of a model's objects, and the checksum of the archive."""
     members = members_of(path)
@@ -53,6 +61,13 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) and "__loader__" in value else []
     return own + [node for item in inner for node in nodes(item)]
+
+
+def saved_and_loaded(model: Any) -> Any:
+    """What is loaded from the file of a model."""
+    with TemporaryDirectory() as folder:
+        mercer.save(model, Path(folder, "model.skops"))
+        return mercer.load(Path(folder, "model.skops"))
 
 
 def refusal(path: Path) -> str:

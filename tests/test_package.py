@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 import mercer
-from mercer._model_types import trusted_types
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -275,12 +274,6 @@ print(mercer.kernels.__name__, mercer.alignment.__name__)
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == ["[]", "[]", "mercer.kernels alignment"]
-
-
-def test_types_that_models_may_hold_are_where_they_are_looked_for() -> None:
-    for name in trusted_types():
-        module, _, type_name = name.rpartition(".")
-        assert hasattr(importlib.import_module(module), type_name), name
 
 
 def test_names_that_the_package_lacks_are_refused() -> None:

@@ -1,179 +1,256 @@
-"""Archives of models: members, sizes and described objects are checked before any is loaded."""
+"""Archives of models: members and their sizes are checked before any is loaded."""
 
-import json
 import math
-from collections.abc import Callable
+import os
+import re
+import struct
+import zlib
+from dataclasses import dataclass
+from io import BufferedReader, BytesIO
 from typing import IO, Any
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
+
+from mercer._model_schema import StoredArray
+from mercer._typing import Array
 
 SCHEMA = "schema.json"
 """The member of an archive that describes the objects; the others hold arrays."""
 
-_MAX_SCHEMA = 2**27
-"""A schema of more bytes is refused. Two thousand objects take one megabyte."""
+_MAX_MEMBERS = 20_000
+"""An archive of more members is refused before they are listed."""
 
-_MAX_VALUES = 5_000_000
-"""A schema with more values is refused. Each takes up to a hundred bytes in memory."""
+_INFLATION = 20
+"""The sparse matrices of a model may inflate to this multiple. Those of data inflate two- to
+tenfold."""
 
-_MAX_OBJECTS = 200_000
-"""A schema with more objects is refused. Each takes a few thousand bytes in memory."""
+_SMALL = 2**26
+"""They may inflate to this many bytes, all together, in any case."""
 
+_CHUNK = 2**20
+"""Members are read in chunks of this many bytes."""
 
-def check_archive(archive: ZipFile, size: int, is_trusted: Callable[[str], bool]) -> None:
-    """Check the members of an archive, without inflating or loading any.
+_SPARSE_PARTS = {"indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.npy"}
+"""Members of the archive of a sparse matrix."""
 
-    Parameters
-    ----------
-    archive : ZipFile
-    size : int
-        Number of bytes of the file.
-    is_trusted : callable
-        It says whether objects of a type, given by its full name, may be loaded.
+_HEADER = re.compile(
+    r"\{'descr': '([<>|][biufSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
+    r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
+    re.ASCII,
+)
+"""What begins an array in NumPy's format: numbers, times or texts, but no objects nor records."""
 
-    Raises
-    ------
-    ValueError
-        If a member is compressed, given twice, or no array; if members overlap; if an array is not
-        as long as its header says or would be inflated to much more memory; or see `check_schema`.
-    """
-    members = archive.infolist()
-    names = [member.filename for member in members]
-    if SCHEMA not in names or len(set(names)) < len(names):
-        raise ValueError("its list of members is not that of a model")
-    if any(member.compress_type != ZIP_STORED or member.flag_bits & 1 for member in members):
-        raise ValueError("its members are compressed or encrypted, which those of a model are not")
-    if sum(member.file_size for member in members) > size:
-        raise ValueError("its members are longer than the file")
-    for member in members:
-        with archive.open(member) as file:
-            if member.filename == SCHEMA:
-                _check_length(member.file_size)
-                check_schema(file.read(), is_trusted)
-            elif member.filename.endswith(".npy"):
-                _check_array(file, member.file_size)
-            elif member.filename.endswith(".npz"):
-                _check_compressed(file, member.file_size)
-            else:
-                raise ValueError(f"it holds a member that is no array, {member.filename!r}")
+_MAY_LACK_VALUES = frozenset({"X_fit_", "X", "_quantile_means"})
+"""Names of arrays that may hold missing or infinite values."""
 
 
-def _check_length(n_bytes: int) -> None:
-    if n_bytes > _MAX_SCHEMA:
-        raise ValueError("the description of its objects is too long")
-
-
-def _check_compressed(file: IO[bytes], size: int, inflation: int = 20, small: int = 2**26) -> None:
-    """Check the sizes of a sparse array, which is an archive of compressed arrays.
-
-    They may inflate to a multiple of their size, and to a small number of bytes more. Sparse arrays
-    of data inflate two- to tenfold.
-    """
-    with ZipFile(file) as inner:
-        members = inner.infolist()
-        if sum(member.file_size for member in members) > small + inflation * size:
-            raise ValueError("its members inflate to many times their size")
-        if sum(member.compress_size for member in members) > size:
-            raise ValueError("its members overlap")
-        for member in members:
-            with inner.open(member) as array:
-                _check_array(array, member.file_size)
-
-
-def _check_array(file: IO[bytes], size: int) -> None:
-    """Check that an array in NumPy's format is as long as its header says."""
-    read = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    version = np.lib.format.read_magic(file)
-    if version not in read:
-        raise ValueError(f"it holds an array of version {version} of NumPy's format")
-    shape, _, dtype = read[version](file)
-    if dtype.hasobject or dtype.itemsize * math.prod(shape) != size - file.tell():
-        raise ValueError("an array in it is not as long as its header says")
-
-
-def check_schema(text: bytes, is_trusted: Callable[[str], bool]) -> None:
-    """Check the description of the objects in an archive.
-
-    Parameters
-    ----------
-    text : bytes
-    is_trusted : callable
-        It says whether objects of a type, given by its full name, may be loaded.
-
-    Raises
-    ------
-    UntrustedTypesError
-        If there are objects of other types.
-    ValueError
-        If there are very many objects; if objects are given in part, contain themselves, or share a
-        file, as skops writes none and a short description could stand for any number of them.
-    """
-    _check_length(len(text))
-    if text.count(b",") > _MAX_VALUES or text.count(b"__loader__") > _MAX_OBJECTS:
-        raise ValueError("it describes too many objects")
-    schema = json.loads(text)
-    # The loaders of older protocols of skops exist for old files only.
-    if not isinstance(schema, dict) or schema.get("protocol", -1) < 2:
-        raise ValueError("it is written in no protocol of models")
-    objects = _Objects()
-    objects.visit(schema)
-    untrusted = sorted(name for name in objects.types if not is_trusted(name))
-    if untrusted:
-        raise UntrustedTypesError(untrusted)
-
-
-class UntrustedTypesError(ValueError):
-    """An archive holds objects of types that are not trusted.
-
-    Parameters
-    ----------
-    types : list of str
-        Their full names.
-    """
-
-    def __init__(self, types: list[str]) -> None:
-        super().__init__(f"it holds types that are not trusted, {', '.join(map(repr, types[:8]))}")
-
-
-class _Objects:
-    """The types of the objects that a schema describes.
+@dataclass
+class Members:
+    """The members of an archive, by their names.
 
     Attributes
     ----------
-    types : set of str
+    file : binary file
+    places : dict of str to (int, int, int)
+        Where the content of each begins, its length, and its checksum.
     """
 
-    def __init__(self) -> None:
-        self.types: set[str] = set()
-        self._sizes: dict[Any, int] = {}
-        self._open: set[Any] = set()
-        self._owners: dict[Any, Any] = {}
+    file: BufferedReader
+    places: dict[str, tuple[int, int, int]]
 
-    def visit(self, value: Any) -> int:
-        """Add a value's objects, and return how many values it contains."""
-        if isinstance(value, list):
-            return 1 + sum(map(self.visit, value))
-        if not isinstance(value, dict):
-            return 1
-        if "__loader__" not in value:
-            return 1 + sum(map(self.visit, value.values()))
-        return self._visit_object(value)
+    def read(self, name: str) -> bytearray:
+        """The content of a member.
 
-    def _visit_object(self, described: dict[str, Any]) -> int:
-        if described["__loader__"] != "JsonNode":
-            self.types.add(f"{described['__module__']}.{described['__class__']}")
-        key = described.get("__id__")
-        if key is not None and key in self._open:
-            raise ValueError("an object in it contains itself")
-        if "file" in described and self._owners.setdefault(described["file"], key) != key:
-            raise ValueError("objects in it share an array")
-        self._open.add(key)
-        size = 1 + sum(map(self.visit, described.values()))
-        self._open.discard(key)
-        if key is not None and size < self._sizes.setdefault(key, size):
-            raise ValueError("an object in it is described in part")
-        return size
+        Parameters
+        ----------
+        name : str
+        """
+        start, length, checksum = self.places[name]
+        content = bytearray(length)
+        self.file.seek(start)
+        self.file.readinto(content)
+        if zlib.crc32(content) != checksum:
+            raise ValueError(f"the checksum of its member {name!r} is that of other bytes")
+        return content
+
+
+def members_of(file: BufferedReader) -> Members:
+    """List the members of an archive.
+
+    Parameters
+    ----------
+    file : binary file
+
+    Raises
+    ------
+    ValueError
+        If a member is compressed, encrypted or given twice, if members overlap, or if there are
+        bytes that belong to none.
+    """
+    members = _listed(file, _MAX_MEMBERS)
+    if all(member.filename != SCHEMA for member, _ in members):
+        raise ValueError("its list of members is not that of a model")
+    if any(member.compress_type != ZIP_STORED for member, _ in members):
+        raise ValueError("its members are compressed, which those of a model are not")
+    places = {member.filename: (start, member.file_size, member.CRC) for member, start in members}
+    return Members(file, places)
+
+
+def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
+    """Members, which follow each other from the first byte on, and where their contents begin."""
+    _check_end(file, most)
+    with ZipFile(file) as archive:
+        listed = archive.infolist()
+        start_of_list = archive.start_dir
+    if len({member.filename for member in listed}) < len(listed):
+        raise ValueError("it has two members of one name")
+    found, end = [], 0
+    for member in sorted(listed, key=lambda member: member.header_offset):
+        if member.flag_bits & ~0x800 or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise ValueError("its members are encrypted or compressed in other ways than a model's")
+        file.seek(end)
+        header = file.read(30)
+        if member.header_offset != end or len(header) < 30:
+            raise ValueError("its members do not follow each other")
+        start = end + 30 + sum(struct.unpack("<HH", header[26:]))
+        end = start + member.compress_size
+        if member.compress_type == ZIP_STORED and member.file_size != member.compress_size:
+            raise ValueError("its members are longer than the file")
+        found.append((member, start))
+    if end != start_of_list:
+        raise ValueError("its members overlap, or are longer than the file")
+    return found
+
+
+def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
+    """The last bytes of an archive, before the end of its list of members and from there on.
+
+    Parameters
+    ----------
+    file : binary file
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1024))
+    before, mark, rest = file.read().rpartition(b"PK\5\6")
+    return before, mark + rest
+
+
+def _check_end(file: IO[bytes], most: int) -> None:
+    """Check that a file ends with a list of not too many members."""
+    before, end = end_of(file)
+    if len(end) < 22:
+        raise ValueError("it does not end with a list of members")
+    _, _, _, n_members, n_bytes, _, n_comment = struct.unpack("<4H2LH", end[4:22])
+    if len(end) - 22 != n_comment:
+        raise ValueError("its list of members does not end with the file")
+    # Another list, of long archives, stands for this one where it is announced.
+    is_long = before[-20:-16] == b"PK\6\7"
+    is_short = file.seek(0, os.SEEK_END) < 2**31
+    if n_members > most or n_bytes > 200 * most or (is_long and is_short):
+        raise ValueError("it has too many members")
+
+
+def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
+    """Check the members that hold arrays, without loading any.
+
+    Parameters
+    ----------
+    members : Members
+    arrays : dict of str to set of StoredArray
+        What is known of each from the objects that it belongs to.
+
+    Returns
+    -------
+    int
+        Number of bytes that sparse matrices inflate to.
+
+    Raises
+    ------
+    ValueError
+        If there are other members; if an array is not as long as its header says, of another type
+        than its object, or holds missing or infinite values where none may be; or if sparse
+        matrices inflate to much more memory.
+    """
+    others = sorted(members.places.keys() ^ {SCHEMA, *arrays})
+    if others:
+        raise ValueError(f"it lacks a member, or holds one that is no array, {others[0][:80]!r}")
+    sparse = [name for name in arrays if name.endswith(".npz")]
+    size = members.file.seek(0, os.SEEK_END)
+    for name in arrays.keys() - set(sparse):
+        start, length, _ = members.places[name]
+        members.file.seek(start)
+        _check_array(members.file, length, size, arrays[name])
+    inflated = 0
+    allowance = _SMALL + _INFLATION * sum(members.places[name][1] for name in sparse)
+    for name in sparse:
+        inflated += _check_sparse(members.read(name), allowance - inflated, arrays[name])
+    return inflated
+
+
+def _check_sparse(content: bytearray, allowance: int, uses: set[StoredArray]) -> int:
+    """Check the parts of a sparse matrix, and return how many bytes they inflate to."""
+    file = BytesIO(content)
+    listed = [member for member, _ in _listed(file, len(_SPARSE_PARTS))]
+    if {member.filename for member in listed} != _SPARSE_PARTS:
+        raise ValueError("a sparse matrix in it has other parts than those of models")
+    inflated = sum(member.file_size for member in listed)
+    if inflated > allowance:
+        raise ValueError("its sparse matrices inflate to many times their size")
+    with ZipFile(file) as archive:
+        if not archive.read("format.npy").endswith(b"csr"):
+            raise ValueError("a sparse matrix in it does not consist of rows")
+        for member in listed:
+            of = {StoredArray("numpy.ndarray", use.field) for use in uses}
+            with archive.open(member) as part:
+                _check_array(part, member.file_size, inflated + len(content), of)
+    return inflated
+
+
+def _check_array(file: IO[bytes], length: int, largest: int, uses: set[StoredArray]) -> None:
+    """Check that an array in NumPy's format is as long as its header says, and of known numbers."""
+    dtype, shape, _, start = _read_header(file)
+    n_bytes = dtype.itemsize * math.prod(shape)
+    if n_bytes != length - start or dtype.itemsize == 0 or max(shape, default=0) > largest:
+        raise ValueError("an array in it is not as long as its header says")
+    for use in uses:
+        if use.type_name != "numpy.ndarray" and (shape or use.type_name != _type_name(dtype)):
+            raise ValueError("a number in it is of another type than its object")
+    names = {use.field for use in uses if use.type_name == "numpy.ndarray"} - _MAY_LACK_VALUES
+    if dtype.kind != "f" or not names:
+        return
+    for _ in range(0, n_bytes, _CHUNK):
+        numbers = np.frombuffer(file.read(min(_CHUNK, n_bytes)), dtype)
+        n_bytes -= numbers.nbytes
+        if not np.isfinite(numbers).all():
+            shown = ", ".join(sorted(repr(name[:40]) for name in names))
+            raise ValueError(f"values of {shown} in it are missing or infinite")
+
+
+def _type_name(dtype: np.dtype[Any]) -> str:
+    return f"numpy.{dtype.type.__name__}"
+
+
+def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], str, int]:
+    """Type, shape, order and first byte of an array in NumPy's format."""
+    start = file.read(10)
+    if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:
+        raise ValueError("it holds an array in another format than NumPy's first")
+    length = int.from_bytes(start[8:], "little")
+    header = _HEADER.fullmatch(file.read(length).decode("latin1"))
+    if header is None:
+        raise ValueError("it holds an array of a type that models lack")
+    name, is_transposed, sizes = header.groups()
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    return np.dtype(name), shape, "F" if is_transposed == "True" else "C", 10 + length
+
+
+def as_array(content: bytes) -> Array:
+    """An array of a checked member, which shares its memory if that can be written to.
+
+    Parameters
+    ----------
+    content : bytes or bytearray
+    """
+    dtype, shape, order, start = _read_header(BytesIO(content[:512]))
+    return np.ndarray(shape, dtype, content, start, order=order)

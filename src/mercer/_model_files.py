@@ -4,22 +4,17 @@ import hashlib
 import json
 import os
 import sys
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from mercer._gram.memory import available_memory
-from mercer._model_archives import SCHEMA, UntrustedTypesError, check_archive
-from mercer._model_types import (
-    check_fitted,
-    compiled_losses,
-    is_trusted,
-    objects_in,
-    prepare,
-    trusted_types,
-)
+from mercer._model_archives import SCHEMA, Members, check_arrays, end_of, members_of
+from mercer._model_objects import MadeObjects
+from mercer._model_schema import Description, UntrustedTypesError, read_schema
+from mercer._model_types import check_fitted, fits, is_trusted, objects_in, prepare
 from mercer._stacking.deferred import Once, without_inputs
 from mercer._validation import check_bool, warn
 
@@ -70,7 +65,7 @@ def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> Non
     with without_inputs():
         _write_compactly(dumps(model), path)
     with path.open("rb") as file:
-        _check(file)
+        _checked(file)
     add_checksum(path)
 
 
@@ -128,17 +123,13 @@ def load(path: str | PathLike[str]) -> Any:
     ...     mercer.load(path)
     TwoStageClassifier(C=1.0)
     """
-    from skops import io
-
     path, other = Path(path), ""
     with path.open("rb") as file:
         try:
             check_checksum(file)
             other = _other_version(file)
-            _check(file)
-            file.seek(0)
-            with compiled_losses():
-                model = io.load(file, trusted=list(trusted_types()))
+            members, description = _checked(file)
+            model = MadeObjects(members).of(description.root)
             check_fitted(model)
             prepare(model)
         except UntrustedTypesError as error:
@@ -163,14 +154,20 @@ def _write_compactly(content: bytes, path: Path) -> None:
             written.writestr(name, found)
 
 
-def _check(file: BinaryIO, n_copies: int = 2) -> None:
-    """Check an archive before it is loaded, which has arrays in memory twice."""
-    size, available = file.seek(0, os.SEEK_END), available_memory()
-    if available is not None and n_copies * size > available:
-        raise MemoryError(f"a model of {size:,} bytes takes more memory than there is")
-    file.seek(0)
-    with ZipFile(file) as archive:
-        check_archive(archive, size, is_trusted)
+def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Description]:
+    """Check an archive before anything in it is made, which has arrays in memory twice."""
+    members = members_of(file)
+    size = file.seek(0, os.SEEK_END)
+    _check_memory(n_copies * size)
+    description = read_schema(bytes(members.read(SCHEMA)), is_trusted, fits)
+    _check_memory(n_copies * (size + check_arrays(members, description.arrays)))
+    return members, description
+
+
+def _check_memory(n_bytes: int) -> None:
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError(f"a model of {n_bytes:,} bytes takes more memory than there is")
 
 
 def _reason(error: Exception) -> str:
@@ -202,10 +199,12 @@ def _made_by() -> bytes:
 
 def _other_version(file: BinaryIO) -> str:
     """What messages say where another version has saved the file; empty for this version."""
-    with ZipFile(file) as archive:
-        found, own = archive.comment[: -len(_LABEL) - _N_DIGITS], _made_by()
-    first, second = (part.decode("ascii", "replace").rstrip("; ") for part in (found, own))
-    return f" (saved by {first[:40]}, this is {second})" if found not in (b"", own) else ""
+    comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
+    found, own = comment.decode("ascii", "replace"), _made_by().decode()
+    shown = "".join(letter if letter.isprintable() else "?" for letter in found[:40]).rstrip("; ")
+    if found in ("", own):
+        return ""
+    return f" (saved by {shown}, this is {own.rstrip('; ')})"
 
 
 def check_checksum(file: BinaryIO) -> None:

@@ -1,178 +1,162 @@
 """Types that a saved model may hold, by name, and checks of what was loaded."""
 
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache, singledispatch
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property, singledispatch
 from importlib import import_module
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn._loss import _loss as _compiled
 from sklearn.base import BaseEstimator
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit
 from sklearn.svm import SVC
 from sklearn.svm._base import BaseLibSVM
 
-_ESTIMATOR_MODULES = (
-    "mercer._clustering",
-    "mercer._deployment",
-    "mercer._feature_selection",
-    "mercer._generalized",
-    "mercer._learners",
-    "mercer._one_stage",
-    "mercer._stacking",
-    "mercer._two_stage",
-    "mercer.kernels",
-    "mercer.preprocessing",
-    "mercer.probabilistic",
+from mercer._model_schema import KEY_TYPES
+from mercer._typing import available_if
+
+_OF_LIBRARIES = frozenset(
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in (
+        *(KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit),
+        type(check_scoring(SVC())),
+    )
 )
-"""Modules whose estimators and kernels are trusted."""
-
-_TRUSTED_OF_LIBRARIES = (
-    np.dtype,
-    csr_matrix,
-    KFold,
-    PredefinedSplit,
-    StratifiedKFold,
-    TimeSeriesSplit,
-    type(check_scoring(SVC())),
-)
-"""A fitted pipeline holds these types, which skops does not trust by default. The last is the type
-of the scorer that calls an estimator's own `score`."""
-
-_TRUSTED_OF_MERCER = {
-    "mercer._data.labels": ("LabelSet",),
-    "mercer._data.resampling": ("InSplits", "OneAtATime", "Together"),
-    "mercer._data.sample": ("EncodedTarget", "Sample", "TargetEncoding"),
-    "mercer._data.weights": ("SampleWeights", "UnitWeights"),
-    "mercer._expansion": ("FeatureTerm", "KernelExpansion", "KernelTerm"),
-    "mercer._fall_back": ("FallBack",),
-    "mercer._generalized.generalized_kernel_machine": ("EvaluatedKernel",),
-    "mercer._gram.dense": ("UnitScale",),
-    "mercer._model_selection.calibration": ("Calibration",),
-    "mercer._model_selection.prediction_sets": ("HeldOutProbabilities",),
-    "mercer._model_selection.residual_scale": ("HeldOutResiduals",),
-    "mercer._nystroem.feature_ridge": ("LinearFit", "RidgeChoice"),
-    "mercer._nystroem.features": ("Moments", "NystroemFeatures"),
-    "mercer._nystroem.kernel_columns": ("KernelColumns",),
-    "mercer._nystroem.row_sums": ("AllTargets", "FeatureSums"),
-    "mercer._nystroem.second_stage": ("NystroemModel",),
-    "mercer._records": ("KernelTerms", "MixingStep", "ObjectiveStep", "Step", "WeightStep"),
-    "mercer._solvers.ridge": ("Ridge",),
-    "mercer._stacking.combination": ("LinearCombination", "LogisticCombination"),
-    "mercer._stacking.deferred": ("Once",),
-    "mercer._stacking.evaluation": ("GramMember",),
-    "mercer._stacking.kernel_stacking": ("EvaluatedCandidate",),
-    "mercer._stacking.label_combination": ("LabelCombination",),
-    "mercer._stacking.leaf_members": ("LeafMember",),
-    "mercer._stacking.leaf_sums": ("LeafSums",),
-    "mercer._stacking.logistic_members": ("LinearPredictor", "LogisticSolver"),
-    "mercer._stacking.machines": ("ScaledMachine",),
-    "mercer._stacking.nystroem_members": ("NystroemMember",),
-    "mercer._stacking.stack_left_out": ("LeftOut",),
-    "mercer._stacking.table_views": ("SeveralViews", "TableViews"),
-    "mercer._two_stage.label_machines": ("LabelMachines",),
-    "mercer._two_stage.left_out_choice": ("LeftOutChoice",),
-    "mercer._two_stage.learner_choice": ("EvaluatedLearner",),
-    "mercer._tree_terms": ("TreeTerm",),
-    "mercer.inspection._compression_loss": ("CompressionLoss",),
-    "mercer.kernels._tree_arrays": ("TreeArrays",),
-    "mercer.losses._smooth": ("Logistic", "Squared"),
-    "mercer.losses._support_vector": ("EpsilonInsensitive", "Hinge"),
-    "mercer.preprocessing._column_converter": ("ColumnConverter",),
-    "mercer.preprocessing._column_kinds": ("ColumnsOfKind",),
-    "mercer.preprocessing._table_encoder": ("CalendarFeatures", "TextFeatures"),
-    "mercer_command.table_model": ("TableModel",),
-    "mercer_command.table_reader": ("TableReader",),
-}
-"""What fitted estimators hold, by module. A module is imported when such a model is loaded."""
-
-_TRUSTED_OF_TREES = {
-    "numpy.random._generator": ("Generator",),
-    "sklearn._loss._loss": (
-        *("CyAbsoluteError", "CyHalfBinomialLoss", "CyHalfMultinomialLoss"),
-        *("CyHalfSquaredError", "CyPinballLoss"),
-    ),
-    "sklearn._loss.link": ("IdentityLink", "Interval", "LogitLink", "MultinomialLogit"),
-    "sklearn._loss.loss": (
-        *("AbsoluteError", "HalfBinomialLoss", "HalfMultinomialLoss"),
-        *("HalfSquaredError", "PinballLoss"),
-    ),
-    "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": (
-        *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-    ),
-    "sklearn.ensemble._hist_gradient_boosting.predictor": ("TreePredictor",),
-    "sklearn.multioutput": ("MultiOutputRegressor",),
-}
-"""What boosted trees of scikit-learn hold. Their nodes are checked when they have been loaded."""
-
-_LOSS_MODULE = _compiled.CyHalfSquaredError.__module__
-"""The module that compiled losses say they are of."""
-
-_PLAIN = {
-    *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "set", "slice")),
-    *("builtins.str", "builtins.tuple", "numpy.ndarray", "numpy.ma.MaskedArray"),
-    *(f"numpy.{name.__name__}" for name in set(np.sctypeDict.values())),
-}
-"""Containers, numbers and arrays, which skops trusts by default."""
+"""Objects of scikit-learn in fitted pipelines that are no estimators. The last is the scorer that
+calls an estimator's own `score`."""
 
 _SKLEARN_MODULES = (
-    "sklearn.compose.",
-    "sklearn.impute.",
-    "sklearn.kernel_ridge.",
-    "sklearn.linear_model.",
-    "sklearn.model_selection.",
-    "sklearn.pipeline.",
-    "sklearn.preprocessing.",
-    "sklearn.svm.",
+    *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
+    *("preprocessing", "svm"),
 )
-"""Of the types of scikit-learn that skops trusts by default, those of these modules are trusted.
-Some others read files, or have compiled code that relies on unchecked numbers."""
+"""Estimators of these modules of scikit-learn are trusted. Some others read files, or have compiled
+code that relies on unchecked numbers."""
+
+_NOT_IN_MODELS = ("mercer._blocks", "mercer._deployment.onnx", "mercer.datasets")
+"""Modules of objects that read files, or that no model holds."""
+
+_WITHOUT_FIELDS = frozenset(
+    {
+        *("mercer._data.weights.SampleWeights", "mercer._data.weights.UnitWeights"),
+        *("mercer._stacking.deferred.Once",),
+        *("mercer._stacking.table_views.TableViews",),
+    }
+)
+"""Of mercer's classes that are neither estimators nor dataclasses, those that models hold."""
+
+_OF_COMMAND = frozenset(
+    {"mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"}
+)
+"""What a pipeline of the command holds of its own. It is imported when such a model is loaded."""
+
+_FUNCTIONS = frozenset({"mercer.preprocessing._column_kinds.convert"})
+"""Functions that estimators hold."""
+
+_NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
+    "numpy.void",
+    "numpy.object_",
+}
+"""Types of numbers and of texts of NumPy."""
+
+
+def full_name_of(kind: type) -> str:
+    """The name by which a type is saved.
+
+    Parameters
+    ----------
+    kind : type
+    """
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_trusted(kind: str, name: str) -> bool:
+    """Whether an object may be made.
+
+    Parameters
+    ----------
+    kind : str
+        How it is described; see :mod:`mercer._model_schema`.
+    name : str
+        Full name of its type, or of itself if it is a type or a function.
+    """
+    if kind == "ObjectNode":
+        return _class_named(name) is not None
+    names = {
+        "TypeNode": {*KEY_TYPES, *_NUMBERS},
+        "FunctionNode": _FUNCTIONS,
+        "NdArrayNode": {*_NUMBERS, "numpy.ndarray"},
+        "SparseMatrixNode": {full_name_of(csr_matrix)},
+    }
+    return name in names[kind]
 
 
 @cache
-def trusted_types() -> tuple[str, ...]:
-    """Return the names of the types that a model may hold besides those that skops trusts."""
-    modules = map(import_module, _ESTIMATOR_MODULES)
-    public = [getattr(module, name) for module in modules for name in module.__all__]
-    estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
-    named = {f"{t.__module__}.{t.__qualname__}" for t in (*estimators, *_TRUSTED_OF_LIBRARIES)}
-    listed = _TRUSTED_OF_MERCER | _TRUSTED_OF_TREES
-    held = {f"{module}.{name}" for module, names in listed.items() for name in names}
-    losses = {f"{_LOSS_MODULE}.{name}" for name in _TRUSTED_OF_TREES[_compiled.__name__]}
-    return tuple(sorted(named | held | losses))
-
-
-@contextmanager
-def compiled_losses() -> Iterator[None]:
-    """Let compiled losses be imported by the module that they name themselves.
-
-    Some releases of scikit-learn leave out its package in that name.
-    """
-    if _LOSS_MODULE in sys.modules:
-        yield
-        return
-    sys.modules[_LOSS_MODULE] = _compiled
+def _class_named(name: str) -> type | None:
+    """The class of objects that models may hold, None if they may not or there is none."""
+    module, _, own = name.rpartition(".")
+    if name in _sklearn_names() | _OF_LIBRARIES | _OF_COMMAND | _WITHOUT_FIELDS:
+        return getattr(import_module(module), own, None)
+    if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
+        return None
     try:
-        yield
-    finally:
-        del sys.modules[_LOSS_MODULE]
+        found = getattr(import_module(module), own, None)
+    except ImportError:
+        return None
+    is_own = isinstance(found, type) and full_name_of(found) == name
+    return found if is_own and (issubclass(found, BaseEstimator) or is_dataclass(found)) else None
 
 
-def is_trusted(name: str) -> bool:
-    """Whether objects of a type may be loaded, if skops trusts it or it is among `trusted_types`.
+@cache
+def _sklearn_names() -> frozenset[str]:
+    modules = [import_module(f"sklearn.{name}") for name in _SKLEARN_MODULES]
+    found = [value for module in modules for value in vars(module).values()]
+    kinds = [value for value in found if isinstance(value, type)]
+    return frozenset(full_name_of(kind) for kind in kinds if issubclass(kind, BaseEstimator))
+
+
+def fits(name: str, attributes: Iterable[str]) -> bool:
+    """Whether objects of a trusted class have these attributes.
 
     Parameters
     ----------
     name : str
-        Full name of a type or a function.
+        Full name of the class.
+    attributes : iterable of str
+
+    Returns
+    -------
+    bool
+        False if one takes the place of a method, or if a field or a parameter of a class of mercer
+        is missing. Dataclasses that are no estimators have no other attributes.
     """
-    return name in _PLAIN or name in trusted_types() or name.startswith(_SKLEARN_MODULES)
+    kind, given = _class_named(name), set(attributes)
+    assert kind is not None
+    if any(_is_of_class(kind, attribute) for attribute in given):
+        return False
+    if name.startswith("sklearn."):
+        return True
+    if issubclass(kind, BaseEstimator):
+        return given.issuperset(kind._get_param_names())
+    if not is_dataclass(kind):
+        return True
+    own = {field.name for field in fields(kind)}
+    return given >= own and all(
+        isinstance(getattr_static(kind, name, None), cached_property) for name in given - own
+    )
+
+
+def _is_of_class(kind: type, attribute: str) -> bool:
+    """Whether a name is that of a method or of a property of a class."""
+    found = getattr_static(kind, attribute, None)
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    return callable(found) or isinstance(found, methods)
+
+
+_PLAIN = (str, int, float, bool, type(None))
+"""Objects that contain no others."""
 
 
 def prepare(model: Any) -> None:
@@ -193,16 +177,13 @@ def check_fitted(model: Any) -> None:
     Raises
     ------
     ValueError
-        If the indices of a sparse array, the sizes of a support vector machine or the nodes of
-        boosted trees do not fit.
+        If the indices of a sparse array or the sizes of a support vector machine do not fit.
     """
     for found in objects_in(model):
         if issparse(found) and hasattr(found, "check_format"):
             found.check_format(full_check=True)
         elif isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
             _check_support(found)
-        elif isinstance(found, BaseHistGradientBoosting) and hasattr(found, "_predictors"):
-            _check_boosted(found)
 
 
 def objects_in(model: Any) -> Iterator[Any]:
@@ -216,7 +197,7 @@ def objects_in(model: Any) -> Iterator[Any]:
     waiting = [model]
     while waiting:
         found = waiting.pop()
-        if id(found) in seen:
+        if type(found) in _PLAIN or id(found) in seen:
             continue
         seen[id(found)] = found
         yield found
@@ -271,21 +252,3 @@ def _check_support(machine: Any) -> None:
     )
     if not fits:
         raise ValueError("the arrays of a support vector machine in it do not fit each other")
-
-
-def _check_boosted(model: Any) -> None:
-    """Check that trees lead from each node to a later one, and read columns that there are.
-
-    Trees that split by categories hold functions, which are not trusted, and are not saved.
-    """
-    fits = True
-    for nodes in (tree.nodes for stage in model._predictors for tree in stage):
-        inner = np.flatnonzero(nodes["is_leaf"] == 0)
-        columns = nodes["feature_idx"][inner]
-        fits = fits and nodes.ndim == 1 and len(nodes) > 0 and not nodes["is_categorical"].any()
-        fits = fits and bool(np.all((columns >= 0) & (columns < model._n_features)))
-        for side in ("left", "right"):
-            following = nodes[side][inner]
-            fits = fits and bool(np.all((following > inner) & (following < len(nodes))))
-    if not fits:
-        raise ValueError("the nodes of a boosted tree in it do not fit each other")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.multioutput import MultiOutputRegressor
 
 from mercer._expansion import FeatureTerm, KernelTerm, Term
 from mercer._typing import Array, Features
 from mercer.kernels import Forest, Kernel, WeightedSum
 from mercer.kernels._leaves import leaves_of, with_numbers
-from mercer.kernels._tree_arrays import TreeArrays, is_forest
+from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 
 @dataclass(frozen=True)
@@ -108,9 +104,9 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
     kernel = term.kernel
     if not isinstance(kernel, Forest) or kernel.cuts is None:
         return None
-    if (found := _nodes_of(kernel.ensemble)) is None:
+    if (arrays := as_tree_arrays(kernel.ensemble)) is None:
         return None
-    arrays, numbers = found
+    numbers = arrays.leaf_numbers()
     firsts, n_trees = kernel.first_features, len(kernel.cuts)
     value = np.zeros((len(arrays.feature), term.coefficients.shape[1]))
     for tree, cuts in enumerate(kernel.cuts):
@@ -131,45 +127,7 @@ def without_training_rows(kernel: Kernel) -> Kernel:
     """
     if not isinstance(kernel, Forest):
         return kernel
-    found = _nodes_of(kernel.ensemble)
+    found = as_tree_arrays(kernel.ensemble)
     if found is None:
         return replace(kernel, rows=None)
-    return Forest(found[0], indicators=kernel.indicators)
-
-
-def _nodes_of(ensemble: Any) -> tuple[TreeArrays, Array] | None:
-    """Nodes of all trees, and the numbers by which leaves are told apart."""
-    if isinstance(ensemble, TreeArrays) or is_forest(ensemble):
-        arrays = ensemble if isinstance(ensemble, TreeArrays) else TreeArrays.of(ensemble)
-        sizes = np.diff(arrays.starts)
-        numbers = np.arange(len(arrays.feature)) - np.repeat(arrays.starts[:-1], sizes)
-        return arrays, numbers
-    boosted = ensemble.estimators_ if isinstance(ensemble, MultiOutputRegressor) else [ensemble]
-    kinds = HistGradientBoostingClassifier | HistGradientBoostingRegressor
-    if not all(isinstance(part, kinds) for part in boosted):
-        return None
-    found = [tree for part in boosted for tree in _boosted(part)]
-    nodes = np.concatenate([tree for tree, _ in found])
-    if (nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)).any():
-        return None
-    inner = ~nodes["is_leaf"].astype(bool)
-    children = np.column_stack([nodes["left"], nodes["right"]]).astype(np.int32)
-    arrays = TreeArrays(
-        np.cumsum([0, *(len(tree) for tree, _ in found)]),
-        np.where(inner, nodes["feature_idx"], 0).astype(np.int32),
-        np.where(inner, nodes["num_threshold"], 0.0),
-        np.where(inner[:, None], children, np.int32(-1)),
-        nodes["missing_go_to_left"].astype(bool),
-        np.zeros((len(nodes), 0)),
-        allow_nan=True,
-        is_single=False,
-    )
-    return arrays, np.concatenate([tree["value"] + level for tree, level in found])
-
-
-def _boosted(ensemble: Any) -> Iterator[tuple[NDArray[Any], float]]:
-    """Nodes of each tree, and what the values of the first ones are counted from."""
-    levels = np.ravel(ensemble._baseline_prediction)
-    for stage, predictors in enumerate(ensemble._predictors):
-        for level, predictor in zip(levels, predictors, strict=True):
-            yield predictor.nodes, 0.0 if stage else float(level)
+    return Forest(found, indicators=kernel.indicators)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
-import skops.io
 from campaign import rotating
 from clustering_cases import (
     ALL_MODELS,
@@ -20,6 +19,7 @@ from clustering_cases import (
     samples,
     views,
 )
+from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -125,8 +125,7 @@ def test_clusters_are_numbered_by_their_first_samples(model: Any) -> None:
 def test_saving(model: Any) -> None:
     X = samples(model)
     fitted = clone(model).fit(X)
-    saved = skops.io.dumps(fitted)
-    loaded = skops.io.loads(saved, trusted=skops.io.get_untrusted_types(data=saved))
+    loaded = saved_and_loaded(fitted)
     assert_array_equal(loaded.predict(X), fitted.predict(X))
     if isinstance(model, MultipleKernelClustering):
         assert_array_equal(loaded.history_[-1].weights, fitted.weights_)

@@ -26,7 +26,7 @@ from mercer import UniformCombination
 from mercer._gram.samples import Samples
 from mercer.kernels import Forest, Gaussian, OnColumns
 from mercer.kernels._leaves import leaf_numbers
-from mercer.kernels._tree_arrays import TreeArrays, is_forest
+from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 ENSEMBLES = fitted()
 every_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES.values(), ids=ENSEMBLES)
@@ -285,8 +285,7 @@ def test_trees_are_evaluated_once_for_all_tiles(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", ["forest", "extra-trees", "tree", "forest-2", "forest-several"])
 def test_saved_trees_answer_as_those_of_scikit_learn(name: str) -> None:
     model, rows = ENSEMBLES[name], table(2500, seed=4)
-    assert is_forest(model)
-    arrays = TreeArrays.of(model)
+    arrays = TreeArrays.of_forest(model)
     leaves = np.reshape(model.apply(rows), (2500, -1))
     assert_array_equal(arrays.apply(rows), leaves)
     assert_array_equal(arrays.apply(sp.csr_matrix(rows)), leaves)
@@ -306,12 +305,33 @@ def test_saved_trees_send_missing_values_as_those_of_scikit_learn() -> None:
     rows = X.copy()
     rows[::3, 0] = np.nan
     model = RandomForestRegressor(5, random_state=0).fit(rows, response(X))
-    assert_array_equal(TreeArrays.of(model).apply(rows), model.apply(rows))
+    assert_array_equal(TreeArrays.of_forest(model).apply(rows), model.apply(rows))
     copied = pickle.loads(pickle.dumps(Forest(model)))
     assert_array_equal(copied(rows), Forest(model)(rows))
 
 
-@pytest.mark.parametrize("name", ["boosting", "gradient-boosting-2", "embedding"])
+@pytest.mark.parametrize(
+    "name", ["boosting", "boosting-absolute", "boosting-2", "boosting-3", "boosting-several"]
+)
+def test_saved_boosted_trees_answer_as_those_of_scikit_learn(name: str) -> None:
+    model, rows = ENSEMBLES[name], table(2500, seed=4)
+    arrays = as_tree_arrays(model)
+    assert arrays is not None
+    expected = getattr(model, "decision_function", model.predict)(rows)
+    assert_allclose(arrays.predict(rows), np.reshape(expected, (2500, -1)), rtol=1e-9, atol=1e-12)
+    for kernel in (known(model), Forest(model)):
+        copied = pickle.loads(pickle.dumps(kernel))
+        assert type(copied.ensemble) is TreeArrays
+        assert copied.accepts_sparse is kernel.accepts_sparse
+        assert_array_equal(copied(rows[:99], X), kernel(rows[:99], X))
+    kernel = known(model)
+    copied = pickle.loads(pickle.dumps(kernel))
+    assert kernel.ensemble is model
+    assert copied == kernel
+    assert_allclose(copied.relevance(3), known(model).relevance(3), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gradient-boosting-2", "embedding"])
 def test_other_ensembles_are_saved_as_they_are(name: str) -> None:
     copied = pickle.loads(pickle.dumps(known(ENSEMBLES[name])))
     assert type(copied.ensemble) is type(ENSEMBLES[name])

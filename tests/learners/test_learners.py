@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sklearn
-import skops.io
 from campaign import rotating as by_turns
 from learner_cases import (
     FINITE,
@@ -16,6 +15,7 @@ from learner_cases import (
     target_gram,
     training_gram,
 )
+from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import alignf, alignment, center, centered_alignment, hsic
 from sklearn.base import BaseEstimator, clone
@@ -29,7 +29,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer._model_selection.penalty_choice import PENALTIES
-from mercer._model_types import trusted_types
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear, OnColumns, as_kernel
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -97,13 +96,10 @@ def test_fitting_again_repeats_to_the_last_bit(learner: BaseEstimator) -> None:
 
 
 @every_learner
-def test_learners_survive_skops(learner: BaseEstimator) -> None:
+def test_learners_are_saved(learner: BaseEstimator) -> None:
     X, y = problem("binary")
     fitted = clone(learner).fit(X, y)
-    dumped = skops.io.dumps(fitted)
-    untrusted = skops.io.get_untrusted_types(data=dumped)
-    assert set(untrusted) <= set(trusted_types())
-    loaded = skops.io.loads(dumped, trusted=untrusted)
+    loaded = saved_and_loaded(fitted)
     size = np.abs(fitted.transform(X)).max()
     assert_allclose(loaded.transform(X), fitted.transform(X), rtol=0.0, atol=1e-13 * size)
     assert loaded.kernel_ == fitted.kernel_

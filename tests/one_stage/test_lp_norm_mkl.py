@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import skops.io
 from campaign import rotating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learner_cases import problem as training_set
+from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import (
     CLASSIFIERS,
@@ -33,7 +33,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
-from mercer._model_types import trusted_types
 from mercer.kernels import CallableKernel, Gaussian, Polynomial, WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 
@@ -292,8 +291,7 @@ def test_a_loss_may_be_an_object(named: Any, as_object: Any) -> None:
     for method in ("predict", "predict_proba"):
         if hasattr(named, method):
             assert_array_equal(getattr(here, method)(X), getattr(there, method)(X))
-    restored = skops.io.loads(skops.io.dumps(there), trusted=sorted(trusted_types()))
-    assert_array_equal(restored.predict(X), there.predict(X))
+    assert_array_equal(saved_and_loaded(there).predict(X), there.predict(X))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io as sio
 from bayesian_cases import (
     CLASSIFIERS,
     KERNELS,
@@ -20,6 +19,7 @@ from bayesian_cases import (
 )
 from campaign import rotating
 from learner_cases import problem
+from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment, gaussian, target_kernel
 from scipy.sparse import csr_array
@@ -95,10 +95,7 @@ def test_predictions_are_the_formula(solver: str) -> None:
 @pytest.mark.parametrize("solver", CHOSEN)
 def test_models_survive_pickle_and_skops(solver: str) -> None:
     X, model = data(solver)[0], precisely_fitted(solver)
-    dumped = sio.dumps(model)
-    trusted = sio.get_untrusted_types(data=dumped)
-    assert all(name.startswith("mercer.") for name in trusted)
-    for copy in (pickle.loads(pickle.dumps(model)), sio.loads(dumped, trusted=trusted)):
+    for copy in (pickle.loads(pickle.dumps(model)), saved_and_loaded(model)):
         assert_array_equal(copy.predict(X), model.predict(X))
         if solver in CLASSIFIERS:
             assert_array_equal(copy.predict_proba(X), model.predict_proba(X))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from stacking_cases import ESTIMATORS, outputs, problem, target_for
@@ -231,16 +232,13 @@ def test_attributes_agree(estimator: Any) -> None:
 
 @both
 def test_models_survive_pickle_and_skops(estimator: Any) -> None:
-    skops = pytest.importorskip("skops.io")
-    from mercer._model_types import trusted_types
-
     X, y = problem(50)
     new = problem(9, seed=1)[0]
     given = estimator([GradientOuterProduct(n_iter=1), "gaussian"])
     for model in (by_default(estimator), given.fit(X, target_for(estimator, y))):
         found = outputs(model, new)
         assert_array_equal(outputs(pickle.loads(pickle.dumps(model)), new), found)
-        loaded = skops.loads(skops.dumps(model), trusted=trusted_types())
+        loaded = saved_and_loaded(model)
         assert_array_equal(outputs(loaded, new), found)
         assert loaded.candidates_[0].description == model.candidates_[0].description
 

@@ -117,8 +117,8 @@ class ForestKernel(KernelLearner):
     Trees have no split where features are constant, or where there are fewer samples than twice
     `min_samples_leaf`. The kernel is then one everywhere, and its alignment zero.
 
-    :func:`mercer.save` saves trees of scikit-learn. It refuses those with `categorical_features`,
-    which hold functions, and those of other libraries.
+    :func:`mercer.save` saves trees of scikit-learn as arrays. It refuses those that split by sets
+    of categories, and those of other libraries.
 
     Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations, not
     early. Growing takes O(n d n_trees) for boosted trees of a given number of leaves.

@@ -21,7 +21,7 @@ from mercer.kernels._leaves import (
     openmp_threads,
     with_numbers,
 )
-from mercer.kernels._tree_arrays import TreeArrays, is_forest
+from mercer.kernels._tree_arrays import as_tree_arrays
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +68,7 @@ class Forest(Kernel):
     O(n_x n_z T) for a Gram matrix, by comparisons of small whole numbers. Boosted trees are
     evaluated in one thread.
 
-    Saved, pickled and deeply copied kernels hold forests of scikit-learn as arrays of nodes: its
+    Saved, pickled and deeply copied kernels hold trees of scikit-learn as arrays of nodes: its
     compiled code would follow those of a damaged file unchecked.
 
     Missing values are refused unless the ensemble takes them, and so are sparse tables.
@@ -258,9 +258,9 @@ class Forest(Kernel):
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        if is_forest(self.ensemble):
-            state["ensemble"] = TreeArrays.of(self.ensemble)
+        state = dict(super().__getstate__())
+        if (arrays := as_tree_arrays(self.ensemble)) is not None:
+            state["ensemble"] = arrays
         return state
 
     def __sklearn_clone__(self) -> Self:

@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
+from mercer.kernels._tree_arrays import TreeArrays, is_boosted
 
 _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
 """Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
@@ -38,11 +38,13 @@ def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
         If the leaves of the ensemble cannot be read.
     """
     check_is_fitted(ensemble)
-    if hasattr(ensemble, "apply"):
+    if isinstance(ensemble, TreeArrays):
+        yield from ensemble.told_apart(X)
+    elif hasattr(ensemble, "apply"):
         yield from _positions(ensemble.apply(X))
     elif _predicts_leaves(ensemble):
         yield from _positions(ensemble.predict(X, pred_leaf=True))
-    elif _is_boosted(ensemble):
+    elif is_boosted(ensemble):
         yield from _staged_differences(ensemble, X)
     else:
         for part in ensemble.estimators_:
@@ -66,7 +68,7 @@ def check_leaves_are_read(ensemble: Any) -> None:
     if isinstance(ensemble, MultiOutputRegressor):
         check_leaves_are_read(ensemble.estimator)
         return
-    boosted = _is_boosted(ensemble)
+    boosted = is_boosted(ensemble)
     if isinstance(ensemble, type) or not (
         boosted or hasattr(ensemble, "apply") or _predicts_leaves(ensemble)
     ):
@@ -81,10 +83,6 @@ def check_leaves_are_read(ensemble: Any) -> None:
             "Leaves are read off sums of their values, which loss must predict: one of "
             f"{', '.join(_LOSSES_OF_SUMS)}; got {ensemble.loss!r}."
         )
-
-
-def _is_boosted(ensemble: Any) -> bool:
-    return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
 
 
 def _predicts_leaves(ensemble: Any) -> bool:

@@ -1,23 +1,58 @@
-"""Trees of forests as arrays, which saved models hold in place of scikit-learn's compiled trees."""
+"""Trees as arrays, which saved models hold in place of scikit-learn's compiled and private ones."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, gen_batches
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import Tags, gen_batches, get_tags
 
 from mercer._typing import Array, Features
 
 
-def is_forest(ensemble: Any) -> bool:
-    """Whether predictions are means over trees of scikit-learn, of one or several.
+def is_boosted(ensemble: Any) -> bool:
+    """Whether an estimator is one of scikit-learn's histogram-based boosted trees.
 
     Parameters
     ----------
     ensemble : estimator
     """
+    return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
+
+
+def as_tree_arrays(ensemble: Any) -> TreeArrays | None:
+    """The arrays of fitted trees of scikit-learn.
+
+    Parameters
+    ----------
+    ensemble : estimator
+
+    Returns
+    -------
+    TreeArrays or None
+        None where the nodes of the trees are not known, as of other libraries, or where trees split
+        by sets of categories.
+    """
+    if isinstance(ensemble, TreeArrays):
+        return ensemble
+    if _is_forest(ensemble):
+        return TreeArrays.of_forest(ensemble)
+    several = isinstance(ensemble, MultiOutputRegressor)
+    boosted = getattr(ensemble, "estimators_", []) if several else [ensemble]
+    known = all(is_boosted(part) and hasattr(part, "_predictors") for part in boosted)
+    if not boosted or not known:
+        return None
+    return TreeArrays.of_boosted(boosted, bool(get_tags(ensemble).input_tags.allow_nan))
+
+
+def _is_forest(ensemble: Any) -> bool:
+    """Whether predictions are means over trees of scikit-learn, of one or several."""
     trees = getattr(ensemble, "estimators_", [ensemble])
     means = isinstance(trees, list) and hasattr(ensemble, "predict")
     return means and all(hasattr(tree, "tree_") for tree in trees)
@@ -25,10 +60,11 @@ def is_forest(ensemble: Any) -> bool:
 
 @dataclass(eq=False, repr=False)
 class TreeArrays(BaseEstimator):
-    """A fitted forest, or a single tree, whose nodes are in arrays, one tree after the other.
+    """A fitted ensemble, or a single tree, whose nodes are in arrays, one tree after the other.
 
-    It answers as the forest does. Its indices are checked by NumPy wherever they are used, and it
-    ends whatever they are, so that arrays of unknown origin do no harm.
+    It answers as the ensemble does, where classes are boosted with their decision function. Its
+    indices are checked by NumPy wherever they are used, and it ends whatever they are, so that
+    arrays of unknown origin do no harm.
 
     Parameters
     ----------
@@ -42,12 +78,14 @@ class TreeArrays(BaseEstimator):
     missing_left : ndarray of bool of shape (n_nodes,)
         Whether missing values go to the left.
     value : ndarray of shape (n_nodes, n_outputs)
-        Predictions.
+        Predictions, of which those of the ensemble are means over trees.
     allow_nan : bool
-        Whether the forest takes missing values.
+        Whether the ensemble takes missing values.
     is_single : bool, default=True
         Whether values are compared in single precision, as those of forests are; those of boosted
         trees are in double precision.
+    numbers : ndarray of shape (n_nodes,), default=None
+        What tells the leaves of a tree apart; None for their positions among its nodes.
     """
 
     starts: Array
@@ -58,9 +96,10 @@ class TreeArrays(BaseEstimator):
     value: Array
     allow_nan: bool
     is_single: bool = True
+    numbers: Array | None = None
 
     @classmethod
-    def of(cls, forest: Any) -> Self:
+    def of_forest(cls, forest: Any) -> Self:
         """The arrays of a fitted forest or tree of scikit-learn.
 
         Parameters
@@ -76,6 +115,38 @@ class TreeArrays(BaseEstimator):
             np.concatenate([tree.missing_go_to_left for tree in trees]).astype(bool),
             np.concatenate([tree.value.reshape(tree.node_count, -1) for tree in trees]),
             bool(forest.__sklearn_tags__().input_tags.allow_nan),
+        )
+
+    @classmethod
+    def of_boosted(cls, parts: list[Any], allow_nan: bool) -> Self | None:
+        """The arrays of boosted trees, None if they split by sets of categories.
+
+        Parameters
+        ----------
+        parts : list of estimator
+            One for each response.
+        allow_nan : bool
+        """
+        trees, levels, outputs = zip(*_boosted(parts), strict=True)
+        nodes, sizes = np.concatenate(trees), [len(tree) for tree in trees]
+        inner = ~nodes["is_leaf"].astype(bool)
+        if (nodes["is_categorical"].astype(bool) & inner).any():
+            return None
+        numbers = np.where(inner, 0.0, nodes["value"] + np.repeat(levels, sizes))
+        value = np.zeros((len(nodes), 1 + max(outputs)))
+        # Predictions are sums over trees.
+        value[np.arange(len(nodes)), np.repeat(outputs, sizes)] = len(trees) * numbers
+        children = np.column_stack([nodes["left"], nodes["right"]]).astype(np.int32)
+        return cls(
+            np.cumsum([0, *sizes]),
+            np.where(inner, nodes["feature_idx"], 0).astype(np.int32),
+            np.where(inner, nodes["num_threshold"], 0.0),
+            np.where(inner[:, None], children, np.int32(-1)),
+            nodes["missing_go_to_left"].astype(bool),
+            value,
+            allow_nan=allow_nan,
+            is_single=False,
+            numbers=numbers,
         )
 
     def apply(self, X: Features) -> Array:
@@ -101,6 +172,35 @@ class TreeArrays(BaseEstimator):
         X : ndarray or sparse matrix of shape (n_samples, n_features)
         """
         return np.asarray(self.value[self.apply(X) + self.starts[:-1]].mean(axis=1))
+
+    def told_apart(self, X: Features) -> Iterator[tuple[Array, float]]:
+        """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        values : ndarray of shape (n_samples,)
+        rounding : float
+            Numbers of one leaf differ by this much at most; those of boosted trees are compared as
+            differences of the sums of their predictions are.
+        """
+        leaves, largest = self.apply(X), 0.0
+        for start, stop, column in zip(self.starts, self.starts[1:], leaves.T, strict=False):
+            if self.numbers is None:
+                yield column, 0.0
+                continue
+            largest += float(np.abs(self.numbers[start:stop]).max(initial=0.0))
+            yield self.numbers[start + column], 3.0 * np.finfo(np.float64).eps * largest
+
+    def leaf_numbers(self) -> Array:
+        """What tells the leaves of a tree apart, shape (n_nodes,)."""
+        if self.numbers is not None:
+            return self.numbers
+        sizes = np.diff(self.starts)
+        return np.asarray(np.arange(len(self.feature)) - np.repeat(self.starts[:-1], sizes))
 
     @property
     def _n_trees(self) -> int:
@@ -132,6 +232,15 @@ class TreeArrays(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.numbers is None
         tags.input_tags.allow_nan = self.allow_nan
         return tags
+
+
+def _boosted(parts: list[Any]) -> Iterator[tuple[Array, float, int]]:
+    """Nodes of each tree, what the values of the first ones are counted from, and the output."""
+    for response, part in enumerate(parts):
+        levels = np.ravel(part._baseline_prediction)
+        for stage, predictors in enumerate(part._predictors):
+            for number, (level, tree) in enumerate(zip(levels, predictors, strict=True)):
+                yield tree.nodes, 0.0 if stage else float(level), response + number

@@ -1,0 +1,400 @@
+"""Descriptions of models: kinds, names and numbers of objects that no model has are refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_file_cases import members_of, nodes, refusal, with_schema, write_members
+
+import mercer
+from mercer import _model_files, _model_schema
+from mercer.kernels import Gaussian
+
+pytest.importorskip("skops.io")
+
+LIST = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "is_json": True}
+
+
+@pytest.fixture
+def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused is refused before the first object is made."""
+    monkeypatch.setattr(_model_files, "MadeObjects", None)
+
+
+def first(schema: Any, kind: str) -> Any:
+    return next(node for node in nodes(schema) if node["__loader__"] == kind)
+
+
+def listed(*content: dict[str, Any], number: int = 1) -> dict[str, Any]:
+    return {**LIST, "__id__": number, "content": list(content)}
+
+
+def text(content: Any, number: int = 10) -> dict[str, Any]:
+    return {**TEXT, "__id__": number, "content": content}
+
+
+def described(root: dict[str, Any], path: Path) -> None:
+    """Write a file with one description and no arrays."""
+    content = json.dumps({**root, "protocol": 2}).encode()
+    write_members({"schema.json": content}, path)
+
+
+@pytest.mark.usefixtures("nothing_is_made")
+class TestKinds:
+    def test_the_kinds_that_skops_knows_are_allowed_or_refused(self) -> None:
+        """A kind that skops adds has to be looked at before it is allowed."""
+        from skops.io._audit import NODE_TYPE_MAPPING
+        from skops.io._persist import dumps
+
+        assert dumps([1])
+        known = {kind for kind, _ in NODE_TYPE_MAPPING}
+        assert set(_model_schema._KINDS) < known
+        assert (
+            not known
+            & set(_model_schema._KINDS)
+            & {
+                *("MethodNode", "PartialNode", "OperatorFuncNode", "ConstructorFromReduceNode"),
+                *("RandomGeneratorNode", "RandomStateNode", "ReduceNode", "LossNode", "TreeNode"),
+                *("CachedNode", "BytesNode", "BytearrayNode", "DefaultDictNode", "SetNode"),
+            }
+        )
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            *("MethodNode", "PartialNode", "OperatorFuncNode", "ConstructorFromReduceNode"),
+            *("RandomGeneratorNode", "RandomStateNode", "LossNode", "TreeNode", "CachedNode"),
+            *("BytesNode", "DefaultDictNode", "SetNode", "", None, 1, ["ListNode"]),
+        ],
+    )
+    @pytest.mark.parametrize("place", ["ObjectNode", "JsonNode", "TypeNode", "ListNode"])
+    def test_other_kinds_are_refused(
+        self, saved: Path, changed: Path, kind: Any, place: str
+    ) -> None:
+        with_schema(saved, changed, lambda schema: first(schema, place).update(__loader__=kind))
+        refusal(changed)
+
+    @pytest.mark.parametrize("place", ["key_types", "content", "more", "__reduce__", "attrs"])
+    def test_objects_are_found_wherever_they_are(
+        self, saved: Path, changed: Path, place: str
+    ) -> None:
+        """Also under names that belong to no kind, and in place of types of keys."""
+        call = {"__class__": "partial", "__module__": "functools", "__loader__": "PartialNode"}
+
+        def hide(schema: Any) -> None:
+            node = first(schema, "DictNode")
+            if isinstance(node.get(place), dict) and place == "content":
+                node[place]["more"] = {**call, "__id__": 5}
+                node["key_types"]["content"].append(node["key_types"]["content"][0])
+            else:
+                node[place] = {**call, "__id__": 5}
+
+        with_schema(saved, changed, hide)
+        refusal(changed)
+
+    @pytest.mark.parametrize("key", ["__id__", "__class__", "__module__", "__loader__", "content"])
+    def test_objects_that_lack_something_are_refused(
+        self, saved: Path, changed: Path, key: str
+    ) -> None:
+        for kind in ("ObjectNode", "DictNode", "JsonNode"):
+            if (kind, key) != ("ObjectNode", "content"):
+                with_schema(
+                    saved, changed, lambda schema, k=kind: first(schema, k).pop(key) and None
+                )
+                refusal(changed)
+
+    @pytest.mark.parametrize("number", [None, "1", 1.0, True, 2**60, -(2**61)])
+    def test_objects_without_a_number_are_refused(
+        self, saved: Path, changed: Path, number: Any
+    ) -> None:
+        """Numbers of the same hash would take a time that grows with their square."""
+        with_schema(saved, changed, lambda schema: first(schema, "JsonNode").update(__id__=number))
+        assert "is not described as those of kind 'JsonNode'" in refusal(changed)
+
+
+@pytest.mark.usefixtures("nothing_is_made")
+class TestNames:
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [
+            *(("ObjectNode", name) for name in ("posix.system", "sklearn.tree._tree.Tree")),
+            ("ObjectNode", "sklearn.feature_extraction.text.TfidfVectorizer"),
+            ("ObjectNode", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"),
+            ("ObjectNode", "mercer_command.commands.fit"),
+            ("ObjectNode", "mercer._blocks.parquet_files.ParquetFiles"),
+            ("ObjectNode", "mercer._model_files.Path"),
+            ("ObjectNode", "mercer._model_files.save"),
+            ("ObjectNode", "mercer.none.Such"),
+            ("ObjectNode", "mercer.__main__.Such"),
+            ("ObjectNode", "builtins.list"),
+            *(("TypeNode", name) for name in ("builtins.eval", "builtins.map", "builtins.bytes")),
+            ("TypeNode", "mercer.kernels._radial.Gaussian"),
+            ("ListNode", "builtins.bytearray"),
+            ("DictNode", "collections.OrderedDict"),
+            *(("NdArrayNode", name) for name in ("numpy.void", "numpy.load", "numpy.matrix")),
+        ],
+    )
+    def test_objects_of_other_types_are_refused(
+        self, saved: Path, changed: Path, kind: str, name: str
+    ) -> None:
+        module, _, own = name.rpartition(".")
+        new = {"__class__": own, "__module__": module}
+        with_schema(saved, changed, lambda schema: first(schema, kind).update(new))
+        with pytest.raises(ValueError, match=f"types that are not trusted, '{name}'"):
+            mercer.load(changed)
+
+    def test_values_are_of_one_type(self, saved: Path, changed: Path) -> None:
+        described(listed({**text("1"), "__class__": "eval"}), changed)
+        with pytest.raises(ValueError, match=r"types that are not trusted, 'builtins\.eval'"):
+            mercer.load(changed)
+
+    @pytest.mark.parametrize("name", ["builtins.eval", "numpy.load", "numpy.exp", "builtins.str"])
+    def test_functions_are_refused_by_name(self, saved: Path, changed: Path, name: str) -> None:
+        module, _, own = name.rpartition(".")
+        new = {"__class__": own, "__module__": module, "__loader__": "FunctionNode"}
+        with_schema(saved, changed, lambda schema: first(schema, "TypeNode").update(new))
+        refusal(changed)
+
+    def test_long_names_are_cut(self, saved: Path, changed: Path) -> None:
+        with_schema(
+            saved, changed, lambda schema: first(schema, "ObjectNode").update(__class__="a" * 10**5)
+        )
+        with pytest.raises(ValueError, match="types that are not trusted") as caught:
+            mercer.load(changed)
+        assert len(str(caught.value)) < 1000
+
+    def test_attributes_are_those_of_the_class(self, tmp_path: Path, changed: Path) -> None:
+        mercer.save([Gaussian(2.0), mercer.TwoStageClassifier()], tmp_path / "model.skops")
+
+        def state(schema: Any, name: str) -> Any:
+            node = next(node for node in nodes(schema) if node["__class__"] == name)
+            return node["content"]
+
+        def rename(name: str, old: str, new: str) -> Callable[[Any], None]:
+            def change(schema: Any) -> None:
+                content = state(schema, name)["content"]
+                items = [(new if key == old else key, value) for key, value in content.items()]
+                content.clear()
+                content.update(items)
+
+            return change
+
+        for name, old, new in (
+            ("Gaussian", "ard", "other"),
+            ("TwoStageClassifier", "C", "D"),
+            ("TwoStageClassifier", "C", "predict"),
+            ("Gaussian", "bounds", "theta"),
+        ):
+            with_schema(tmp_path / "model.skops", changed, rename(name, old, new))
+            assert "holds other attributes than those of" in refusal(changed)
+
+    @pytest.mark.parametrize("protocol", [0, 1, 3, 99, "2", 2.0, None, True])
+    def test_other_protocols_are_refused(
+        self, saved: Path, changed: Path, protocol: object
+    ) -> None:
+        with_schema(saved, changed, lambda schema: schema.update(protocol=protocol))
+        assert "in no protocol" in refusal(changed)
+
+
+def shared_lists(order: int) -> dict[str, Any]:
+    """A list of 2^60 objects, described by sixty: the whole first, or what is left out of it."""
+    inner = listed(number=1)
+    for number in range(2, 60):
+        again = listed(number=number - 1)
+        inner = listed(*[inner, again][::order], number=number)
+    return inner
+
+
+def given_in_part(order: int) -> dict[str, Any]:
+    """A list that holds another one twice, once with one value less."""
+    whole, part = listed(text("0")), listed()
+    return listed(*[whole, part][::order], number=2)
+
+
+def of_other_contents(order: int) -> dict[str, Any]:
+    """A list that holds another one twice, with a text and with a list in it."""
+    one, other = listed(text("0")), listed(listed(number=3))
+    return listed(*[one, other][::order], number=2)
+
+
+class TestNumbersOfObjects:
+    @pytest.mark.parametrize("root", [shared_lists, given_in_part, of_other_contents])
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_objects_that_are_described_in_two_ways_are_refused(
+        self, saved: Path, changed: Path, root: Callable[[int], dict[str, Any]], order: int
+    ) -> None:
+        described(root(order), changed)
+        assert "described in two ways" in refusal(changed)
+
+    def test_objects_that_are_described_twice_are_made_once(
+        self, saved: Path, changed: Path
+    ) -> None:
+        part = listed(text("0"), number=3)
+        described(listed(part, part, listed(text("0", 11), number=4)), changed)
+        first, second, third = mercer.load(changed)
+        assert first is second
+        assert first == third
+        assert first is not third
+
+    def test_objects_that_contain_themselves_are_refused(self, saved: Path, changed: Path) -> None:
+        described(listed(listed(number=1)), changed)
+        assert "contains itself" in refusal(changed)
+
+    @pytest.mark.parametrize("same", ["file", "__id__"])
+    def test_arrays_of_several_objects_are_refused(
+        self, saved: Path, changed: Path, same: str
+    ) -> None:
+        def shared(schema: dict[str, Any]) -> None:
+            arrays = [node for node in nodes(schema) if "file" in node]
+            one = arrays[0]
+            other = next(node for node in arrays if node["__id__"] != one["__id__"])
+            other[same] = one[same]
+
+        with_schema(saved, changed, shared)
+        assert "share an array" in refusal(changed) or "two ways" in refusal(changed)
+
+    @pytest.mark.parametrize("key", ["file", "type"])
+    @pytest.mark.parametrize("value", ["../a.npy", "a.npz", "a" * 100 + ".npy", 1, None, "scipy"])
+    def test_files_of_arrays_have_plain_names(
+        self, saved: Path, changed: Path, key: str, value: Any
+    ) -> None:
+        def change(schema: Any) -> None:
+            next(node for node in nodes(schema) if "file" in node)[key] = value
+
+        with_schema(saved, changed, change)
+        refusal(changed)
+
+    @pytest.mark.parametrize("limit", ["_MAX_SCHEMA", "_MAX_VALUES", "_MAX_OBJECTS", "_MAX_DEPTH"])
+    def test_too_many_objects_are_refused(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+    ) -> None:
+        members = members_of(saved)
+        schema = members["schema.json"]
+        counts = {
+            "_MAX_SCHEMA": len(schema),
+            "_MAX_VALUES": sum(schema.count(mark) for mark in (b",", b"[", b"{")),
+            "_MAX_OBJECTS": len(nodes(json.loads(schema))),
+            "_MAX_DEPTH": depth(json.loads(schema)) - 1,
+        }
+        write_members(members, changed)
+        monkeypatch.setattr(_model_schema, limit, counts[limit])
+        mercer.load(changed)
+        monkeypatch.setattr(_model_schema, limit, counts[limit] - 1)
+        if limit in ("_MAX_SCHEMA", "_MAX_VALUES"):
+            monkeypatch.setattr(_model_schema.json, "loads", None)
+        assert "too" in refusal(changed)
+
+    def test_escapes_hide_no_object(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        schema = json.dumps({**listed(*(text("0", n) for n in range(10, 30))), "protocol": 2})
+        schema = schema.replace("__loader__", "__load\\u0065r__")
+        write_members({"schema.json": schema.encode()}, changed)
+        monkeypatch.setattr(_model_schema, "_MAX_OBJECTS", 20)
+        assert "too many objects" in refusal(changed)
+
+    def test_repeated_keys_are_refused(self, saved: Path, changed: Path) -> None:
+        schema = json.dumps({**listed(), "protocol": 2})[:-1] + ', "\\u0063ontent": []}'
+        write_members({"schema.json": schema.encode()}, changed)
+        assert "gives a value twice" in refusal(changed)
+
+    @pytest.mark.parametrize("text", [b'{"a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}", b"\xff", b""])
+    def test_what_is_no_description_is_refused(
+        self, saved: Path, changed: Path, text: bytes
+    ) -> None:
+        write_members(members_of(saved) | {"schema.json": text}, changed)
+        refusal(changed)
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        "content", ["[1]", "{}", " [1]", "", "nul", None, 1, [], "1" * 5000, "\ud800["]
+    )
+    def test_values_are_plain(self, saved: Path, changed: Path, content: Any) -> None:
+        described(listed(text(content)), changed)
+        refusal(changed)
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            [None, True, 1, -(2**70), 0.1, "a\nb", "é", float("inf")],
+            {"a": 1, 2: "b", 0.5: None, True: "yes", False: "no"},
+            (slice(1, None, 2), np.float64, str, np.dtype("f4")),
+            [np.array([[1, "a"], [None, (2,)]], dtype=object), np.array(["a", [1]], dtype=object)],
+        ],
+        ids=["values", "keys", "types", "arrays of objects"],
+    )
+    def test_values_are_loaded_as_they_are(self, changed: Path, model: Any) -> None:
+        mercer.save(model, changed)
+        assert repr(mercer.load(changed)) == repr(model)
+
+    def test_masked_arrays_are_loaded_as_they_are(self, changed: Path) -> None:
+        array = np.ma.MaskedArray([1.0, 2.0], [True, False])
+        mercer.save([array], changed)
+        (found,) = mercer.load(changed)
+        np.testing.assert_array_equal(found.filled(0.0), [0.0, 2.0])
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda node: node["key_types"]["content"].pop(),
+            lambda node: node["key_types"].update(TEXT, content='"ab"'),
+            lambda node: node["key_types"]["content"].reverse() or node["content"].pop("a"),
+            lambda node: node["key_types"]["content"].__setitem__(0, text("0", 99)),
+            lambda node: node["key_types"]["content"][0].update(
+                __class__="float64", __module__="numpy"
+            ),
+            lambda node: node["content"].update({str(2**60): node["content"].pop("2")}),
+            lambda node: node.update(content=[]),
+        ],
+        ids=range(7),
+    )
+    def test_dictionaries_have_the_type_of_each_key(
+        self, changed: Path, tmp_path: Path, change: Callable[[Any], Any]
+    ) -> None:
+        mercer.save({"a": 1, 2: "b"}, tmp_path / "model.skops")
+        with_schema(tmp_path / "model.skops", changed, lambda schema: change(schema) and None)
+        with pytest.raises(ValueError, match=r"changed\.skops is not"):
+            mercer.load(changed)
+
+    @pytest.mark.parametrize(
+        "shape", [(3, 2), (2, 3), (2, 2, 2), (2,), (2, 10**9), (4,), (2, -2), ()]
+    )
+    def test_arrays_of_objects_have_their_shape(
+        self, changed: Path, tmp_path: Path, shape: tuple[int, ...]
+    ) -> None:
+        array = np.array([["a", None], [1, 0.5]], dtype=object)
+        mercer.save(array, tmp_path / "model.skops")
+
+        def change(schema: Any) -> None:
+            sizes = [text(str(size), 90 + number) for number, size in enumerate(shape)]
+            schema["shape"]["content"] = sizes
+
+        with_schema(tmp_path / "model.skops", changed, change)
+        if shape == (2,):  # An array of two lists.
+            assert mercer.load(changed).tolist() == array.tolist()
+        else:
+            refusal(changed)
+
+    @pytest.mark.parametrize(
+        "ends", [{}, {"start": 0, "stop": 1}, {"start": "0", "stop": 1, "step": 1}, []]
+    )
+    def test_slices_have_ends(self, changed: Path, tmp_path: Path, ends: Any) -> None:
+        mercer.save([slice(1, 2)], tmp_path / "model.skops")
+        with_schema(
+            tmp_path / "model.skops",
+            changed,
+            lambda schema: first(schema, "SliceNode").update(content=ends),
+        )
+        refusal(changed)
+
+
+def depth(value: Any) -> int:
+    """The most objects that stand within each other."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = isinstance(value, dict) and "__loader__" in value
+    return own + max(map(depth, inner), default=0)
