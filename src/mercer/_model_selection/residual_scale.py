@@ -116,7 +116,7 @@ class Residuals:
         if not 0.0 < median < np.inf:
             return None
         logs = np.log(np.maximum(self.sizes, least * median))
-        known = {"weights": self.weights, "resampling": self.resampling}
+        known: dict[str, Any] = {"weights": self.weights, "resampling": self.resampling}
         target = encode_target(logs, classification=False, **known)
         kernel = of_best_width(Gaussian("median"), self.X, target.values, self.resampling)
         gram, unit = unit_gram(kernel, self.X, self.weights.given)
@@ -176,8 +176,8 @@ class Residuals:
                 return None
             constant = part.width(np.ones(len(part.sizes)), coverage)
             scaled = part.width(scale.left_out, coverage) * scale.of(self.X[test])
-            for row, widths in zip(found, (constant, scaled), strict=True):
-                row[test] = interval_scores(widths, self.sizes[test], coverage)
+            widths = np.stack([np.full(len(test), constant), scaled])
+            found[:, test] = interval_scores(widths, self.sizes[test], coverage)
         if not np.isfinite(found).all():
             return None
         shares = self.weights.values if groups is None else group_masses(groups, self.weights)
@@ -289,12 +289,12 @@ class HeldOutResiduals:
         return found.reshape(ends.shape)
 
 
-def interval_scores(widths: Array | float, sizes: Array, coverage: float) -> Array:
+def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
     """Half the interval score of each sample; on average, quantiles are the best half-widths.
 
     Parameters
     ----------
-    widths : ndarray of shape (n_samples,), or float
+    widths : ndarray of shape (..., n_samples)
         Half-widths of intervals.
     sizes : ndarray of shape (n_samples,)
         Sizes of residuals.
@@ -302,7 +302,7 @@ def interval_scores(widths: Array | float, sizes: Array, coverage: float) -> Arr
 
     Returns
     -------
-    ndarray of shape (n_samples,)
+    ndarray of shape (..., n_samples)
 
     Examples
     --------

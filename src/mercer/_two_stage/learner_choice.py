@@ -73,7 +73,12 @@ class EvaluatedLearner:
 
 @serial_algebra()
 def isotropic_learners(
-    data: TrainingData, task: Task, splits: Splits | None = None, *, machines: bool = True
+    data: TrainingData,
+    task: Task,
+    splits: Splits | None = None,
+    *,
+    machines: bool = True,
+    check: bool = True,
 ) -> list[EvaluatedLearner]:
     """Return one isotropic kernel of each family, of the width of lowest left-out error.
 
@@ -85,6 +90,8 @@ def isotropic_learners(
         Training and held-out samples, whose errors take the place of leave-one-out errors.
     machines : bool, default=True
         Whether kernels of classes are as wide as suits a support vector machine.
+    check : bool, default=True
+        Whether a target that is constant is refused.
 
     Returns
     -------
@@ -99,8 +106,8 @@ def isotropic_learners(
     are evaluated again on at most 500 rows. Each takes an eigendecomposition, or one for each fold
     that is given.
     """
-    # An invalid target is refused before any work.
-    data.target(task)
+    if check:
+        data.target(task)
     classes, samples = task == "classification", data.samples()
     # The penalties that are tried are those of weights with a mean of one.
     weights = data.weights.relative()

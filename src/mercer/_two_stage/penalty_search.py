@@ -232,8 +232,9 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
     left_out = [(residuals[best], weights) for residuals, weights in parts]
     found |= _kept_residuals(left_out, learned, np.concatenate(held_out), deviation)
     if model.learner is None and model.scoring is None and splits is None:
-        auto, known = isinstance(model.alpha, str), replace(sample, X=learned.learner.X_fit_)
-        choice = LeftOutChoice(known, as_grid("alpha", model.alpha, ALPHA_GRID), extend=auto)
+        auto, grid = isinstance(model.alpha, str), as_grid("alpha", model.alpha, ALPHA_GRID)
+        table = learned.learner.X_fit_.astype(np.float64, copy=False)
+        choice = LeftOutChoice(replace(sample, X=table), grid, extend=auto)
         found |= {"_held_out": choice} if choice.is_nested else {}
     return found
 

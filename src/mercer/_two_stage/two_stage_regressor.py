@@ -106,9 +106,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Explained part of the variance, or value of `scoring`, for each alpha, where alpha was
         searched or there is a scorer: over all samples left out one at a time, or for each fold.
     cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-        In the same case, residuals of samples that were held out of fits with `alpha_`, for
-        `predict_interval`: of all samples, one at a time or fold by fold. On Nyström features,
-        those of up to 5,000 samples.
+        In the same case, residuals of samples that were held out of fits with `alpha_`: of all
+        samples, one at a time or fold by fold. On Nyström features, those of up to 5,000 samples.
+        See `predict_interval`.
     predictor_ : object
         The fitted second stage: `predict` takes the learned kernel between new samples and the
         training set. Of kernel ridge regression, it holds coefficients only.
