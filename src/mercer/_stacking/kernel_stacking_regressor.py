@@ -158,11 +158,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Predictions are those of the members up to three of their widths from a training sample, and the
-    mean response from six on, where members of wide kernels would grow without sense. Distances are
-    between columns at unit scale, none of which is clipped; the width is an average over members,
-    and at most the median distance of the training samples. Both numbers of widths are at least one
-    and two largest distances of a training sample to its nearest neighbor.
+    Predictions are those of the members up to three widths away from the nearest training sample.
+    They fall back to the mean response from there on, and are it from six widths on, where kernels
+    that are nearly polynomials would grow without sense. Distances are between columns at unit
+    scale, without clipping. The width is an average over the members, and at most the median
+    distance of training samples. Samples that are no farther away than a training sample is from
+    its nearest neighbor are near, whatever the width.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
