@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     KFold,
@@ -25,6 +25,7 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
+from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.weights import UnitWeights
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import LeftOutProbabilities
@@ -110,6 +111,21 @@ def test_left_out_probabilities_of_a_stack_are_its_left_out_predictions() -> Non
     assert_array_equal(held_out.samples_, known[:, None])
     assert_array_equal(held_out.predict_proba(known[:, None]), model.loo_predictions_[known])
     assert_array_equal(held_out.labels_, y[known])
+
+
+def test_probabilities_on_features_are_calibrated_without_their_own_labels() -> None:
+    """Thirty-six coefficients fit the rows that they are calibrated by better than others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X[:, 0] + 1.5 * rng.normal(size=120), [-1.5, -0.7, 0.0, 0.7, 1.5])
+    model = TwoStageClassifier(ONE_KERNEL, approximation="nystroem", n_components=30).fit(X, y)
+    held_out = model.held_out_classifier()
+    source, everywhere = block_source(X, y), np.arange(120)
+    rows = DrawnSample(X, y, UnitWeights(120), source=source, positions=everywhere)
+    indicators = model.predictor_.indicators_out_of_fold(X, rows)
+    fitted = model.predictor_.calibration.probabilities(indicators)
+    assert np.ptp(fitted[:, 0]) > 0.1
+    assert log_loss(y, held_out.predict_proba(held_out.samples_)) > log_loss(y, fitted) + 0.02
 
 
 def test_samples_that_are_held_out_repeatedly_have_the_mean() -> None:

@@ -1,15 +1,28 @@
 """Prediction sets hold the true class as often as they say."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.datasets import make_blobs
 from sklearn.svm import SVC
 
-from mercer import KernelStackingClassifier, MKLClassifier, TwoStageClassifier
+from mercer import (
+    KernelLogisticRegression,
+    KernelOrdinalClassifier,
+    KernelStackingClassifier,
+    MKLClassifier,
+    TwoStageClassifier,
+)
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._model_selection.prediction_sets import HeldOutProbabilities, nonconformity
+from mercer._model_selection.prediction_sets import (
+    HeldOutProbabilities,
+    PredictionSetMixin,
+    nonconformity,
+)
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*sets are empty")
@@ -20,6 +33,7 @@ MODELS = [
     TwoStageClassifier(),
     TwoStageClassifier(approximation="nystroem", n_components=30),
     MKLClassifier([Gaussian(2.0)]),
+    KernelLogisticRegression(),
 ]
 
 
@@ -50,6 +64,19 @@ def test_sets_cover(model: Any) -> None:
     assert np.all(np.mean(by_class, axis=0) < 0.92)
 
 
+@pytest.mark.parametrize(
+    "model", [*MODELS, KernelOrdinalClassifier()], ids=lambda model: type(model).__name__
+)
+def test_adaptive_sets_of_separable_classes_hold_the_true_one_alone(model: Any) -> None:
+    settings = {"centers": [[0.0, 0.0], [0.0, 20.0], [0.0, 40.0]], "random_state": 1}
+    X, y = make_blobs(390, 2, **settings)
+    fitted = model.fit(X[:90], y[:90])
+    assert (fitted.predict(X[90:]) == y[90:]).all()
+    for by_class in (False, True):
+        found = fitted.predict_set(X[90:], 0.9, by_class=by_class, score="adaptive")
+        assert_array_equal(found, y[90:, None] == np.arange(3))
+
+
 def test_larger_coverages_have_larger_sets() -> None:
     model = TwoStageClassifier().fit(*draw(120, 0))
     X, _ = draw(60, 1)
@@ -62,8 +89,104 @@ def test_larger_coverages_have_larger_sets() -> None:
 def test_scores_are_those_of_their_definitions() -> None:
     p = np.array([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0]])
     np.testing.assert_allclose(nonconformity(p, "least_ambiguous"), 1.0 - p)
-    expected = [[0.9, 0.25, 0.65], [0.45, 0.95, 1.0]]
-    np.testing.assert_allclose(nonconformity(p, "adaptive"), expected)
+    expected = [[0.8, 0.0, 0.5], [0.0, 0.9, 1.0]]
+    np.testing.assert_allclose(nonconformity(p, "adaptive"), expected, atol=1e-15)
+
+
+def test_probabilities_that_differ_by_rounding_have_equal_adaptive_scores() -> None:
+    p = np.array([[0.2, 0.4, 0.4 - 4e-10], [0.2, 0.4 - 4e-10, 0.4], [0.3, 0.1, 0.6]])
+    expected = [[0.8, 0.0, 0.0], [0.8, 0.0, 0.0], [0.6, 0.9, 0.0]]
+    np.testing.assert_allclose(nonconformity(p, "adaptive"), expected, atol=1e-8)
+    # Differences that a fit may mean count.
+    assert_array_equal(nonconformity(np.array([[0.501, 0.499]]), "adaptive"), [[0.0, 0.501]])
+
+
+class Given(PredictionSetMixin, BaseEstimator):
+    """A classifier whose samples are their own probabilities."""
+
+    def fit(self, held_out: HeldOutProbabilities) -> "Given":
+        self._held_out = held_out
+        self.classes_ = np.arange(held_out.probabilities.shape[1])
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return X
+
+
+def sets_of(
+    held_out: np.ndarray, codes: np.ndarray, new: np.ndarray, coverage: float, **kind: Any
+) -> np.ndarray:
+    """Sets of new samples by probabilities of held-out and new ones."""
+    known = HeldOutProbabilities(held_out, codes, UnitWeights(len(codes)))
+    return Given().fit(known).predict_set(new, coverage, **kind)
+
+
+def drawn(rng: np.random.Generator, n: int, n_classes: int, sureness: float) -> Any:
+    """Probabilities, and labels drawn by them."""
+    logits = sureness * rng.normal(size=(n, n_classes))
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p, (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=n_classes - 1)
+
+
+KINDS = list(product(SCORES, [False, True]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 7])
+@pytest.mark.parametrize("sureness", [0.0, 0.3, 2.0, 100.0])
+@pytest.mark.parametrize(("score", "by_class"), KINDS)
+def test_coverage_from_noise_to_certainty(
+    score: str, by_class: bool, sureness: float, n_classes: int
+) -> None:
+    rng = np.random.default_rng([n_classes, int(10 * sureness)])
+    every, of_classes = [], []
+    for _ in range(30):
+        p, codes = drawn(rng, 200, n_classes, sureness)
+        new, truth = drawn(rng, 500, n_classes, sureness)
+        # The fits that held-out samples are predicted by differ by the errors of their solvers.
+        other = p + 1e-10 * rng.normal(size=p.shape)
+        found = sets_of(other, codes, new, 0.9, score=score, by_class=by_class)
+        right = found[np.arange(500), truth]
+        every.append(right.mean())
+        of_classes.append([right[truth == k].mean() for k in range(n_classes)])
+        assert score != "adaptive" or found.any(axis=1).all()
+    error = np.std(every, ddof=1) / np.sqrt(len(every))
+    assert np.mean(every) > 0.9 - 3.0 * error
+    # Sets of surely separable classes hold one, and those of equally probable ones all.
+    if 0.0 < sureness < 100.0:
+        assert np.mean(every) < 0.96 + 3.0 * error
+    if by_class:
+        assert np.min(np.mean(of_classes, axis=0)) > 0.87
+
+
+@pytest.mark.parametrize("difference", [4e-10, -4e-10])
+@pytest.mark.parametrize(("score", "by_class"), KINDS)
+def test_no_class_drops_out_over_a_rounding_error(
+    score: str, by_class: bool, difference: float
+) -> None:
+    codes = np.arange(200) % 2
+    held_out, new = np.full((200, 2), 0.5), np.tile([0.5 + difference, 0.5 - difference], (9, 1))
+    assert sets_of(held_out, codes, new, 0.9, score=score, by_class=by_class).all()
+    # The same where it is held-out samples whose probabilities differ.
+    assert sets_of(np.tile(new[0], (200, 1)), codes, held_out[:9], 0.9, score=score).all()
+
+
+def test_adaptive_sets_hold_the_sure_class_of_a_fit_that_is_surer_than_held_out_ones() -> None:
+    codes = np.arange(300) % 3
+    held_out = np.where(np.eye(3)[codes] > 0.0, 0.996, 0.002)
+    new = np.where(np.eye(3) > 0.0, 0.998, 0.001)
+    for by_class in (False, True):
+        found = sets_of(held_out, codes, new, 0.9, score="adaptive", by_class=by_class)
+        assert_array_equal(found, np.eye(3, dtype=bool))
+
+
+def test_the_class_that_passes_the_quantile_belongs_to_the_adaptive_set() -> None:
+    # Nine in ten true classes come after others of at most 0.6.
+    held_out = np.tile([0.6, 0.3, 0.1], (99, 1))
+    codes = np.repeat([0, 1, 2], [50, 40, 9])
+    new = np.array([[0.5, 0.4, 0.1], [0.59, 0.31, 0.1], [0.61, 0.29, 0.1], [0.3, 0.29, 0.41]])
+    found = sets_of(held_out, codes, new, 0.9, score="adaptive")
+    assert_array_equal(found, [[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 1]])
 
 
 def test_thresholds_are_quantiles() -> None:

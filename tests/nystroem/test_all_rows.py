@@ -13,8 +13,8 @@ from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import TargetEncoding, encode_target
 from mercer._data.weights import as_weights
 from mercer._model_selection.calibration import calibrate
-from mercer._nystroem.all_rows import AllRows, ridge_on_all_rows, suitable_width
-from mercer._nystroem.width_factors import with_width_factor
+from mercer._nystroem.all_rows import AllRows, ridge_on_all_rows
+from mercer._nystroem.width_factors import suitable_width, with_width_factor
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear
 
@@ -83,6 +83,8 @@ def test_rows_are_predicted_without_their_folds(y: Array, weights: Array | None)
         expected = dense_fit(X[inside], rows, targets, w, choice.alpha)
         assert_allclose(held_out[inside], expected, atol=0.01)
         mean = np.average(targets[rows], axis=0, weights=w[rows])
+        assert choice.held_out_means is not None
+        assert_allclose(choice.held_out_means[inside], np.tile(mean, (inside.sum(), 1)))
         errors += w[inside] @ (targets[inside] - expected) ** 2
         baseline += w[inside] @ (targets[inside] - mean) ** 2
     assert_allclose(choice.losses.min(), np.mean(errors / baseline), rtol=0.01)
@@ -108,6 +110,13 @@ def test_noise_is_hardly_predicted() -> None:
     _, choice, _ = ridge_on_all_rows(Gaussian(0.05), data, encoding, None, random_state=0)
     assert choice.alpha >= 1.0
     assert choice.losses.min() > 0.95
+
+
+def test_costs_of_classes_do_not_read_labels_off_frequencies_without_the_fold() -> None:
+    y = np.where(np.random.default_rng(2).permutation(N) < N // 2, "one", "other")
+    data, encoding = drawn(y)
+    _, cost = AllRows(KERNEL, data, encoding, 0).best_alpha(np.array([1e6]))
+    assert_allclose(cost, np.log(2.0), atol=1e-4)
 
 
 def steps_from(kernel: Kernel) -> Callable[[int], Kernel]:

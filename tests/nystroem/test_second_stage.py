@@ -168,6 +168,20 @@ class TestClasses:
         probabilities = fitted(y).predict_proba(X[np.abs(X[:, 0]) > 1.0])
         assert 0.7 < probabilities.max(axis=1).mean() < 0.9
 
+    def test_frequencies_without_a_fold_are_no_part_of_what_is_calibrated(self) -> None:
+        """With an infinite penalty, predictions out of fold are these frequencies."""
+        y = np.where(RNG.permutation(400) < 200, "one", "other")
+        model = fitted(y, alphas=np.array([1e9]))
+        rows = DrawnSample(
+            X, y, UnitWeights(400), source=block_source(X, y), positions=np.arange(400)
+        )
+        folds = row_folds(0, np.arange(400), 5)
+        means = np.array([np.mean(y[folds != fold] == "one") for fold in range(5)])
+        assert np.ptp(means) > 0.01
+        np.testing.assert_allclose(model.out_of_fold(X, rows)[:, 0], means[folds], atol=1e-6)
+        np.testing.assert_allclose(model.indicators_out_of_fold(X, rows), 0.5, atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=0.02)
+
     def test_a_class_of_one_row(self) -> None:
         labels = LABELS.astype("U9")
         labels[7] = "alone"

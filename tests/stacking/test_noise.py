@@ -70,6 +70,17 @@ def test_scores_of_noise_are_those_of_new_rows(kind: str, size: tuple[int, int])
     assert abs(found.mean()) < 3.0 * found.std(ddof=1) / np.sqrt(len(found))
 
 
+@pytest.mark.parametrize("kind", ["responses", "even"])
+def test_scores_of_noise_on_features_are_too_high_by_at_most_their_standard_error(
+    kind: str,
+) -> None:
+    """Members and penalties are chosen by all folds."""
+    estimator: Any = KernelStackingRegressor if kind == "responses" else KernelStackingClassifier
+    settings: Any = {"approximation": "nystroem", "n_components": 50, "max_samples": 100}
+    found = scores(estimator(KERNELS, **settings), kind, 300, 5, 10)
+    assert abs(found.mean()) < 0.5 / np.sqrt(300)
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("n", [60, 100])
 def test_areas_under_curves_of_noise_are_one_half(n: int) -> None:

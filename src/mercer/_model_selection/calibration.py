@@ -166,6 +166,9 @@ def calibrate(
     One factor for all classes, as by :func:`fit_temperature`, is too few where ridge regression
     shrinks some classes more than others (benchmarks/large.py, classes).
 
+    Probabilities that fall as predicted indicators rise would read labels off what rows are
+    predicted from: they are the frequencies.
+
     A row's weight is the number of rows of its class divided by that in the sample, so that samples
     may have classes in any proportion. A class without rows has no probability.
 
@@ -187,7 +190,10 @@ def calibrate(
     scale = np.sqrt(np.average(given.deviation(indicators) ** 2))
     weights = given.values * (counts / np.where(totals > 0.0, totals, 1.0))[codes]
     weights *= n_rows / weights.sum()
-    scale = scale if scale > 0.0 else 1.0
+    deviations = indicators - np.average(indicators, axis=0, weights=weights)
+    if weights @ deviations[np.arange(len(codes)), codes] <= 0.0:
+        intercept[present] = np.log(counts[present])
+        return Calibration(np.zeros((k, k)), intercept)
     with serial_algebra():  # The gradient ends so small that rounding does not move probabilities.
         found = LogisticRegression(tol=1e-9, max_iter=1000).fit(
             indicators / scale, codes, sample_weight=weights

@@ -15,6 +15,9 @@ from mercer._model_selection.scoring import LeftOutProbabilities
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, warn
 
+TOLERANCE = 1e-7
+"""Up to which probabilities are equal: those of two fits differ by errors of their solvers."""
+
 
 @dataclass(frozen=True)
 class HeldOutProbabilities:
@@ -101,24 +104,34 @@ def nonconformity(probabilities: Array, score: str) -> Array:
     ----------
     probabilities : ndarray of shape (n_samples, n_classes)
     score : {"least_ambiguous", "adaptive"}
-        One less the probability; or the total probability of more probable classes, and half of
-        the class's own.
+        One less the probability; or the total probability of more probable classes, so that a set
+        holds classes in order of probability up to the one with which their sum passes a threshold.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
+        Adaptive scores of the most probable classes are zero, which no threshold is below.
+
+    Notes
+    -----
+    Classes whose probabilities differ by rounding errors are equally probable. Their order would
+    be that of one fit, and another one where two fits are compared.
 
     Examples
     --------
-    >>> nonconformity(np.array([[0.6, 0.3, 0.1]]), "adaptive").round(2)
-    array([[0.3 , 0.75, 0.95]])
+    >>> nonconformity(np.array([[0.6, 0.3, 0.1], [0.4, 0.4, 0.2]]), "adaptive").round(2)
+    array([[0. , 0.6, 0.9],
+           [0. , 0. , 0.8]])
     """
     if score == "least_ambiguous":
         return 1.0 - probabilities
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ordered = np.take_along_axis(probabilities, order, axis=1)
+    before = np.cumsum(ordered, axis=1) - ordered
+    # Of equally probable classes, all have the sum before the first one.
+    before[:, 1:][-np.diff(ordered, axis=1) <= TOLERANCE] = 0.0
     found = np.empty_like(probabilities)
-    np.put_along_axis(found, order, np.cumsum(ordered, axis=1) - 0.5 * ordered, axis=1)
+    np.put_along_axis(found, order, np.maximum.accumulate(before, axis=1), axis=1)
     return found
 
 
@@ -149,8 +162,8 @@ class PredictionSetMixin:
         score : {"least_ambiguous", "adaptive"}, default="least_ambiguous"
             The least ambiguous sets hold all classes above some probability, and are the smallest
             on average [1]_. They may be empty, where no class is probable enough. Adaptive sets
-            hold the most probable classes up to some total probability, and are larger for samples
-            that are harder to classify [2]_.
+            hold the most probable classes up to some total probability, with the one that passes
+            it, so that none is empty; they are larger for samples that are harder to classify [2]_.
 
         Returns
         -------
@@ -193,12 +206,12 @@ class PredictionSetMixin:
                 f"takes {least_number(coverage)} {needed} of it."
             )
         probabilities = self.predict_proba(X)  # type: ignore[attr-defined]
-        found = nonconformity(probabilities, score) <= thresholds
+        found = nonconformity(probabilities, score) <= thresholds + TOLERANCE
         empty = int(np.sum(~found.any(axis=1)))
         if empty:
             warn(
                 f"{empty} of {len(found)} sets are empty: no class is probable enough. "
-                "score='adaptive' and a higher coverage give fewer empty sets."
+                "A higher coverage gives fewer empty sets, and score='adaptive' none."
             )
         return np.asarray(found)
 

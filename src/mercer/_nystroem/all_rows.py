@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,14 +15,13 @@ from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product, row_batches
-from mercer._solvers.left_out import descended
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
 """Penalties that are compared on a part of the rows, for a kernel of unit scale."""
 
-_AROUND = 10.0 ** np.array([-0.5, 0.5])
+AROUND = 10.0 ** np.array([-0.5, 0.5])
 """Multiples of the best of these penalties, which are compared next."""
 
 _COMPARED_ROWS = 2000
@@ -122,11 +120,13 @@ class AllRows:
         losses = self._losses(values, means[:-1], held_out)
         scores = None
         if scores_of is not None:
-            scores = scores_of(values.reshape(len(values), -1), alphas)
+            compared = self._compared(values, means[:-1], held_out)
+            scores = scores_of(compared.reshape(len(values), -1), alphas)
         alpha = best_penalty(alphas, losses if scores is None else -scores)
         best = int(np.flatnonzero(alphas == alpha)[0])
         fit = self._fit(solved[-1, best], means[-1])
-        return RidgeChoice(alphas, losses, alpha, fit, [], scores), values[:, best]
+        without = _without(means[:-1], held_out)
+        return RidgeChoice(alphas, losses, alpha, fit, [], scores, without), values[:, best]
 
     def fit_at(self, alpha: float) -> LinearFit:
         """The fit to all rows at one penalty."""
@@ -169,9 +169,9 @@ class AllRows:
 
         compare(self._mean_weight * (_PENALTIES if alphas is None else alphas))
         while best() == max(costs) < len(self.gram):
-            compare(best() * _AROUND[-1:])
+            compare(best() * AROUND[-1:])
         if alphas is None:
-            compare(best() * _AROUND)
+            compare(best() * AROUND)
         return best() / self._mean_weight, costs[best()]
 
     @property
@@ -224,16 +224,26 @@ class AllRows:
         known = held_out.any(axis=0)
         w, Y = self.weights[known], self.targets[known]
         errors = np.einsum("i,iak->ak", w, (Y[:, None, :] - values[known]) ** 2)
-        counts = held_out.sum(axis=0)[known, None]
-        baseline = w @ (Y - held_out[:, known].T @ means / counts) ** 2
+        baseline = w @ (Y - _without(means, held_out)[known]) ** 2
         ratios = np.divide(errors, baseline, out=np.ones_like(errors), where=baseline > 0.0)
         return np.asarray(ratios.mean(axis=1))
+
+    def _compared(self, values: Array, means: Array, held_out: Array) -> Array:
+        """Predictions out of fold; of classes, with the frequencies among all rows put back.
+
+        Those among other rows fall as the row's own indicator rises, which a calibration would
+        read the label off.
+        """
+        if self.encoding.classes is None:
+            return values
+        mean = self.weights @ self.targets / self.weights.sum()
+        return np.asarray(values + (mean - _without(means, held_out))[:, None, :])
 
     def _costs(self, values: Array, means: Array, held_out: Array) -> Array:
         """What predictions out of fold are compared by, shape (n_alphas,)."""
         if self.encoding.classes is None:
             return self._losses(values, means, held_out)
-        known = held_out.any(axis=0)
+        known, values = held_out.any(axis=0), self._compared(values, means, held_out)
         codes, w = self.encoding.codes_of(self.data.y[known]), self.weights[known]
         counts = self.weights @ self.targets
 
@@ -249,7 +259,13 @@ class AllRows:
         coefficients = np.asarray(solved, dtype=float)
         total = coefficients.sum(axis=0)
         centered = coefficients - self.shares[:, None] * total
-        return LinearFit(centered / self.scale, mean + total)
+        return LinearFit(centered / self.scale, mean + total, mean)
+
+
+def _without(means: Array, held_out: Array) -> Array:
+    """Means over the rows that each row is predicted from; NaN for rows that are not predicted."""
+    counts = held_out.sum(axis=0)[:, None]
+    return np.asarray(held_out.T @ means / np.where(counts > 0, counts, np.nan))
 
 
 def part_of(
@@ -264,46 +280,6 @@ def part_of(
     return data.take(covered[sample_rows(len(covered), max_samples, codes, random_state)])
 
 
-def suitable_width(
-    widened: Callable[[int], Kernel],
-    data: DrawnSample,
-    encoding: TargetEncoding,
-    random_state: RandomState,
-) -> tuple[Kernel, float, float]:
-    """The kernel and the penalty of least cost out of fold on a part of the rows.
-
-    Parameters
-    ----------
-    widened : callable
-        The kernel with its widths a number of steps larger.
-    data : DrawnSample
-        All rows of the table.
-    encoding : TargetEncoding
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    kernel : Kernel
-        Widths become smaller first, as those learned from few rows are too large for many, and
-        larger if smaller ones predict no better.
-    alpha : float
-        The penalty for rows of weight one.
-    cost : float
-        See :meth:`AllRows.best_alpha`.
-    """
-    part = part_of(data, encoding, random_state)
-
-    @cache
-    def compared(step: int) -> tuple[float, float]:
-        around = compared(step - 1 if step > 0 else step + 1)[0] if step else None
-        alphas = None if around is None else around * np.append(_AROUND, 1.0)
-        return AllRows(widened(-step), part, encoding, random_state).best_alpha(alphas)
-
-    same = widened(0) == widened(1) == widened(-1)
-    step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
-    return widened(-step), *compared(step)
-
-
 def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:
     """The penalties that fits to all rows compare.
 
@@ -315,7 +291,7 @@ def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:
     scored : bool
         Whether a score chooses the penalty. Then two more are compared.
     """
-    factors = np.append(_AROUND, 1.0) if scored else np.ones(1)
+    factors = np.append(AROUND, 1.0) if scored else np.ones(1)
     return data.all_weights.average * alpha * factors
 
 

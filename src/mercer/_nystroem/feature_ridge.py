@@ -33,10 +33,13 @@ class LinearFit:
     ----------
     coefficients : ndarray of shape (n_centers, n_outputs)
     intercept : ndarray of shape (n_outputs,)
+    mean : ndarray of shape (n_outputs,)
+        Of the targets that it was fitted to.
     """
 
     coefficients: Array
     intercept: Array
+    mean: Array
 
     def predict(self, columns: Array) -> Array:
         """Predictions from kernel values, shape (n_rows, n_outputs).
@@ -73,6 +76,8 @@ class RidgeChoice:
         centers, whose predictions out of fold are known.
     scores : ndarray of shape (n_alphas,), default=None
         Of predictions out of fold at each penalty, where these chose it.
+    held_out_means : ndarray of shape (n_rows, n_outputs), default=None
+        Of the targets that rows are predicted from out of fold, where all rows are centers.
     """
 
     alphas: Array
@@ -81,6 +86,7 @@ class RidgeChoice:
     fit: LinearFit
     fold_fits: list[LinearFit | None]
     scores: Array | None = None
+    held_out_means: Array | None = None
 
 
 class _Path:
@@ -293,7 +299,8 @@ def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> 
     means, values = path.means
     side_by_side = np.concatenate(list(solved), axis=1)
     coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
-    return LinearFit(coefficients, np.tile(values, len(solved)) - means @ side_by_side)
+    mean = np.tile(values, len(solved))
+    return LinearFit(coefficients, mean - means @ side_by_side, mean)
 
 
 def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:

@@ -49,6 +49,8 @@ class NystroemModel:
         are centers; NaN for rows that no fold holds out.
     rows : ndarray of int of shape (n_rows,), default=None
         Numbers of the rows that the fit depends on, ascending; None for all.
+    totals : ndarray of shape (n_classes,), default=None
+        Weights of the rows of each class; None for responses.
     """
 
     columns: KernelColumns
@@ -58,6 +60,7 @@ class NystroemModel:
     calibration: Calibration | None = None
     held_out: Array | None = None
     rows: Array | None = None
+    totals: Array | None = None
 
     def values(self, X: Features) -> Array:
         """Predicted responses or indicators in the target's encoding, shape (n_rows, n_outputs).
@@ -106,10 +109,7 @@ class NystroemModel:
         -------
         ndarray of shape (n_rows,), or (n_rows, n_outputs) for several responses
         """
-        predicted = self.values(X)
-        if self.calibration is not None:
-            predicted = self.calibration.probabilities(predicted)
-        return self.decode(predicted)
+        return self.decode(self.values(X) if self.calibration is None else self.predict_proba(X))
 
     def decode(self, values: Array) -> Array:
         """Responses in their own unit, or the labels of the largest indicators, shaped like y.
@@ -145,20 +145,37 @@ class NystroemModel:
         ndarray of shape (n_rows, n_outputs)
             The mean over folds, NaN for rows that none holds out.
         """
-        if self.held_out is not None:
-            return self._of_pairs(self.held_out, X, rows)
-        fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
-        return _out_of_fold(self.columns, fits, X, rows)
+        return self._out_of_fold(X, rows)[0]
 
-    def _of_pairs(self, held_out: Array, X: Features, rows: DrawnSample) -> Array:
-        """The predictions out of fold of the fitted rows, and the model's of all others."""
+    def deviations_out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
+        """These predictions less the means of the targets that they are from.
+
+        Such a mean falls as the row's own target rises, so that what is learned from predictions
+        with it would read this off.
+        """
+        values, means = self._out_of_fold(X, rows)
+        return values - means
+
+    def indicators_out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
+        """These deviations from the frequencies of classes among all rows."""
+        assert self.totals is not None
+        return self.totals / self.totals.sum() + self.deviations_out_of_fold(X, rows)
+
+    def _out_of_fold(self, X: Features, rows: DrawnSample) -> tuple[Array, Array]:
+        """Predictions, and means of the targets that they are predicted from."""
+        if self.held_out is None:
+            fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
+            return _out_of_fold(self.columns, fits, X, rows)
+        means = self.choice.held_out_means
+        assert means is not None
         if self.rows is None:
-            return held_out[rows.positions]
+            return self.held_out[rows.positions], means[rows.positions]
+        # The predictions of the fitted rows, and the model's of all others.
         at = np.minimum(np.searchsorted(self.rows, rows.numbers), len(self.rows) - 1)
-        fitted = self.rows[at] == rows.numbers
-        found = held_out[at]
-        found[~fitted] = self.values(X[~fitted])
-        return found
+        others = self.rows[at] != rows.numbers
+        found, known = self.held_out[at], means[at]
+        found[others], known[others] = self.values(X[others]), self.choice.fit.mean
+        return found, known
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
@@ -170,15 +187,21 @@ def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
 
 def _out_of_fold(
     columns: KernelColumns, fits: Sequence[LinearFit | None], X: Features, rows: DrawnSample
-) -> Array:
-    """Mean predictions of rows by the fits without their folds, NaN where there is none."""
+) -> tuple[Array, Array]:
+    """Mean predictions of rows by the fits without their folds, and the means of their targets.
+
+    They are NaN where there is no fit.
+    """
     n_values = max(len(fit.intercept) for fit in fits if fit is not None)
-    total, counts = np.zeros((X.shape[0], n_values)), np.zeros((X.shape[0], 1))
+    shape = X.shape[0], n_values
+    total, means, counts = np.zeros(shape), np.zeros(shape), np.zeros((X.shape[0], 1))
     for inside, fit in zip(rows.held_out(len(fits)), fits, strict=True):
         if fit is not None:
             total[inside] += _values(columns, fit, X[inside])
+            means[inside] += fit.mean
             counts[inside] += 1.0
-    return total / np.where(counts > 0.0, counts, np.nan)
+    counts = np.where(counts > 0.0, counts, np.nan)
+    return total / counts, means / counts
 
 
 def fit_nystroem(
@@ -244,8 +267,9 @@ def fit_nystroem(
     model, totals = found()
     if encoding.classes is None:
         return model
-    indicators = model.out_of_fold(part.X, part)
-    return replace(model, calibration=_calibrated(part, encoding, indicators, totals))
+    model = replace(model, totals=totals)
+    indicators = model.indicators_out_of_fold(part.X, part)
+    return replace(model, calibration=calibrated(part, encoding, indicators, totals))
 
 
 def all_rows_are_centers(data: DrawnSample, n_components: int) -> bool:
@@ -312,7 +336,9 @@ class _Fit:
         totals = np.sum([fold.values for fold in sums], axis=0)
 
         def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:
-            values = _out_of_fold(features.columns, fits, part.X, part)
+            values, means = _out_of_fold(features.columns, fits, part.X, part)
+            if encoding.classes is not None:
+                values += np.tile(totals / totals.sum(), len(alphas)) - means
             return self._scores(values, alphas, totals)
 
         choice = ridge_on_features(
@@ -337,10 +363,19 @@ class _Fit:
         return np.where(np.isfinite(found), found, -np.inf)
 
 
-def _calibrated(
+def calibrated(
     part: DrawnSample, encoding: TargetEncoding, indicators: Array, totals: Array
 ) -> Calibration:
-    """Probabilities from indicators of some rows out of fold, and the totals of all rows."""
+    """Probabilities from indicators of some rows out of fold, and the totals of all rows.
+
+    Parameters
+    ----------
+    part : DrawnSample
+    encoding : TargetEncoding
+    indicators : ndarray of shape (n_rows, n_classes)
+        See :meth:`NystroemModel.indicators_out_of_fold`.
+    totals : ndarray of shape (n_classes,)
+    """
     weights = part.weights.values
     return calibrate(indicators, encoding.codes_of(part.y), totals, weights / weights.mean())
 
@@ -356,7 +391,7 @@ def _score(
     if encoding.classes is None:
         found = encoding.decode(values).reshape(part.y.shape)
     else:
-        found = _calibrated(part, encoding, values, totals).probabilities(values)
+        found = calibrated(part, encoding, values, totals).probabilities(values)
     try:
         return scorer(part.y, found, part.weights, encoding.classes)
     except ValueError:

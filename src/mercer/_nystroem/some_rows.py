@@ -220,10 +220,11 @@ def row_losses(
         Zero for rows that no fold holds out.
     """
     part = data.take(evenly_spaced(len(data), HELD_OUT_ROWS))
-    predicted = model.out_of_fold(part.X, part) if values is None else values(part.X)
     if model.calibration is None:
+        predicted = model.out_of_fold(part.X, part) if values is None else values(part.X)
         losses = np.sum((predicted - model.encoding.encode(part.y)) ** 2, axis=1)
     else:
+        predicted = model.indicators_out_of_fold(part.X, part) if values is None else values(part.X)
         codes = model.encoding.codes_of(part.y)
         of_class = model.calibration.probabilities(predicted)[np.arange(len(codes)), codes]
         losses = -np.log(np.maximum(of_class, np.finfo(float).tiny))

@@ -9,7 +9,7 @@ import numpy as np
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
-from mercer._nystroem.all_rows import penalties_for, suitable_width
+from mercer._nystroem.all_rows import AROUND, AllRows, part_of, penalties_for
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
 from mercer._nystroem.second_stage import all_rows_are_centers
@@ -104,6 +104,46 @@ def with_suitable_widths(
         return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None, 0.0)
     found, alpha, cost = suitable_width(_widened(kernel), data, encoding, random_state)
     return SuitableKernel(found, penalties_for(alpha, data, scored=scored), cost)
+
+
+def suitable_width(
+    widened: Callable[[int], Kernel],
+    data: DrawnSample,
+    encoding: TargetEncoding,
+    random_state: RandomState,
+) -> tuple[Kernel, float, float]:
+    """The kernel and the penalty of least cost out of fold on a part of the rows.
+
+    Parameters
+    ----------
+    widened : callable
+        The kernel with its widths a number of steps larger.
+    data : DrawnSample
+        All rows of the table.
+    encoding : TargetEncoding
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    kernel : Kernel
+        Widths become smaller first, as those learned from few rows are too large for many, and
+        larger if smaller ones predict no better.
+    alpha : float
+        The penalty for rows of weight one.
+    cost : float
+        See :meth:`AllRows.best_alpha`.
+    """
+    part = part_of(data, encoding, random_state)
+
+    @cache
+    def compared(step: int) -> tuple[float, float]:
+        around = compared(step - 1 if step > 0 else step + 1)[0] if step else None
+        alphas = None if around is None else around * np.append(AROUND, 1.0)
+        return AllRows(widened(-step), part, encoding, random_state).best_alpha(alphas)
+
+    same = widened(0) == widened(1) == widened(-1)
+    step = 0 if same else descended(lambda step: compared(int(step))[1], 0, (-6, 6))
+    return widened(-step), *compared(step)
 
 
 def rescaled_kernel(

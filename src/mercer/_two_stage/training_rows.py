@@ -14,13 +14,19 @@ from sklearn.base import clone
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
-from mercer._data.folds import Split, evenly_spaced, sample_rows
+from mercer._data.folds import N_FOLDS, Split, evenly_spaced, sample_rows
+from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, Sample
 from mercer._model_selection.intervals import repeated_masses
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._model_selection.scoring import prediction_scorer
-from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
+from mercer._nystroem.second_stage import (
+    NystroemModel,
+    all_rows_are_centers,
+    calibrated,
+    fit_nystroem,
+)
 from mercer._nystroem.some_rows import (
     HELD_OUT_ROWS,
     PairsOfSomeRows,
@@ -199,15 +205,9 @@ class FeatureRows:
         """Probabilities, or residuals, of at most 5,000 rows by fits without their folds."""
         rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
         part = self.drawn.take(rows)
-        predicted = predictor.out_of_fold(part.X, part)
         if predictor.calibration is not None:
-            probabilities = predictor.calibration.probabilities(predicted)
-            codes = self.target.encoding.codes_of(part.y)
-            held_out = HeldOutProbabilities(
-                probabilities, codes, part.weights, part.groups, part.numbers
-            )
-            return {"_held_out": held_out}
-        residuals = part.y - predictor.decode(predicted)
+            return {"_held_out": _held_out_probabilities(predictor, part)}
+        residuals = part.y - predictor.decode(predictor.out_of_fold(part.X, part))
         apart = HeldOutResiduals.of(part, np.arange(len(part)), residuals)
         if part.groups is None:
             # Each as often as the row counts.
@@ -242,6 +242,18 @@ class _SecondStage:
         results = grid_results("alpha", choice.alphas, scores[None])
         found = {"predictor_": self.predictor, "alpha_": choice.alpha, "cv_results_": results}
         return _learned(self.learner) | found | self.held_out
+
+
+def _held_out_probabilities(predictor: NystroemModel, part: DrawnSample) -> HeldOutProbabilities:
+    """Probabilities by fits without the rows' folds, calibrated by rows of other folds."""
+    assert predictor.totals is not None
+    encoding, codes = predictor.encoding, predictor.encoding.codes_of(part.y)
+    indicators = predictor.indicators_out_of_fold(part.X, part)
+    found = np.empty_like(indicators)
+    for rest, test in left_out_together(len(part), part.groups).folds(N_FOLDS, codes, 0):
+        own = calibrated(part.take(rest), encoding, indicators[rest], predictor.totals)
+        found[test] = own.probabilities(indicators[test])
+    return HeldOutProbabilities(found, codes, part.weights, part.groups, part.numbers)
 
 
 def _given_alphas(model: Any) -> Any:
