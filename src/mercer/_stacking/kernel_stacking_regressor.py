@@ -141,7 +141,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
     An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
-    score or intervals are first asked for, or before it is saved.
+    score or intervals are first asked for (so does `hasattr`), or before `mercer.save`. Copies and
+    pickles hold what it takes, and displays show them where they are known.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
@@ -317,8 +318,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     @property
     def _scaled(self) -> tuple[Array, HeldOutResiduals]:
         """What scales of intervals are learned from."""
-        found = self._without().scaled
-        assert found is not None
+        assert (found := self._without().scaled) is not None
         return found
 
     def _intervals(
