@@ -14,7 +14,7 @@ from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_rows
-from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
+from mercer._model_selection.residual_scale import ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.deferred import Once
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -316,10 +316,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return found
 
     @property
-    def _scaled(self) -> tuple[Array, HeldOutResiduals]:
-        """What scales of intervals are learned from."""
-        assert (found := self._without().scaled) is not None
-        return found
+    def _scaled(self) -> Any:
+        """What scales of intervals are learned from; see :class:`LeftOut`."""
+        return self._without().scaled
 
     def _intervals(
         self,
