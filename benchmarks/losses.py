@@ -48,7 +48,7 @@ from mercer._solvers.class_probabilities import (
 from mercer._solvers.generalized_left_out import LeftOutValues, left_out_values
 from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine
 from mercer._solvers.likelihoods import Likelihood, OrderedLogit, Poisson
-from mercer._stacking import kernel_stacking, kernel_stacking_classifier
+from mercer._stacking import kernel_stacking_classifier, stack_left_out
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.logistic_members import evaluate_logistic
 from mercer._stacking.machines import evaluate_machines
@@ -235,8 +235,8 @@ def stacks(options: argparse.Namespace) -> None:
     measured: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in STACKS}
     rows = []
     # The score of a stack takes most of its time, and is of no use here.
-    with_score = kernel_stacking.left_out_predictions
-    kernel_stacking.left_out_predictions = lambda target, means, *_: np.asarray(means)
+    with_score = stack_left_out.left_out_predictions
+    stack_left_out.left_out_predictions = lambda target, means, *_: np.asarray(means)
     for name in CLASSES:
         found = [stacked(name, options.rows, seed) for seed in range(options.splits)]
         for stack in STACKS:
@@ -245,7 +245,7 @@ def stacks(options: argparse.Namespace) -> None:
         rows.append(
             [name, *(f"{np.exp(ratio):.3f} {100.0 * error:+.2f}" for ratio, error in means)]
         )
-    kernel_stacking.left_out_predictions = with_score
+    stack_left_out.left_out_predictions = with_score
     by_set = {stack: np.mean(values, axis=1) for stack, values in measured.items()}
     for label, column, scale in (("mean logarithm", 0, 1.0), ("mean error, points", 1, 100.0)):
         rows.append([label, *(mean_and_error(v[:, column], scale, 3) for v in by_set.values())])

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_files import load_table
 from mercer import KernelStackingRegressor
-from mercer._stacking import kernel_stacking
+from mercer._stacking import stack_left_out
 from mercer._stacking.combination import LinearCombination
 from mercer._stacking.evaluation import Selection
 from mercer._typing import Array
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=4)
     arguments = parser.parse_args()
     # Scores of the stacks are not needed.
-    kernel_stacking.left_out_predictions = lambda target, means, *_: means
+    stack_left_out.left_out_predictions = lambda target, means, *_: means
     ratios = []
     for name in TABLES:
         found = np.array([losses_of(name, arguments.rows, s) for s in range(arguments.splits)])

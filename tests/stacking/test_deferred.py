@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
@@ -37,7 +36,7 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(params=TASKS, ids=["regressor", "classifier"])
-def small(request: pytest.FixtureRequest) -> Any:
+def small(request: pytest.FixtureRequest, few_folds: None) -> Any:
     """A stack of two kernels."""
     kind, y = request.param
     return kind(["linear", Gaussian()]).fit(X[:60], y[:60])
@@ -115,25 +114,13 @@ def test_displays_show_what_is_known(small: Any) -> None:
     shown = repr(small) + small._repr_html_() + make_pipeline(small)._repr_html_()
     assert "Left-out rows" not in shown
     assert not NAMES & {name for name, _ in getmembers(small)}
-    assert {"predict", "candidates_", "weights_"} <= set(dir(small))
+    assert set(dir(small)) >= {"predict", "candidates_", "weights_"}
 
 
 def test_displays_show_the_score_once_it_is_known(small: Any) -> None:
     text = f"{small.loo_score_:.3f}"
     assert f" {text}</div>" in small._repr_html_()
-    assert NAMES <= {name for name, _ in getmembers(small)}
-
-
-@pytest.mark.usefixtures("refused")
-def test_workers_get_models_that_compute_nothing(small: Any) -> None:
-    calls = (delayed(predicted)(small, X[90:]) for _ in range(2))
-    for found in Parallel(2, backend="multiprocessing")(calls):
-        np.testing.assert_array_equal(found, small.predict(X[90:]))
-
-
-def predicted(model: Any, X: Any) -> Any:
-    """What a worker predicts."""
-    return model.predict(X)
+    assert {name for name, _ in getmembers(small)} >= NAMES
 
 
 def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
@@ -144,13 +131,13 @@ def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
         assert ended.wait(60)
         return compute(*args)
 
-    with ThreadPoolExecutor(1) as pool:
-        with patch.object(stack_left_out, "left_out_predictions", slow):
-            reading = pool.submit(lambda: small.loo_score_)
-            assert begun.wait(60)
-            other = pickle.loads(pickle.dumps(small))
-            ended.set()
-            assert other.loo_score_ == reading.result(60)
+    slowly = patch.object(stack_left_out, "left_out_predictions", slow)
+    with ThreadPoolExecutor(1) as pool, slowly:
+        reading = pool.submit(lambda: small.loo_score_)
+        assert begun.wait(60)
+        other = pickle.loads(pickle.dumps(small))
+        ended.set()
+        assert other.loo_score_ == reading.result(60)
 
 
 def test_pickles_hold_little_more_than_the_model(small: Any) -> None:

@@ -151,10 +151,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     is left out with a warning.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    fewer from 200 samples on, and two from 400 on. That takes about as long as
-    the comparison on all samples, and up to four times as long for few. An exact fit, without
-    `scoring` and with a number as `random_state`, does that when they, their score, prediction sets
-    or a held-out classifier are first asked for, or before it is saved.
+    fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
+    An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
+    score, prediction sets or a held-out classifier are first asked for (so does `hasattr`), or
+    before `mercer.save`. Copies and pickles hold what it takes, and displays show what is known.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that

@@ -14,7 +14,7 @@ from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.intervals import interval_masses
-from mercer._model_selection.residual_scale import HeldOutResiduals, ResidualScale
+from mercer._model_selection.residual_scale import ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.deferred import Once
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
@@ -143,7 +143,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
     An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
-    score or intervals are first asked for, or before it is saved.
+    score or intervals are first asked for (so does `hasattr`), or before `mercer.save`. Copies and
+    pickles hold what it takes, and displays show them where they are known.
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
@@ -324,11 +325,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return found
 
     @property
-    def _scaled(self) -> tuple[Array, HeldOutResiduals]:
-        """What scales of intervals are learned from."""
-        found = self._without().scaled
-        assert found is not None
-        return found
+    def _scaled(self) -> Any:
+        """What scales of intervals are learned from; see :class:`LeftOut`."""
+        return self._without().scaled
 
     def _intervals(
         self,
