@@ -1,7 +1,7 @@
 """Sizes of fitted models on disk, and errors on test rows, before and after compression.
 
     MERCER_DATA=/path/to/sets python benchmarks/compression.py figures --components all
-    MERCER_DATA=/path/to/sets python benchmarks/compression.py penalties centers
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py stated centers
     MERCER_DATA=/path/to/sets python benchmarks/compression.py narrow --tables kin40k,calhousing,pol
 
 `figures` fits two-stage estimators and stacks to `--rows` rows (10,000) of tables that have more,
@@ -10,11 +10,13 @@ relative to their deviation and of classes the log-loss, and "growth" is that of
 compression, with its standard error over the test rows. "stated" is what `loss_` says beforehand,
 measured by the labels of the rows that it was compressed by; "expected" is what it says without.
 
-`penalties` compares penalties of coefficients at centers with the chosen one, also on a smooth
-function of 2,000 rows (Friedman's first problem), and `centers` means of clusters with rows at
-random and with those of a pivoted Cholesky factorization: root mean squared differences from the
-two-stage model, relative to its spread on rows that neither was fitted to, at the same number of
-centers (`--centers`, 500).
+`stated` compares the growth that `loss_` states with that on new rows, of two-stage estimators of
+150 and 600 rows of four problems, compressed by their training rows, by others, and by these with
+labels: means of ten draws.
+
+`centers` compares means of clusters with rows at random and with those of a pivoted Cholesky
+factorization: root mean squared differences from the two-stage model, relative to its spread on
+rows that neither was fitted to, at the same number of centers (`--centers`, 500).
 
 `narrow` fits functions of thousands of centers to the values of two-stage models at their training
 rows and the other rows together: means of clusters, rows that the model was not fitted to, for a
@@ -38,7 +40,7 @@ import scipy.linalg
 from common import Array, print_table
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import make_classification, make_friedman1, make_moons
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
@@ -52,7 +54,6 @@ from mercer import (
     TwoStageRegressor,
     compress,
 )
-from mercer._deployment import few_centers
 from mercer._deployment.few_centers import Centers, KernelPart, cluster_means
 from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
@@ -78,18 +79,8 @@ class Parts:
     task: str
 
 
-def friedman() -> Parts:
-    """A smooth function of five columns, of which a wide kernel is learned."""
-    X, y = make_friedman1(12_000, n_features=5, noise=1.0, random_state=0)
-    frame = pd.DataFrame(X, columns=[f"x{z}" for z in range(5)])
-    train, small, test = slice(2000), slice(2000, 7000), slice(7000, None)
-    return Parts(frame[train], y[train], frame[small], y[small], frame[test], y[test], "regression")
-
-
 def parts_of(name: str, rows: int) -> Parts:
     """Divide a table."""
-    if name == "friedman":
-        return friedman()
     table = load_table(name)
     target, classes = table.target, table.task == "classification"
     if not classes:
@@ -218,18 +209,51 @@ def by_pivots(part: KernelPart, views: Any, n_centers: int) -> Centers:
     return Centers({name: v[rows] for name, v in views.items()}, np.ones(n_centers, int))
 
 
-def penalties(given: argparse.Namespace) -> Iterator[list[str]]:
-    """Differences at each penalty, and at the one that leave-one-out errors choose."""
-    known = few_centers._PENALTIES
-    tried = [*np.split(known, len(known)), known]
-    yield ["table", *(f"{penalty[0]:.0e}" for penalty in tried[:-1]), "chosen"]
-    for name in ["friedman", *given.tables]:
-        found = []
-        for penalty in tried:
-            few_centers._PENALTIES = penalty
-            found.append(f"{relative_difference(name, given, by_clusters):.4f}")
-        few_centers._PENALTIES = known
-        yield [name, *found]
+def problem(name: str, n_rows: int, seed: int) -> tuple[Array, Array]:
+    """Rows, and their responses or classes."""
+    if name == "two moons":
+        return make_moons(n_rows, noise=0.3, random_state=seed)
+    if name == "two classes, six columns":
+        return make_classification(
+            n_rows, 6, n_informative=4, n_redundant=0, flip_y=0.05, random_state=seed
+        )
+    if name == "Friedman's first":
+        return make_friedman1(n_rows, n_features=6, noise=1.0, random_state=seed)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    smooth = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    return X, smooth + 0.2 * rng.normal(size=n_rows)
+
+
+def stated(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Growth of the error as it is stated, and on new rows."""
+    yield ["problem", "n", *(f"{how}: stated, true" for how in ("training", "others", "labels"))]
+    classes = ("two moons", "two classes, six columns")
+    for name in (*classes, "Friedman's first", "sine and product"):
+        kind = METHODS["two-stage"][name not in classes]
+        for n_rows in (150, 600):
+            others = slice(n_rows, n_rows + n_rows // 2 + 100)
+            found = []
+            for seed in range(10):
+                X, y = problem(name, n_rows + 2000, seed)
+                new = slice(n_rows + 500, None)
+                task = "classification" if name in classes else "regression"
+                parts = Parts(X[:n_rows], y[:n_rows], X[others], y[others], X[new], y[new], task)
+                found.append(stated_and_true(kind, parts))
+            means = np.mean(found, axis=0)
+            yield [name, str(n_rows), *(f"{100 * a:.1f}, {100 * b:.1f} %" for a, b in means)]
+
+
+def stated_and_true(kind: Any, parts: Parts) -> list[tuple[float, float]]:
+    """Growth by a compression by training rows, by others, and by others with labels."""
+    model = make_pipeline(kind()).fit(parts.X, parts.y)
+    before, power = losses(model, parts), 0.5 if parts.task == "regression" else 1.0
+    found = []
+    for how in ((), (parts.X_small,), (parts.X_small, parts.y_small)):
+        small = compress(model, *how)
+        true, _ = growth(before, losses(small, parts), power)
+        found.append((small[-1].loss_.growth, true))
+    return found
 
 
 def centers(given: argparse.Namespace) -> Iterator[list[str]]:
@@ -320,7 +344,7 @@ def unscaled(kernel: Any) -> Any:
     return parts[0] if len(parts) == 1 else kernel
 
 
-WHAT = {"figures": figures, "penalties": penalties, "centers": centers, "narrow": narrow}
+WHAT = {"figures": figures, "stated": stated, "centers": centers, "narrow": narrow}
 
 
 def main() -> None:

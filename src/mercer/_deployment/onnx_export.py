@@ -224,7 +224,11 @@ def _in_precision(op: Operators, output: _Output) -> _Output:
     """An output with real numbers in the precision of the outputs."""
     if output.element != onnx().TensorProto.DOUBLE:
         return output
-    return replace(output, tensor=op.cast(output.tensor), element=op.element)
+    # Larger numbers would be infinite.
+    largest = float(np.finfo(op.dtype).max)
+    double = op.at(np.float64)
+    tensor = double("Max", double("Min", output.tensor, largest), -largest)
+    return replace(output, tensor=op.cast(tensor), element=op.element)
 
 
 def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
