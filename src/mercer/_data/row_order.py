@@ -81,7 +81,7 @@ def _numbers(column: Array) -> Array:
 
 
 def _sums(table: Any) -> list[Array]:
-    """Sums over columns of squares and sizes of numbers of smaller less larger values, and these."""
+    """Sums of squares and sizes of numbers of smaller less larger values, and of the numbers."""
     n = table.shape[0]
     if not sp.issparse(table):
         found = 2.0 * rankdata(table, axis=0) - n - 1.0

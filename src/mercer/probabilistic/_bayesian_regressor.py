@@ -53,8 +53,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         bound as it vanishes, so that no kernel is found if it is small; a warning says so.
     normalize_y : bool, default=True
         Whether the responses are normalized to mean zero and variance one before anything else, as
-        latent functions have mean zero. Predictions are in the unit of the responses either way;
-        `objective_` and `log_marginal_likelihood_` are those of the normalized responses.
+        latent functions have mean zero. Predictions and `log_marginal_likelihood_` are in the unit
+        of the responses either way; `objective_` is that of the normalized responses.
     learn_parameters : bool, default=False
         Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
         bounds, from the best of three scales of their widths.
@@ -83,8 +83,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     objective_ : float
         The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; the sum over several
-        responses.
+        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; of the responses as
+        they were given, less their means if they are normalized; the sum over several responses.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
     history_ : list of ObjectiveStep
@@ -194,6 +194,9 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         variances = learned.machines.noise * self.y_scale_**2
         self.noise_variance_ = float(variances[0]) if self._is_response_flat else variances
         super()._store(data, target, learned)
+        if hasattr(self, "log_marginal_likelihood_"):
+            # Densities of responses are those of normalized ones, divided by the deviation.
+            self.log_marginal_likelihood_ -= data.weights.total * float(np.log(self.y_scale_).sum())
 
     def predict(
         self,
