@@ -24,7 +24,8 @@ def shuffled(n_folds, X, y, kind=StratifiedKFold):
     """The folds that a number stands for: those of rows in the order of their contents."""
     order = np.argsort(content_ranks(X, y))
     splitter = kind(n_folds, shuffle=True, random_state=0)
-    return [(order[train], order[test]) for train, test in splitter.split(X, y[order])]
+    found = splitter.split(X, y[order])
+    return [(np.sort(order[train]), np.sort(order[test])) for train, test in found]
 
 
 def isotropic(X, y, task, sample_weight=None, **settings):

@@ -98,7 +98,7 @@ ESTIMATORS = [
     (TwoStageRegressor(nested=True), Y, "predict"),
     (TwoStageClassifier(), LABELS, "predict_proba"),
     (TwoStageClassifier(ContinuousAlignment()), LABELS, "predict_proba"),
-    (TwoStageRegressor(ForestKernel("extra_trees", n_trees=20)), Y, "predict"),
+    (TwoStageRegressor(ForestKernel("extra-trees", n_trees=20)), Y, "predict"),
     (MKLClassifier(), LABELS, "predict_proba"),
 ]
 
@@ -107,8 +107,8 @@ ESTIMATORS = [
 def test_the_order_of_rows_does_not_move_predictions(estimator: Any, y: Any, method: str) -> None:
     expected = getattr(clone(estimator).fit(X, y), method)(NEW)
     found = getattr(clone(estimator).fit(X[ORDER], y[ORDER]), method)(NEW)
-    # Machines end at a tolerance.
-    assert_allclose(found, expected, atol=2e-5)
+    # LIBSVM ends at a tolerance of 1e-3.
+    assert_allclose(found, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("estimator", [KernelStackingRegressor, KernelStackingClassifier])

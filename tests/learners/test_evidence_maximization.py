@@ -29,6 +29,9 @@ def test_as_likely_as_the_gaussian_process_of_scikit_learn() -> None:
         process.fit(X, y)
     expected = process.log_marginal_likelihood_value_
     assert_allclose(learner.log_marginal_likelihood_, expected, atol=1.0)
+    scaled = EvidenceMaximization(wide, width_deviation=100.0).fit(X, 1000.0 * y + 7.0)
+    own = learner.log_marginal_likelihood_ - 120.0 * np.log(1000.0)
+    assert_allclose(scaled.log_marginal_likelihood_, own, rtol=1e-6)
 
 
 def test_a_narrow_prior_keeps_widths_alike() -> None:

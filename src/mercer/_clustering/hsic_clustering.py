@@ -5,9 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._clustering.local_search import LocalSearch, SearchSettings, best_local_search, numbered
 from mercer._clustering.partitions import Assignment, Dependence
+from mercer._data.copies import row_keys
 from mercer._data.folds import evenly_spaced
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples, check_finite
@@ -110,7 +113,15 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             message = f"{self._unfinished} after max_iter={self.max_iter} iterations."
             warn(message, ConvergenceWarning)
         partition = numbered(search.partition)
-        self.kernel_, self.X_fit_, self.labels_ = found.kernel, data.stored, partition.labels
+        self.kernel_, self.X_fit_, self._parts = found.kernel, data.stored, partition.labels
+        self._labels_of_parts = joined_by_copies(data.X, self._parts, self.n_clusters)
+        self.labels_ = self._labels_of_parts[self._parts]
+        if (n_found := int(self._labels_of_parts.max()) + 1) < self.n_clusters:
+            warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+                f"({self.n_clusters}): equal samples are in one cluster.",
+                ConvergenceWarning,
+            )
         self.objective_, self.alignment_ = search.partition.objective, found.alignment
         self.history_, self.n_iter_ = search.history, len(search.history)
         # `predict` needs the effect of centering on kernel values, of several samples because their
@@ -150,14 +161,15 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._assignment.slopes(self._cluster_sums(new_samples(self, X))).argmax(axis=1)
+        slopes = self._assignment.slopes(self._cluster_sums(new_samples(self, X)))
+        return np.asarray(self._labels_of_parts[slopes.argmax(axis=1)])
 
     def _n_gram_matrices(self) -> int:
         return 2
 
     def _cluster_sums(self, X: Features) -> Array:
         """Sum the kernel's values over each cluster, shape (n_samples, n_clusters)."""
-        members = np.eye(self.n_clusters)[self.labels_]
+        members = np.eye(self.n_clusters)[self._parts]
         sums = np.empty((X.shape[0], self.n_clusters))
         batch_size = max(int(working_memory() / (16 * len(members))), 1)
         for rows in gen_batches(X.shape[0], batch_size):
@@ -165,6 +177,33 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             gram = self.kernel_(batch) if self.X_fit_ is None else self.kernel_(batch, self.X_fit_)
             sums[rows] = gram @ members
         return sums
+
+
+def joined_by_copies(X: Features, parts: Array, n_parts: int) -> NDArray[np.intp]:
+    """Labels of the parts of a partition: the same for parts that hold equal samples.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Or Gram matrices of shape (n_samples, n_samples, ...).
+    parts : ndarray of int of shape (n_samples,)
+    n_parts : int
+
+    Returns
+    -------
+    ndarray of int of shape (n_parts,)
+
+    Examples
+    --------
+    >>> joined_by_copies(np.array([[0.0], [0.0], [1.0]]), np.array([0, 1, 2]), 3)
+    array([0, 0, 1])
+    """
+    rows = X if X.ndim == 2 else X.reshape(len(parts), -1)
+    points = np.unique(row_keys(rows, np.zeros(len(parts))), return_inverse=True)[1]
+    holds = sp.csr_array((np.ones(len(parts)), (parts, points)))
+    links = holds @ holds.T
+    links.resize((n_parts, n_parts))
+    return np.asarray(connected_components(links)[1], dtype=np.intp)
 
 
 def cluster_similarity(similarity: Any, n_clusters: int) -> Array:

@@ -10,6 +10,8 @@ from scipy.stats import rankdata
 
 from mercer._typing import Array
 
+_POWERS = (np.square, np.abs, np.positive)
+
 
 def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     """Positions of samples in an order that depends on neither rows' nor columns' order.
@@ -28,8 +30,8 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     Notes
     -----
     In each column, a sample has the number of smaller values less that of larger ones. The sums of
-    their squares over columns are the same in other units, and with other signs: samples are
-    ordered by those of X, then of y, then by sums of the numbers, then by the values themselves.
+    their squares and sizes over columns are the same in other units, and with other signs: samples
+    are ordered by those of X and y, then by sums of the numbers, then by the values themselves.
     Equal samples keep their order. O(n d log n) time.
 
     Examples
@@ -41,8 +43,7 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     """
     tables = [*(X.values() if isinstance(X, Mapping) else [X]), *([] if y is None else [y])]
     tables = [_table(table) for table in tables]
-    found = [_sums(table) for table in tables]
-    keys = [squares for squares, _ in found] + [sums for _, sums in found]
+    keys = [own for every in zip(*map(_sums, tables), strict=True) for own in every]
     order = np.lexsort(keys[::-1])
     equal = np.all([np.diff(key[order]) == 0.0 for key in keys], axis=0)
     if equal.any():
@@ -79,12 +80,12 @@ def _numbers(column: Array) -> Array:
         return np.unique(column.astype(str), return_inverse=True)[1]
 
 
-def _sums(table: Any) -> tuple[Array, Array]:
-    """Sums over columns of squares of the number of smaller values less larger, and of these."""
+def _sums(table: Any) -> list[Array]:
+    """Sums of squares and sizes of numbers of smaller less larger values, and of the numbers."""
     n = table.shape[0]
     if not sp.issparse(table):
         found = 2.0 * rankdata(table, axis=0) - n - 1.0
-        return np.square(found).sum(axis=1), found.sum(axis=1)
+        return [of(found).sum(axis=1) for of in _POWERS]
     entries = table.tocoo()
     order = np.lexsort((entries.data, entries.col))
     rows, columns, values = entries.row[order], entries.col[order], entries.data[order]
@@ -99,6 +100,7 @@ def _sums(table: Any) -> tuple[Array, Array]:
     smaller = first[number] - (ends - sizes)[columns]
     larger = ends[columns] - last[number]
     numbers = smaller - larger + np.sign(values) * zeros[columns]
-    squares = np.bincount(rows, np.square(numbers) - np.square(of_zero)[columns], minlength=n)
-    sums = np.bincount(rows, numbers - of_zero[columns], minlength=n)
-    return squares + np.square(of_zero).sum(), sums + of_zero.sum()
+    return [
+        np.bincount(rows, of(numbers) - of(of_zero)[columns], minlength=n) + of(of_zero).sum()
+        for of in _POWERS
+    ]

@@ -18,9 +18,9 @@ error of the mesh is small."""
 class LogarithmicMesh:
     """Nodes in geometric progression of octaves, evenly spaced within each.
 
-    The leading bits of a number's binary representation are its cell, and the trailing bits its
-    position in the cell, so that no logarithm is evaluated. Distances below the first cell are
-    assigned to node zero, like distances of zero.
+    The leading bits of a distance's binary representation, in units of the largest, are its cell,
+    and the trailing bits its position in the cell, so that no logarithm is evaluated. Distances
+    below the first cell are assigned to node zero, like distances of zero.
 
     Parameters
     ----------
@@ -46,22 +46,26 @@ class LogarithmicMesh:
     def __init__(self, low: float, high: float, bits: int = 8, coarse_bits: int = 3) -> None:
         self.bits, self.coarse_bits = bits, coarse_bits
         self._shift = shift = np.finfo(np.float64).nmant - bits
-        head = int(np.float64(low).view(np.int64)) >> shift
+        # In any other unit, the mesh of scaled features would not be the scaled mesh.
+        self._unit = max(high, low)
+        head = int(np.float64(low / self._unit).view(np.int64)) >> shift
         self._first = head >> coarse_bits << coarse_bits
-        last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
+        last = (int(np.float64(1.0).view(np.int64)) >> shift) + 1
         heads = np.arange(self._first, last + 1, dtype=np.int64) << shift
         self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
+        self._least = self.nodes[1]
+        self.nodes *= self._unit
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
         """Cell of each squared distance and its position in the cell, from 0 to 1; both flat."""
-        flat = np.ascontiguousarray(squared).ravel()
+        flat = np.ravel(squared / self._unit)
         bits = flat.view(np.int64)
         shift = self._shift
         cells = bits >> shift
         cells -= self._first - 1
         positions = (bits & ((1 << shift) - 1)) * 2.0**-shift
-        if flat.min(initial=np.inf) < self.nodes[1]:
-            below = flat < self.nodes[1]
+        if flat.min(initial=np.inf) < self._least:
+            below = flat < self._least
             cells[below] = 0
             positions[below] = 0.0
         return cells, positions

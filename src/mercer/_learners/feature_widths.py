@@ -11,7 +11,7 @@ from mercer._kernel_learner import CrossValidatedLearner, KernelLearner, single_
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._records import LearnedKernel
 from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
-from mercer._targets import Target, Task
+from mercer._targets import Target, Task, response_deviation
 from mercer._validation import check_bool, check_number, check_positive, warn
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
 from mercer.kernels._radial import RadialFunction
@@ -61,7 +61,9 @@ class EvidenceMaximization(KernelLearner):
         Variance of the noise relative to the kernel's amplitude: the penalty of ridge regression on
         the kernel as it is that predicts the posterior mean.
     log_marginal_likelihood_ : float
-        Of the samples used; NaN where the kernel is constant on them.
+        Of the responses of the samples used, as they were given, less their means; of other output
+        kernels than None and "linear", and of classes, of the factor of the output kernel. NaN
+        where the kernel is constant on the samples.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -116,10 +118,11 @@ class EvidenceMaximization(KernelLearner):
         samples = data.samples()
         kernel = data.kernel(Gaussian(ard=True) if self.kernel is None else self.kernel)
         with reported_steps(self) as report:
+            Y = target.representative.centered
             found = marginal_likelihood_widths(
                 kernel,
                 samples.representative,
-                target.representative.centered,
+                Y,
                 prior_deviation=self.width_deviation,
                 max_samples=self.max_samples,
                 max_iter=self.max_iter,
@@ -136,6 +139,11 @@ class EvidenceMaximization(KernelLearner):
             )
         self.noise_ = found.noise
         self.log_marginal_likelihood_ = found.log_marginal_likelihood
+        if target.classes is None and str(self.output_kernel) in ("None", "linear"):
+            # The columns of the factor are the responses, divided by their deviations.
+            deviations = response_deviation(data.y.reshape(len(data), -1), data.weights)
+            n_used = min(len(Y), self.max_samples)
+            self.log_marginal_likelihood_ -= n_used * float(np.log(deviations).sum())
         return single_kernel(samples, target, found.kernel, found.path)
 
     def _check_settings(self) -> None:

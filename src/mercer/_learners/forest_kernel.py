@@ -155,12 +155,16 @@ class ForestKernel(KernelLearner):
     n_jobs: int | None = None
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
-        labels, weights = target.codes, data.weights.relative()
-        if labels is None:
-            labels = encode_target(data.y, classification=False, weights=weights).values
+        # What trees draw does not depend on the order of rows.
+        order = np.argsort(content_ranks(data.X, data.y))
+        weights = data.weights.take(order).relative()
+        if target.codes is None:
+            labels = encode_target(data.y[order], classification=False, weights=weights).values
+        else:
+            labels = target.codes[order]
         with reported_steps(self, 1) as report:
             kernel, _ = grow(
-                data.X,
+                data.X[order],
                 labels,
                 weights,
                 classification=target.codes is not None,
@@ -283,11 +287,9 @@ def grow(
     y = np.ravel(y) if np.size(y) == len(y) else y
     if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
         trees = MultiOutputRegressor(trees)
-    # What trees draw does not depend on the order of rows.
-    order = np.argsort(content_ranks(X, y))
-    params = as_weights(weights, len(y)).relative().take(order).fit_params
+    params = as_weights(weights, len(y)).relative().fit_params
     with openmp_threads(effective_n_jobs(settings.n_jobs)):
-        trees.fit(with_numbers(X[order], indicators or []), y[order], **params)
+        trees.fit(with_numbers(X, indicators or []), y, **params)
     return Forest(trees, indicators=indicators or None).read(X)
 
 

@@ -27,6 +27,10 @@ TOLERANCE = 1e-4
 """Mean decrease of the objective per observation, over three iterations, at which a search ends;
 ten times as much on subsamples."""
 
+LITTLE = 10.0
+"""Where the logarithm of the marginal likelihood exceeds that of noise alone by less than this, it
+has several maxima of about the same height, and further searches are made."""
+
 
 @dataclass(frozen=True)
 class EvidenceMaximum:
@@ -127,7 +131,8 @@ def marginal_likelihood_widths(
     The best common width is found on 120 samples; from 500 samples on, the search starts on 250.
     It starts from noise of a tenth of the kernel's variance or more: one common width fits noise by
     features that do not matter, and the slope in the logarithm of little noise vanishes with its
-    variance.
+    variance. Where the marginal likelihood found is hardly above that of noise alone, a search
+    from each common width, on up to 499 samples, says where another one starts.
 
     References
     ----------
@@ -150,9 +155,17 @@ def marginal_likelihood_widths(
         start = _searched(
             few, start, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter, path=[]
         ).x
-    path: list[float] = []
-    options: Any = {"tol": tol, "max_iter": max_iter, "path": path, "on_step": on_step}
-    found = _searched(whole, start, whole.bounds, **options)
+    options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
+
+    def search(start: Array) -> tuple[OptimizeResult, list[float]]:
+        path: list[float] = []
+        return _searched(whole, start, whole.bounds, path=path, **options), path
+
+    found, path = search(start)
+    # Of noise alone, the objective is zero.
+    if like is None and whole.n_observations * found.fun > -2.0 * LITTLE:
+        again = search(few.best_of_widths(max_iter))
+        found, path = min((found, path), again, key=lambda pair: pair[0].fun)
     amplitude, value = whole.best(found.x)
     return EvidenceMaximum(
         whole.kernel_at(found.x),
@@ -253,6 +266,20 @@ class _Evidence(KernelParameters):
         zero = np.zeros(len(directions))
         found = _searched(along, zero, bounds, tol=10.0 * TOLERANCE, max_iter=10, path=[])
         return np.clip(start + found.x @ directions, *self.bounds.T)
+
+    @property
+    def n_observations(self) -> int:
+        """Number of samples times rank of the target, by which the objective was divided."""
+        return len(self.Y) * self.rank
+
+    def best_of_widths(self, max_iter: int) -> Array:
+        """Return the best end of searches from each common width, with the best noise for it."""
+        starts = [self._best_noise([start[:-1]]) for start in self.starts]
+        ends = [
+            _searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter, path=[])
+            for x in starts
+        ]
+        return np.asarray(min(ends, key=lambda end: float(end.fun)).x)
 
     def best(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""

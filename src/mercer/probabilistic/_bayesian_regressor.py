@@ -53,8 +53,10 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         bound as it vanishes, so that no kernel is found if it is small; a warning says so.
     normalize_y : bool, default=True
         Whether the responses are normalized to mean zero and variance one before anything else, as
-        latent functions have mean zero. Predictions are in the unit of the responses either way;
-        `objective_` and `log_marginal_likelihood_` are those of the normalized responses.
+        latent functions have mean zero. Otherwise, one response is taken as it is, and several are
+        divided by the roots of their mean squares, as they share kernel and noise; by a common one
+        if `noise` is given. Predictions and `log_marginal_likelihood_` are in the unit
+        of the responses either way; `objective_` is that of the normalized responses.
     learn_parameters : bool, default=False
         Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
         bounds, from the best of three scales of their widths.
@@ -83,8 +85,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     objective_ : float
         The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; the sum over several
-        responses.
+        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; of the responses as
+        they were given, less their means if they are normalized; the sum over several responses.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
     history_ : list of ObjectiveStep
@@ -122,7 +124,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     kernels are learned by L-BFGS, together with weights and noise; each evaluation is
     O(n^3 + p n^2 d), and no array is larger than n x n. Memory is a few n x n matrices and, if they
     fit into a quarter of the working memory, the p Gram matrices. Several responses share kernel
-    and noise.
+    and noise relative to their sizes.
 
     Weights of samples multiply the logarithms of their likelihoods. As samples given twice have
     equal responses, learned noise may vanish if the weights sum to more than the number of samples:
@@ -182,18 +184,25 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         self.y_mean_, self.y_scale_ = np.zeros(responses.shape[1]), np.ones(responses.shape[1])
         if self.normalize_y:
             self.y_mean_ = data.weights.mean(responses)
-            self.y_scale_ = data.weights.deviation(responses)
+        if self.normalize_y or responses.shape[1] > 1:
+            sizes = data.weights.mean(np.square(responses - self.y_mean_))
+            # Of a given noise, all responses have the same.
+            sizes = sizes if self.noise is None else np.full_like(sizes, sizes.mean())
+            self.y_scale_ = np.sqrt(np.where(sizes > 0.0, sizes, 1.0))
         return np.asarray((responses - self.y_mean_) / self.y_scale_)
 
     def _known_noise(self) -> float | None:
         if self.noise is None:
             return None
-        return float(self.noise) / float(np.mean(self.y_scale_**2))
+        return float(self.noise) / float(self.y_scale_[0] ** 2)
 
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
         variances = learned.machines.noise * self.y_scale_**2
         self.noise_variance_ = float(variances[0]) if self._is_response_flat else variances
         super()._store(data, target, learned)
+        if hasattr(self, "log_marginal_likelihood_"):
+            # Densities of responses are those of normalized ones, divided by the deviation.
+            self.log_marginal_likelihood_ -= data.weights.total * float(np.log(self.y_scale_).sum())
 
     def predict(
         self,
