@@ -182,7 +182,7 @@ def test_many_equal_names_are_numbered_in_one_pass() -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.csv")
-    for path in (tmp_path / "t.csv", Path(os.devnull)):
+    for path in (Path(os.devnull), tmp_path / "t.csv"):
         with pytest.raises(InputError, match="is a pipe or a device, not a file"):
             read_cells(path)
 
