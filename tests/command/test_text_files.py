@@ -154,8 +154,9 @@ def test_lines_may_be_longer_than_the_fields_of_the_csv_module(tmp_path: Path) -
 
 def test_lines_end_with_their_own_marks_alone(tmp_path: Path) -> None:
     """Not where Unicode has paragraphs, or where printers turn a page."""
-    content = "a,b\n" + "x\u2028y\x0c,1\n" * 5
+    content = "a\u2028c,b\n" + "x\u2028y\x0c,1\n" * 5
     assert cells(tmp_path / "t.csv", content.encode()) == [["x\u2028y\x0c", "1"]] * 5
+    assert list(read_text_table(tmp_path / "t.csv")[0].columns) == ["a\u2028c", "b"]
 
 
 def test_many_equal_names_are_numbered_in_one_pass() -> None:
@@ -182,7 +183,7 @@ def test_many_equal_names_are_numbered_in_one_pass() -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.csv")
-    for path in (tmp_path / "t.csv", Path(os.devnull)):
+    for path in (Path(os.devnull), tmp_path / "t.csv"):
         with pytest.raises(InputError, match="is a pipe or a device, not a file"):
             read_cells(path)
 

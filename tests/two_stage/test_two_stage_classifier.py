@@ -263,7 +263,7 @@ def test_classifier_refuses_before_any_work(parameters, y, message):
 
 @pytest.mark.parametrize(("parameters", "y", "message"), [
     ({}, np.r_[np.inf, np.ones(29)], "Input y contains infinity"),
-    ({}, np.array(["a"] * 30), "could not convert string to float"),
+    ({}, np.array(["a"] * 30), "y holds text, such as 'a'"),
     ({}, np.arange(29), "Found input variables with inconsistent numbers of samples"),
     ({}, None, "requires y to be passed, but the target y is None"),
     ({"alpha": -1.0}, np.arange(30), "alpha must be 'auto'"),

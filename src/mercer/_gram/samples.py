@@ -253,8 +253,8 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
     if broken.any():
         names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
         raise ValueError(
-            "Kernel returned NaN or infinity on the training samples, or values too large to be "
-            f"squared: {names}."
+            f"Kernel returned NaN or infinity on the training samples: {names}. Values too large "
+            "to be squared count as infinite."
         )
 
 
