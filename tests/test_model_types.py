@@ -55,6 +55,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("estimator", "table"), CASES, ids=[type(estimator).__name__ for estimator, _ in CASES]
 )
+@pytest.mark.filterwarnings("ignore:No number of centers")
 def test_every_estimator_is_loaded_as_it_was_saved(estimator: Any, table: np.ndarray) -> None:
     responses = np.exp(X[:, 1]).round() if is_regressor(estimator) else Y
     model = clone(estimator).fit(table, responses)

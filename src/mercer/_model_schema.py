@@ -130,7 +130,7 @@ def read_schema(
     """
     if len(text) > _MAX_SCHEMA:
         raise ValueError("the description of its objects is too long")
-    # Structure is never escaped, and so is nothing else that is counted here.
+    # These marks are never escaped where they are structure.
     if sum(map(text.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ValueError("it describes too many objects")
     root = json.loads(text.decode("ascii"), object_pairs_hook=_without_repetition)
