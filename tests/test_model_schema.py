@@ -19,10 +19,18 @@ LIST = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
 TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "is_json": True}
 
 
+class _Made(BaseException):
+    """Something was made."""
+
+
 @pytest.fixture
 def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is refused is refused before the first object is made."""
-    monkeypatch.setattr(_model_files, "MadeObjects", None)
+
+    def made(*_: object) -> None:
+        raise _Made
+
+    monkeypatch.setattr(_model_files, "MadeObjects", made)
 
 
 def first(schema: Any, kind: str) -> Any:

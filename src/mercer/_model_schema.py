@@ -253,7 +253,8 @@ class _Objects:
             return None, self._all([content], name, depth)
         if kind == "NdArrayNode" and described["type"] == "json":
             _check_shape(described["shape"], len(_checked(content, list)))
-            return None, self._all([described["shape"], *content], name, depth)
+            parts = [described["shape"], *described["content"]]
+            return None, self._all(parts, name, depth)
         if kind in ("NdArrayNode", "SparseMatrixNode"):
             suffix, form = (".npy", "numpy") if kind == "NdArrayNode" else (".npz", "scipy")
             self._add_array(described, suffix, form, StoredArray(type_name, name))
