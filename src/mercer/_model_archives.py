@@ -41,8 +41,15 @@ _HEADER = re.compile(
 )
 """What begins an array in NumPy's format: numbers, times or texts, but no objects nor records."""
 
-_MAY_LACK_VALUES = frozenset({"X_fit_", "X", "_quantile_means"})
-"""Names of arrays that may hold missing or infinite values."""
+_MAY_LACK_VALUES = frozenset(
+    {
+        *("X_fit_", "X", "rows", "centers", "given", "scaled", "quantiles", "_quantile_means"),
+        *("threshold", "statistics_"),
+        *("mean_test_score", "std_test_score"),
+    }
+)
+"""Names of arrays that may hold missing or infinite values: tables of rows and what is told of
+their columns, thresholds that missing values alone are beyond, and scores of fits that failed."""
 
 
 @dataclass

@@ -41,7 +41,8 @@ def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> Non
     ModuleNotFoundError
         If skops is not installed.
     ValueError
-        If the model holds types that are not trusted, so that it could not be loaded again.
+        If it could not be loaded again: if the model holds types that are not trusted, or missing
+        or infinite values in what was fitted.
 
     Examples
     --------
@@ -73,8 +74,8 @@ def load(path: str | PathLike[str]) -> Any:
     """Load a model that `save` or ``mercer fit --out`` saved.
 
     Files that skops itself wrote are refused: load one that you trust by ``skops.io.load``, and
-    save its model by `save`. The extra ``cli`` has to be installed. Nothing but types of mercer,
-    and of scikit-learn as far as they are trusted, is loaded.
+    save its model by `save`. Nothing but objects of mercer, and of scikit-learn as far as they are
+    trusted, is made, and the loader of skops is not used.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def load(path: str | PathLike[str]) -> Any:
     MemoryError
         If its arrays do not fit into memory.
     ModuleNotFoundError
-        If skops is not installed.
+        If the model is one of the command, and its packages are not installed.
     ValueError
         If the file is not such a model, is damaged or was changed, or holds types that are not
         trusted, in which case nothing is loaded.
@@ -108,7 +109,7 @@ def load(path: str | PathLike[str]) -> Any:
     Notes
     -----
     A checksum finds accidents. Others can compute a new one, so that contents are checked as well:
-    sizes before anything is inflated, types by name before anything is loaded, indices before use.
+    sizes before anything is inflated, kinds and types before anything is made, indices before use.
 
     Examples
     --------

@@ -130,7 +130,7 @@ def read_schema(
     """
     if len(text) > _MAX_SCHEMA:
         raise ValueError("the description of its objects is too long")
-    # Structure is never escaped, and so is nothing else that is counted here.
+    # These marks are never escaped where they are structure.
     if sum(map(text.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ValueError("it describes too many objects")
     root = json.loads(text.decode("ascii"), object_pairs_hook=_without_repetition)
@@ -253,7 +253,8 @@ class _Objects:
             return None, self._all([content], name, depth)
         if kind == "NdArrayNode" and described["type"] == "json":
             _check_shape(described["shape"], len(_checked(content, list)))
-            return None, self._all([described["shape"], *content], name, depth)
+            parts = [described["shape"], *described["content"]]
+            return None, self._all(parts, name, depth)
         if kind in ("NdArrayNode", "SparseMatrixNode"):
             suffix, form = (".npy", "numpy") if kind == "NdArrayNode" else (".npz", "scipy")
             self._add_array(described, suffix, form, StoredArray(type_name, name))

@@ -1,0 +1,123 @@
+"""Types that a saved model may hold: derived from the package, and loaded as they were saved."""
+
+import importlib
+import pkgutil
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from model_file_cases import saved_and_loaded
+from sklearn.base import BaseEstimator, clone, is_regressor
+
+import mercer
+from mercer import (
+    EvidenceMaximization,
+    ForestKernel,
+    HSICClustering,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MultipleKernelClustering,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer._model_schema import UntrustedTypesError
+from mercer._model_types import fits, is_trusted
+from mercer.datasets import make_sine
+from mercer.kernels import Gaussian, Linear, Missing
+
+pytest.importorskip("skops.io")
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+X, Y = make_sine(40, random_state=0)
+X = np.column_stack([X, np.random.default_rng(0).normal(size=40)])
+WITH_HOLES = np.where(np.arange(80).reshape(40, 2) % 13 == 0, np.nan, X)
+MISSING = [Missing(Gaussian()), Missing(Linear())]
+CASES: list[tuple[Any, Any]] = [
+    *((getattr(mercer, name), X) for name in mercer.__all__),
+    (EvidenceMaximization(Missing(Gaussian()), max_iter=9), WITH_HOLES),
+    *((ForestKernel(name, n_trees=3, min_samples_leaf=5), X) for name in ("boosting", "forest")),
+    (KernelStackingClassifier(MISSING), WITH_HOLES),
+    (KernelStackingRegressor(MISSING), WITH_HOLES),
+    (TwoStageClassifier(UniformCombination(MISSING)), WITH_HOLES),
+    (TwoStageRegressor(UniformCombination(MISSING)), WITH_HOLES),
+    (HSICClustering(kernel=Missing(Gaussian())), WITH_HOLES),
+    (MultipleKernelClustering(MISSING), WITH_HOLES),
+]
+CASES = [
+    (kind() if isinstance(kind, type) else kind, table)
+    for kind, table in CASES
+    if issubclass(kind if isinstance(kind, type) else type(kind), BaseEstimator)
+]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "table"), CASES, ids=[type(estimator).__name__ for estimator, _ in CASES]
+)
+@pytest.mark.filterwarnings("ignore:No number of centers")
+def test_every_estimator_is_loaded_as_it_was_saved(estimator: Any, table: np.ndarray) -> None:
+    responses = np.exp(X[:, 1]).round() if is_regressor(estimator) else Y
+    model = clone(estimator).fit(table, responses)
+    loaded = saved_and_loaded(model)
+    assert type(loaded) is type(model)
+    for method in ("predict", "predict_proba", "transform"):
+        if hasattr(model, method):
+            found = getattr(loaded, method)(table)
+            np.testing.assert_array_equal(found, getattr(model, method)(table))
+
+
+def test_classes_of_the_package_are_trusted() -> None:
+    """All that are estimators or dataclasses, where models may hold them."""
+    for info in pkgutil.walk_packages(mercer.__path__, "mercer."):
+        for kind in vars(importlib.import_module(info.name)).values():
+            if not isinstance(kind, type) or kind.__module__ != info.name:
+                continue
+            name = f"{info.name}.{kind.__qualname__}"
+            held = issubclass(kind, BaseEstimator) or is_dataclass(kind)
+            reads = name.startswith(("mercer._blocks.", "mercer._deployment.onnx"))
+            listed = name.endswith((".SampleWeights", ".UnitWeights", ".TableViews"))
+            assert is_trusted("ObjectNode", name) is (listed or (held and not reads)), name
+
+
+def test_classes_under_another_name_are_not_trusted() -> None:
+    for name in ("mercer.Gaussian", "mercer.kernels.Gaussian", "mercer.kernels._forest.Kernel"):
+        assert not is_trusted("ObjectNode", name)
+    assert is_trusted("ObjectNode", "mercer.kernels._radial.Gaussian")
+
+
+def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
+    for name in (
+        *("sklearn.svm._classes.SVC", "sklearn.pipeline.Pipeline"),
+        *("sklearn.preprocessing._data.StandardScaler", "sklearn.model_selection._split.KFold"),
+        *("mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"),
+    ):
+        assert is_trusted("ObjectNode", name)
+    for name in (
+        *("sklearn.svm.tests.test_svm.Such", "sklearn.neighbors._classification.Such"),
+        *("sklearn.ensemble._forest.RandomForestClassifier", "sklearn.base.clone"),
+        *("mercer_command.app.Options", "mercer_command.models.Trial"),
+    ):
+        assert not is_trusted("ObjectNode", name)
+
+
+def test_attributes_of_dataclasses_are_their_fields_and_what_they_compute() -> None:
+    resampling = "mercer._data.resampling.OneAtATime"
+    kind = importlib.import_module("mercer._data.resampling").OneAtATime
+    own = [field.name for field in fields(kind)]
+    assert fits(resampling, own)
+    assert not fits(resampling, [*own, "other"])
+    assert not fits(resampling, own[1:])
+    gaussian = "mercer.kernels._radial.Gaussian"
+    assert fits(gaussian, ["bandwidth", "ard", "bounds", "other_"])
+    assert not fits(gaussian, ["bandwidth", "ard", "bounds", "theta"])
+    assert not fits(gaussian, ["bandwidth", "ard"])
+    assert fits("sklearn.svm._classes.SVC", ["C"])
+    assert not fits("sklearn.svm._classes.SVC", ["C", "predict_proba"])
+
+
+def test_boosted_trees_of_scikit_learn_are_not_trusted(tmp_path: Any) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    with pytest.raises(UntrustedTypesError, match="HistGradientBoostingClassifier"):
+        mercer.save(HistGradientBoostingClassifier(), tmp_path / "model.skops")
