@@ -14,7 +14,6 @@ from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import serial_algebra
 from mercer._kernel_estimator import TrainingData
 from mercer._model_selection.residual_scale import HeldOutResiduals
-from mercer._solvers.grids import first_best
 from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.combination import combination_folds
 from mercer._two_stage.learner_choice import isotropic_learners
@@ -67,10 +66,9 @@ class LeftOutChoice:
         for train, test in combination_folds(target, 0):
             gram, _ = unit_gram(self._kernel(train), sample.X, sample.weights.given)
             found = leave_one_out(gram, target.values, self.alphas, extend=self.extend, **settings)
-            # From the most to the least regularized.
-            left_out = target.values - found.predictions[::-1]
+            left_out = target.values - found.predictions
             squares = np.square(left_out[:, train]).mean(axis=2)
-            best = first_best(-sample.weights.take(train).mean(squares.T))
+            best = np.argmin(sample.weights.take(train).mean(squares.T))
             residuals[test] = left_out[best, test]
         return HeldOutResiduals.of(sample, np.arange(len(sample)), target.scale * residuals)
 
