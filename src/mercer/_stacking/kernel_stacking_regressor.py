@@ -159,12 +159,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     stands for five random folds. Refused are folds whose sums exceed scikit-learn's
     `working_memory`, and tables that are not in memory.
 
-    Predictions are those of the members up to three widths away from the nearest training sample.
-    They fall back to the mean response from there on, and are it from six widths on, where kernels
-    that are nearly polynomials would grow without sense. Distances are between columns at unit
-    scale, without clipping. The width is an average over the members, and at most the median
-    distance of training samples. Samples that are no farther away than a training sample is from
-    its nearest neighbor are near, whatever the width.
+    Predictions are those of the members up to three widths away from the nearest training sample,
+    and the mean response from six on. Distances are between columns at unit scale, without
+    clipping. The width is an average over the members, at most the median distance of training
+    samples, and the three are at least the largest distance of one to its nearest neighbor.
 
     O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
@@ -312,9 +310,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         are over groups, for samples of new groups. Fits to samples before others, as by
         `TimeSeriesSplit`, leave residuals alone: predictions for new samples are by the whole fit.
 
-        For samples that are farther from all training samples than any of these is from its nearest
-        neighbor, intervals widen with the square of the distance: at two widths, they are as wide
-        as those of the mean response.
+        Farther from all training samples than any of these is from its nearest neighbor, intervals
+        widen with the square of the distance, at two widths to those of the mean response.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
@@ -337,8 +334,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     ) -> Array:
         """Intervals of all outputs."""
         squared = self._fall_back.squared_distances(views)
-        near = self._fall_back.closeness_at(squared)
-        sure = self._fall_back.sureness_at(squared)
+        near, sure = self._fall_back.closeness_at(squared), self._fall_back.sureness_at(squared)
         values, ends = self._values(views, near), list[Array]()
         for output, scale in enumerate(scales):
             rows_left_out, samples = self._left_out_samples(output, scale)
