@@ -109,6 +109,21 @@ which holds 17 of 18 new labels, and with fewer than nine rows of a class every 
 | classes | n | sets | draws | coverage | least of classes | mean size | empty |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |"""
 
+FAMILIES = """
+## Sets of every classifier
+
+The same of other classifiers, of 100 rows of two or seven equally frequent classes: noise, classes
+that overlap, and classes that nothing confuses. Least ambiguous sets are empty where no class is as
+probable as those of the held-out rows. Adaptive sets hold at least the most probable class, so that
+those of classes that are surely apart hold 100 %, and more than 90 % where one class is right more
+often. Classes of noise may be equally probable, and are in all sets then. "Sums" is
+`MKLClassifier`.
+
+{verdict}
+
+| classes | n | classifier | sets | draws | coverage | least of classes | mean size | empty |
+| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |"""
+
 COST = """
 ## What groups cost
 
@@ -249,6 +264,22 @@ def _sets(cells: Sequence[Cell]) -> str:
     return "\n".join(lines)
 
 
+def _families(cells: Sequence[Cell]) -> str:
+    adaptive = [c for c in cells if c["method"].startswith("adaptive")]
+    enough = sum(c["coverage"] + 2.0 * c["coverage, error"] >= 0.9 for c in cells)
+    empty = sum(c["empty"] > 0.0 for c in adaptive)
+    verdict = (
+        f"Of {len(cells)} kinds of sets, {enough} hold 90 % of the labels or more, up to two "
+        f"standard errors; of {len(adaptive)} kinds of adaptive ones, {empty} have empty sets."
+    )
+    lines = [FAMILIES.format(verdict=fill(verdict, 100))]
+    for c in cells:
+        setting = c["problem"], c["rows"], c["learner"], c["method"], c["draws"]
+        numbers = _percent(c, "coverage"), _percent(c, _least(c, "class"))
+        lines.append(_row(*setting, *numbers, f"{c['size']:.3f}", f"{c['empty']:.1%}"))
+    return "\n".join(lines)
+
+
 def _cost(cells: Sequence[Cell]) -> str:
     names = ("40 of 25", "250 of 4")
     ratios = [c[f"{name}, ratio"] for c in cells for name in names]
@@ -267,6 +298,7 @@ SECTIONS: dict[str, Callable[[Sequence[Cell]], str]] = {
     "copies": _copies,
     "coverage": _coverage,
     "sets": _sets,
+    "families": _families,
     "cost": _cost,
 }
 
@@ -285,6 +317,7 @@ def page(records: Sequence[Cell]) -> str:
         if cells:
             order = list(dict.fromkeys(c["problem"] for c in cells))
             learners = ["two kernels", "default", "Nyström", "two-stage"]
+            learners += sorted({c.get("learner", "default") for c in cells} - set(learners))
             cells.sort(
                 key=lambda c: (
                     learners.index(c.get("learner", "default")),

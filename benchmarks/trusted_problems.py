@@ -169,4 +169,22 @@ def _mixture(*parts: float) -> Draw:
     return table
 
 
+def _apart(n_classes: int, distance: float) -> Draw:
+    """Equally frequent classes around points of a sphere of this radius."""
+
+    def table(rng: np.random.Generator, n: int) -> Table:
+        labels = rng.permutation(np.arange(n + N_NEW) % n_classes)
+        centers = rng.normal(size=(n_classes, 6))
+        centers *= distance / np.linalg.norm(centers, axis=1, keepdims=True)
+        return _new_last(centers[labels] + rng.normal(size=(len(labels), 6)), labels, n)
+
+    return table
+
+
+FAMILIES = {
+    f"{name} classes, {how}": _apart(n_classes, distance)
+    for name, n_classes in (("two", 2), ("seven", 7))
+    for how, distance in (("noise", 0.0), ("overlapping", 3.0), ("surely apart", 30.0))
+}
+
 SETS = {"three equal classes": _mixture(1 / 3, 1 / 3, 1 / 3), "15:25:60": _mixture(0.15, 0.25, 0.6)}

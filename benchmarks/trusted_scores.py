@@ -2,6 +2,7 @@
 
     python benchmarks/trusted_scores.py honesty copies coverage sets --jobs 16
     python benchmarks/trusted_scores.py honesty --only "40 subjects" --rows 400 --learner default
+    python benchmarks/trusted_scores.py families --learner logistic
     python benchmarks/trusted_scores.py cost
     python benchmarks/trusted_scores.py page
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -34,11 +36,13 @@ from sklearn.model_selection import (
 )
 from threadpoolctl import threadpool_limits
 from trusted_page import page, pooled
-from trusted_problems import COPIES, HONESTY, N_NEW, NOISES, SETS, Table
+from trusted_problems import COPIES, FAMILIES, HONESTY, N_NEW, NOISES, SETS, Table
 
 from mercer import (
+    KernelLogisticRegression,
     KernelStackingClassifier,
     KernelStackingRegressor,
+    MKLClassifier,
     TwoStageClassifier,
     TwoStageRegressor,
 )
@@ -49,9 +53,20 @@ PAGE = Path(__file__).parents[1] / "docs" / "trusted_scores.md"
 COVERAGE = 0.9
 N_COMPONENTS = 1500
 """Number of centers of fits on Nyström features."""
-LEARNERS = ["two kernels", "default", "Nyström", "two-stage"]
-DRAWS = {"honesty": 50, "copies": 50, "coverage": 200, "sets": 200}
-ROWS = {"honesty": (400,), "copies": (120,), "coverage": (50, 500), "sets": (50, 500)}
+OF_CLASSES: dict[str, Callable[[], Any]] = {
+    "two-stage, Nyström": lambda: TwoStageClassifier(approximation="nystroem", n_components=50),
+    "logistic": KernelLogisticRegression,
+    "sums": lambda: MKLClassifier([Gaussian("median")]),
+}
+LEARNERS = ["two kernels", "default", "Nyström", "two-stage", *OF_CLASSES]
+DRAWS = {"honesty": 50, "copies": 50, "coverage": 200, "sets": 200, "families": 60}
+ROWS = {
+    "honesty": (400,),
+    "copies": (120,),
+    "coverage": (50, 500),
+    "sets": (50, 500),
+    "families": (100,),
+}
 OTHER_ROWS = {
     "40 subjects": (400, 6000),
     "40 patients, two classes": (400, 6000),
@@ -64,6 +79,8 @@ Measures = dict[str, dict[str, float]]
 
 def stack(table: Table, learner: str, cv: Any = None) -> Any:
     """The estimator whose score is judged."""
+    if learner in OF_CLASSES:
+        return OF_CLASSES[learner]()
     if learner == "two-stage":
         return (TwoStageClassifier if table.classes else TwoStageRegressor)(cv=cv)
     kind = KernelStackingClassifier if table.classes else KernelStackingRegressor
@@ -167,13 +184,14 @@ def _tenths(values: np.ndarray) -> list[np.ndarray]:
 
 def in_sets(problem: str, n: int, seed: int, learner: str) -> Measures:
     """The share of new labels in their sets, over all and by class, and the size of sets."""
-    table = SETS[problem](np.random.default_rng([seed, n, list(SETS).index(problem)]), n)
+    problems = SETS | FAMILIES
+    table = problems[problem](np.random.default_rng([seed, n, list(problems).index(problem)]), n)
     model = stack(table, learner).fit(table.X, table.y)
     sets = {}
     for score, by_class in product(("least_ambiguous", "adaptive"), (False, True)):
         name = score.replace("_", " ") + (", by class" if by_class else "")
         sets[name] = model.predict_set(table.new, COVERAGE, by_class=by_class, score=score)
-    if find_spec("mapie"):
+    if find_spec("mapie") and learner == "two kernels":
         from mapie.classification import CrossConformalClassifier
 
         peer = CrossConformalClassifier(stack(table, learner), COVERAGE, cv=5)
@@ -194,6 +212,7 @@ PARTS = {
     "copies": (copied, COPIES),
     "coverage": (covered, NOISES),
     "sets": (in_sets, SETS),
+    "families": (in_sets, FAMILIES),
 }
 
 

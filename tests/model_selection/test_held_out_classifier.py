@@ -26,7 +26,9 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.folds import shuffled_folds
 from mercer._data.weights import UnitWeights
+from mercer._model_selection.calibration import calibrate
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.scoring import LeftOutProbabilities
 from mercer.kernels import Gaussian
@@ -125,7 +127,11 @@ def test_probabilities_on_features_are_calibrated_without_their_own_labels() -> 
     indicators = model.predictor_.indicators_out_of_fold(X, rows)
     fitted = model.predictor_.calibration.probabilities(indicators)
     assert np.ptp(fitted[:, 0]) > 0.1
-    assert log_loss(y, held_out.predict_proba(held_out.samples_)) > log_loss(y, fitted) + 0.02
+    found, counts = held_out.predict_proba(held_out.samples_), np.bincount(y).astype(float)
+    assert log_loss(y, found) > log_loss(y, fitted) + 0.02
+    for train, test in shuffled_folds(120, 5, y, 0):
+        own = calibrate(indicators[train], y[train], counts)
+        assert_allclose(found[test], own.probabilities(indicators[test]), atol=1e-6)
 
 
 def test_samples_that_are_held_out_repeatedly_have_the_mean() -> None:
