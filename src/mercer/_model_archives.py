@@ -7,7 +7,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
-from typing import IO, Any
+from typing import IO, Any, Literal
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
@@ -238,7 +238,7 @@ def _type_name(dtype: np.dtype[Any]) -> str:
     return f"numpy.{dtype.type.__name__}"
 
 
-def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], str, int]:
+def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C", "F"], int]:
     """Type, shape, order and first byte of an array in NumPy's format."""
     start = file.read(10)
     if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:
@@ -252,7 +252,7 @@ def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], str, 
     return np.dtype(name), shape, "F" if is_transposed == "True" else "C", 10 + length
 
 
-def as_array(content: bytes) -> Array:
+def as_array(content: bytes | bytearray) -> Array:
     """An array of a checked member, which shares its memory if that can be written to.
 
     Parameters

@@ -98,7 +98,7 @@ class MadeObjects:
             for kind, (key, part) in pairs
         }
 
-    def _object(self, kind: type, content: dict[str, Any] | None) -> Any:
+    def _object(self, kind: Any, content: dict[str, Any] | None) -> Any:
         made = kind.__new__(kind)
         if content is not None:
             state = self.of(content)

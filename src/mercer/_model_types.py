@@ -102,7 +102,7 @@ def _class_named(name: str) -> type | None:
     if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
         return None
     try:
-        found = getattr(import_module(module), own, None)
+        found: Any = getattr(import_module(module), own, None)
     except ImportError:
         return None
     is_own = isinstance(found, type) and full_name_of(found) == name
@@ -132,8 +132,8 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
         False if one takes the place of a method, or if a field or a parameter of a class of mercer
         is missing. Dataclasses that are no estimators have no other attributes.
     """
-    kind, given = _class_named(name), set(attributes)
-    assert kind is not None
+    kind: Any = _class_named(name)
+    given = set(attributes)
     if any(_is_of_class(kind, attribute) for attribute in given):
         return False
     if name.startswith("sklearn."):
