@@ -113,7 +113,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             message = f"{self._unfinished} after max_iter={self.max_iter} iterations."
             warn(message, ConvergenceWarning)
         partition = numbered(search.partition)
-        self.kernel_, self.X_fit_, self._parts = found.kernel, data.stored, partition.labels
+        self.kernel_ = found.kernel.learned_by(self)
+        self.X_fit_, self._parts = data.stored, partition.labels
         self._labels_of_parts = joined_by_copies(data.X, self._parts, self.n_clusters)
         self.labels_ = self._labels_of_parts[self._parts]
         if (n_found := int(self._labels_of_parts.max()) + 1) < self.n_clusters:

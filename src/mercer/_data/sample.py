@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -179,35 +179,6 @@ class Sample:
             return values
         result = np.zeros((self.n_given, *values.shape[1:]))
         result[self.kept] = values
-        return result
-
-    def of_weightless(self, predict: Callable[[Any], Array], X: Any) -> Array | None:
-        """What is predicted for the samples of weight zero that were given; None if there are none.
-
-        Parameters
-        ----------
-        predict : callable
-            From rows of a table to predictions by the whole fit, in which these have no part.
-        X : array-like, sparse matrix or data frame of shape (n_given, n_features)
-        """
-        if self.kept is None:
-            return None
-        return predict(_safe_indexing(X, np.setdiff1d(np.arange(self.n_given), self.kept)))
-
-    def completed(self, values: Array, weightless: Array | None) -> Array:
-        """Values of all samples that were given.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples, ...)
-        weightless : ndarray of shape (n_given - n_samples, ...), or None
-            Those of the samples of weight zero.
-        """
-        if weightless is None:
-            return values
-        result = np.empty((self.n_given, *values.shape[1:]))
-        result[self.kept] = values
-        result[np.setdiff1d(np.arange(self.n_given), self.kept)] = weightless
         return result
 
     @property

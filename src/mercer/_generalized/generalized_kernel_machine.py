@@ -134,7 +134,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         """Set the fitted attributes that all machines have."""
         self._unit, self.rows_ = unit, data.numbers
         self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
-        self.kernel_ = WeightedSum([kernel], self.weights_)
+        self.kernel_ = WeightedSum([kernel], self.weights_).learned_by(self)
         dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
         if is_constant:
             warn("The learned kernel is constant on the training set, and so are all predictions.")

@@ -159,4 +159,4 @@ class AlignmentMaximization(DictionaryLearner):
         if variance > 0.0:
             # The last digits of eigenvectors depend on the number of threads; a fit should not.
             self.scale_ *= float(f"{variance:.10g}")
-            self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)
+            self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_).learned_by(self)

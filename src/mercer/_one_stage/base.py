@@ -138,7 +138,7 @@ class OneStage(KernelEstimator):
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
         """Set the fitted attributes that all estimators have."""
         machines = learned.machines
-        self.kernel_ = WeightedSum(learned.kernels, learned.weights)
+        self.kernel_ = WeightedSum(learned.kernels, learned.weights).learned_by(self)
         self.weights_ = learned.weights
         self.shares_ = trace_shares(learned.weights, learned.traces)
         self.alignment_ = learned.alignment(target.centered, data.weights)

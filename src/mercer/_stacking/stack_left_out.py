@@ -14,6 +14,7 @@ from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import resampling_of, resampling_of_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
+from mercer._data.weightless import completed, of_weightless
 from mercer._nystroem.second_stage import all_rows_are_centers
 from mercer._stacking.deferred import Deferred, DeferredMixin
 from mercer._typing import Array
@@ -78,11 +79,11 @@ class StackLeftOutMixin(DeferredMixin):
         others: Array | None = None
         if not isinstance(data, DrawnSample):
             predict = self.predict_proba if is_classifier(self) else self.predict
-            others = data.of_weightless(predict, X)
+            others = of_weightless(data, predict, X)
 
         def compute() -> None:
             self._take_left_out(left_out(), data, target)
-            self.loo_predictions_ = data.completed(self.loo_predictions_, others)
+            self.loo_predictions_ = completed(data, self.loo_predictions_, others)
 
         self._defer(compute)
         repeats = isinstance(self.random_state, Integral)
