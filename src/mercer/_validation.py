@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import date, timedelta
 from numbers import Integral, Real
 from pathlib import Path
@@ -284,6 +285,13 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith(_OWN_FOLDER) or any(
         f"/{package}/" in filename for package in ("sklearn", "joblib")
     )
+
+
+def with_names(kernel: Any, estimator: Any) -> Any:
+    """A copy of a learned kernel, which refuses data frames of other columns than its estimator."""
+    found = copy(kernel)
+    found._names = getattr(estimator, "feature_names_in_", None)
+    return found
 
 
 def check_names(table: Any, names: Any, Z: Any = None) -> None:

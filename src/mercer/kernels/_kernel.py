@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -256,12 +255,6 @@ class Kernel(OwnFormula):
         digits.
         """
         return 0.0
-
-    def learned_by(self, estimator: Any) -> Self:
-        """The same kernel, which refuses data frames of other columns than it was learned from."""
-        found = copy(self)
-        found._names = getattr(estimator, "feature_names_in_", None)
-        return found
 
     def bind(self, X: Features) -> Self:
         """The same kernel for one table: column names become positions, `"median"` a number.
