@@ -27,7 +27,7 @@ from mercer._kernel_estimator import (
 from mercer._records import LearnedKernel, Step
 from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
-from mercer._validation import check_choice
+from mercer._validation import check_choice, with_names
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._composition import trace_shares
 
@@ -222,7 +222,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         # If all kernels are constant, no trace tells them apart, and the weights do.
         self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
         self.scale_ = _unit_scale(data, found)
-        self.kernel_ = WeightedSum(found.kernels, found.weights / self.scale_)
+        self.kernel_ = with_names(WeightedSum(found.kernels, found.weights / self.scale_), self)
         self.alignment_ = found.alignment
         self.history_ = found.history
         self.n_iter_ = len(found.history) if found.n_iter is None else found.n_iter

@@ -10,6 +10,7 @@ from reference import centered_alignment
 from sklearn.base import clone, is_clusterer
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import scale
 from sklearn.utils import get_tags
@@ -135,3 +136,13 @@ def test_rank_one_kernels_count_as_their_sum() -> None:
     X, _ = blobs()
     each = HSICClustering(4, Linear(per_feature=True), random_state=0).fit(X)
     assert_array_equal(each.labels_, HSICClustering(4, "linear", random_state=0).fit(X).labels_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_samples_have_equal_clusters(seed: int) -> None:
+    X = np.repeat([[0.0], [1.0], [5.0]], [4, 3, 5], axis=0)
+    model = HSICClustering(5, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match="distinct clusters \\(3\\) found smaller"):
+        model.fit(X)
+    assert model.labels_.tolist() == [0] * 4 + [1] * 3 + [2] * 5
+    assert model.predict(X).tolist() == model.labels_.tolist()

@@ -89,3 +89,11 @@ def test_too_few_iterations_warn() -> None:
 def test_refusals(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EvidenceMaximization(**settings).fit(X, y)
+
+
+def test_of_noise_the_best_of_several_maxima_is_found() -> None:
+    """From the best common width alone, the search ends at 2.04."""
+    rng = np.random.default_rng(0)
+    table, noise = rng.normal(size=(60, 3)), rng.normal(size=60)
+    learner = EvidenceMaximization().fit(table, noise)
+    assert 60.0 * learner.history_[-1].objective > 2.9

@@ -270,3 +270,15 @@ def test_joint_map_collapses_for_small_jitter_only(data: Callable[[str], Bunch])
     with pytest.warns(UserWarning, match=r"joint MAP has collapsed. Raise jitter") as told:
         clone(model).set_params(jitter=1e-3).fit(X, y)
     assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_responses_of_different_sizes_have_noise_of_their_own(normalize: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.column_stack([np.sin(X[:, 0]) + 0.1 * rng.normal(size=60), 100.0 * rng.normal(size=60)])
+    noise = BayesianMKLRegressor(normalize_y=normalize).fit(X, y).noise_variance_
+    assert noise[0] < 0.5
+    assert noise[1] > 1000.0
+    given = BayesianMKLRegressor(normalize_y=normalize, noise=0.5).fit(X, y)
+    assert_allclose(given.noise_variance_, 0.5)

@@ -31,7 +31,7 @@ from mercer._kernel_estimator import (
     with_callbacks,
 )
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_number, warn
+from mercer._validation import check_bool, check_choice, check_number, warn, with_names
 from mercer.kernels import Gaussian, Kernel
 
 _ROUNDING = 1e-10
@@ -113,7 +113,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             message = f"{self._unfinished} after max_iter={self.max_iter} iterations."
             warn(message, ConvergenceWarning)
         partition = numbered(search.partition)
-        self.kernel_, self.X_fit_, self._parts = found.kernel, data.stored, partition.labels
+        self.kernel_ = with_names(found.kernel, self)
+        self.X_fit_, self._parts = data.stored, partition.labels
         self._labels_of_parts = joined_by_copies(data.X, self._parts, self.n_clusters)
         self.labels_ = self._labels_of_parts[self._parts]
         if (n_found := int(self._labels_of_parts.max()) + 1) < self.n_clusters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -183,23 +183,6 @@ class Sample:
         result = np.zeros((self.n_given, *values.shape[1:]))
         result[self.kept] = values
         return result
-
-    def of_weightless(self, predict: Callable[[Any], Array], X: Any) -> Array | None:
-        """What is predicted for the samples of weight zero that were given; None if there are none.
-
-        Parameters
-        ----------
-        predict : callable
-            From rows of a table to predictions by the whole fit, in which these have no part.
-        X : array-like, sparse matrix or data frame of shape (n_given, n_features)
-        """
-        if self.kept is None:
-            return None
-        return predict(_safe_indexing(X, np.setdiff1d(np.arange(self.n_given), self.kept)))
-
-    def completed(self, values: Array, weightless: Array | None) -> Array:
-        """Values of all samples that were given; see :func:`with_weightless`."""
-        return with_weightless(values, weightless, self.numbers)
 
     @property
     def resampling(self) -> Resampling:
@@ -416,27 +399,3 @@ def encode_target(
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
     return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights, resampling)
-
-
-def with_weightless(values: Array, weightless: Array | None, numbers: Array) -> Array:
-    """Values of all samples that were given.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, ...)
-    weightless : ndarray of shape (n_given - n_samples, ...), or None
-        Those of the samples of weight zero; None if there are none.
-    numbers : ndarray of int of shape (n_samples,)
-        Numbers of the others among those that were given.
-
-    Examples
-    --------
-    >>> with_weightless(np.array([1.0, 2.0]), np.array([0.5]), np.array([0, 2]))
-    array([1. , 0.5, 2. ])
-    """
-    if weightless is None:
-        return values
-    result = np.empty((len(values) + len(weightless), *values.shape[1:]))
-    result[numbers] = values
-    result[np.setdiff1d(np.arange(len(result)), numbers)] = weightless
-    return result

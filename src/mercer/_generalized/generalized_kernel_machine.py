@@ -21,7 +21,7 @@ from mercer._solvers.likelihoods import Likelihood
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.second_stage_expansion import of_kernel, second_stage_expansion
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, warn
+from mercer._validation import check_bool, warn, with_names
 from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.kernels._kernel import stack_values
 
@@ -134,7 +134,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         """Set the fitted attributes that all machines have."""
         self._unit, self.rows_ = unit, data.numbers
         self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
-        self.kernel_ = WeightedSum([kernel], self.weights_)
+        self.kernel_ = with_names(WeightedSum([kernel], self.weights_), self)
         dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
         if is_constant:
             warn("The learned kernel is constant on the training set, and so are all predictions.")

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
@@ -168,8 +169,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
         left_out = problems.left_out_probabilities(found.left_out)
         self._keep_held_out(left_out, target.codes, data)
-        others = data.of_weightless(self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = data.completed(left_out, others)
+        others = of_weightless(data, self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = completed(data.numbers, left_out, others)
         return self
 
     def decision_function(self, X: Features) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from mercer._data.resampling import Indices
+from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
@@ -181,8 +182,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -found.machines[0].levels
         left_out = _probabilities(found.left_out[0])
         self._keep_held_out(left_out, codes, data)
-        others = data.of_weightless(self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = data.completed(left_out, others)
+        others = of_weightless(data, self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = completed(data.numbers, left_out, others)
         return self
 
     def predict_latent(self, X: Features) -> Array:

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, column_or_
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer._data.resampling import Indices
+from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
@@ -179,10 +180,10 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(found.machines[0].levels[0])
         left_out = found.left_out[0]
         means = likelihood.means(left_out.f, left_out.levels)
-        others = data.of_weightless(self.predict, self.as_input(X))
+        others = of_weightless(data, self.predict, self.as_input(X))
         if others is not None and exposure is not None:
             others *= np.delete(np.asarray(exposure, dtype=float), data.numbers)
-        self.loo_predictions_ = data.completed(means, others)
+        self.loo_predictions_ = completed(data.numbers, means, others)
         return self
 
     def predict(self, X: Features, exposure: Any = None) -> Array:

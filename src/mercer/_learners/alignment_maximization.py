@@ -13,7 +13,7 @@ from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._records import LearnedKernel
 from mercer._targets import Task
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, warn
+from mercer._validation import check_bool, check_choice, warn, with_names
 from mercer._weights.alignment_weights import (
     free_weights,
     nonnegative_weights,
@@ -159,4 +159,4 @@ class AlignmentMaximization(DictionaryLearner):
         if variance > 0.0:
             # The last digits of eigenvectors depend on the number of threads; a fit should not.
             self.scale_ *= float(f"{variance:.10g}")
-            self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)
+            self.kernel_ = with_names(WeightedSum(self.kernels_, self.weights_ / self.scale_), self)

@@ -23,6 +23,7 @@ from mercer._kernel_estimator import (
 )
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
+from mercer._validation import with_names
 from mercer._weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._composition import trace_shares
@@ -138,7 +139,7 @@ class OneStage(KernelEstimator):
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
         """Set the fitted attributes that all estimators have."""
         machines = learned.machines
-        self.kernel_ = WeightedSum(learned.kernels, learned.weights)
+        self.kernel_ = with_names(WeightedSum(learned.kernels, learned.weights), self)
         self.weights_ = learned.weights
         self.shares_ = trace_shares(learned.weights, learned.traces)
         self.alignment_ = learned.alignment(target.centered, data.weights)

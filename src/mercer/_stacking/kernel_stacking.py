@@ -15,6 +15,7 @@ from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
 from mercer._data.sample import EncodedTarget
+from mercer._data.weightless import of_weightless
 from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
@@ -184,7 +185,7 @@ class KernelStacking(
         stack = type(self)(**self.get_params(deep=False))
         is_drawn = isinstance(data, DrawnSample)
         predict = self.predict_proba if is_classifier(self) else self.predict
-        all_given = data.numbers, None if is_drawn else data.of_weightless(predict, X)
+        all_given = data.numbers, None if is_drawn else of_weightless(data, predict, X)
         learned = candidates, table, chosen, found, rows, others is not None
         # Fits to more rows than are stored have left-out predictions already.
         self._keep_left_out(LeftOutFits(stack, *learned, *all_given, means), now=is_drawn)

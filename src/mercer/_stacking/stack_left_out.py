@@ -13,7 +13,8 @@ from mercer._blocks.approximation import number_of_components
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import resampling_of, resampling_of_rows
 from mercer._data.resampling import Resampling
-from mercer._data.sample import EncodedTarget, with_weightless
+from mercer._data.sample import EncodedTarget
+from mercer._data.weightless import completed
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._model_selection.residual_scale import HeldOutResiduals
 from mercer._nystroem.second_stage import all_rows_are_centers
@@ -103,7 +104,7 @@ class LeftOutFits:
         ----------
         predictions : ndarray of shape (n_samples, ...)
         """
-        return with_weightless(predictions, self.weightless, self.numbers)
+        return completed(self.numbers, predictions, self.weightless)
 
     def _select(self, train: Array) -> Selection:
         """The selection by some of the samples alone."""

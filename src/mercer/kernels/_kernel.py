@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
+from mercer._validation import check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters
 
@@ -104,6 +105,8 @@ class Kernel(OwnFormula):
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
 
+    _names: Any = None
+
     accepts_missing: bool = False
     """Whether features that the kernel, or a part of it, is evaluated on may be missing (NaN)."""
 
@@ -128,6 +131,7 @@ class Kernel(OwnFormula):
         """
         if isinstance(self.structure, PrecomputedGram):
             return np.array(self.structure.from_stack(np.asarray(X)))
+        check_names(X, self._names, Z)
         if hasattr(X, "columns"):
             return self.bind(X)(np.asarray(X), None if Z is None else np.asarray(Z))
         X, dtype = self._checked(X)
@@ -154,6 +158,7 @@ class Kernel(OwnFormula):
         -------
         ndarray of shape (n_samples,)
         """
+        check_names(X, self._names)
         if hasattr(X, "columns"):
             return self.bind(X).diag(np.asarray(X))
         if isinstance(self.structure, PrecomputedGram):
@@ -190,6 +195,7 @@ class Kernel(OwnFormula):
         >>> round(value, 3), gradient.round(3)
         (2.736, array([1.472]))
         """
+        check_names(X, self._names, Z)
         if hasattr(X, "columns"):
             return self.bind(X).vjp(np.asarray(X), P, None if Z is None else np.asarray(Z))
         X, _ = self._checked(X)

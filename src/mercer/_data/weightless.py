@@ -1,0 +1,50 @@
+"""Left-out values of all samples that were given, those of weight zero among them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from mercer._data.sample import Sample
+from mercer._typing import Array
+
+
+def of_weightless(sample: Sample, predict: Callable[[Any], Array], X: Any) -> Array | None:
+    """What is predicted for the samples of weight zero that were given; None if there are none.
+
+    Parameters
+    ----------
+    sample : Sample
+        Those of positive weight.
+    predict : callable
+        From rows of a table to predictions by the whole fit, in which these have no part.
+    X : array-like, sparse matrix or data frame of shape (n_given, n_features)
+    """
+    if sample.kept is None:
+        return None
+    return predict(_safe_indexing(X, np.setdiff1d(np.arange(sample.n_given), sample.kept)))
+
+
+def completed(numbers: Array, values: Array, weightless: Array | None) -> Array:
+    """Values of all samples that were given.
+
+    Parameters
+    ----------
+    numbers : ndarray of int of shape (n_samples,)
+        Numbers of the samples of positive weight among those that were given.
+    values : ndarray of shape (n_samples, ...)
+    weightless : ndarray of shape (n_given - n_samples, ...), or None
+        Those of the samples of weight zero.
+
+    Examples
+    --------
+    >>> completed(np.array([0, 2]), np.array([1.0, 2.0]), np.array([0.5]))
+    array([1. , 0.5, 2. ])
+    """
+    if weightless is None:
+        return values
+    result = np.empty((len(values) + len(weightless), *values.shape[1:]))
+    result[numbers] = values
+    result[np.setdiff1d(np.arange(len(result)), numbers)] = weightless
+    return result
