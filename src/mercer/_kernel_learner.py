@@ -27,8 +27,9 @@ from mercer._kernel_estimator import (
 from mercer._records import LearnedKernel, Step
 from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, with_names
+from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._column_names import with_names
 from mercer.kernels._composition import trace_shares
 
 

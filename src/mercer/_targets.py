@@ -355,10 +355,8 @@ def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Ar
     scale = response_deviation(table, weights)
     constant = scale <= CONSTANT * np.abs(table).max(axis=0)
     if constant.any():
-        raise ValueError(
-            f"y is constant (response {np.flatnonzero(constant)[0]}): "
-            "there is nothing to learn a kernel for."
-        )
+        first = np.flatnonzero(constant)[0]
+        raise ValueError(f"y is constant (response {first}): there is nothing to learn from it.")
     standard = table / scale
     if kernel == "linear":
         return kernel_factor(Linear(), standard)

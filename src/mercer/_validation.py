@@ -4,17 +4,14 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from datetime import date, timedelta
 from numbers import Integral, Real
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
 ROUNDING = 1e-12
 """What is smaller than this part of the largest value comes from rounding, and counts as zero."""
@@ -386,34 +383,3 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith(_OWN_FOLDER) or any(
         f"/{package}/" in filename for package in ("sklearn", "joblib")
     )
-
-
-def with_names(kernel: Any, estimator: Any) -> Any:
-    """A copy of a learned kernel, which refuses data frames of other columns than its estimator."""
-    found = copy(kernel)
-    found._names = getattr(estimator, "feature_names_in_", None)
-    return found
-
-
-def check_names(table: Any, names: Any, Z: Any = None) -> None:
-    """Refuse data frames whose columns are not those that are known, in their order.
-
-    Parameters
-    ----------
-    table : array-like, sparse matrix or data frame
-    names : ndarray of str, or None
-        The names that are known; None for those of the table.
-    Z : array-like, sparse matrix or data frame, default=None
-        Further rows.
-
-    Raises
-    ------
-    ValueError
-        If a data frame has other names, or the same in another order. Tables without names pass.
-    """
-    for one in (table, Z):
-        given = None if not hasattr(one, "columns") else _get_feature_names(one)
-        if names is not None and given is not None:
-            known = SimpleNamespace(feature_names_in_=names)
-            _check_feature_names(known, one, reset=False)
-        names = given if names is None else names

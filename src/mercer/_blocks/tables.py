@@ -168,8 +168,7 @@ def validated_rows(
         Classes may have weights, its `class_weight`.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         Of a source, all rows are read.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-        None for a source.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs); None for a source
     weight, groups : array-like of shape (n_samples,), or None
     copy : bool, default=True
         Whether the rows are kept, so that they are copied where they are the caller's own.
@@ -234,8 +233,7 @@ def drawn_rows(
         Of a classifier, the sample has rows of every class, which may have weights, its
         `class_weight`.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
-        None for a source.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs); None for a source
     sample_weight : array-like of shape (n_rows,), or None
         Rows whose weight is zero are left out.
     groups : array-like of shape (n_rows,), default=None

@@ -31,8 +31,9 @@ from mercer._kernel_estimator import (
     with_callbacks,
 )
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_number, warn, with_names
+from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Gaussian, Kernel
+from mercer.kernels._column_names import with_names
 
 _ROUNDING = 1e-10
 """Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry

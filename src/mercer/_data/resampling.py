@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -74,7 +74,7 @@ class Resampling(ABC):
         random_state : int, RandomState instance or None
         """
 
-    def extended(self, n_new: int) -> "Resampling":
+    def extended(self, n_new: int) -> Self:
         """How the samples and further ones are left out, each of these alone.
 
         Parameters
@@ -191,7 +191,7 @@ class Together(Resampling):
 
     codes: Array | None = None
 
-    def extended(self, n_new: int) -> Resampling:
+    def extended(self, n_new: int) -> Self:
         """How the samples and further ones are left out; see :class:`Resampling`."""
         return replace(super().extended(n_new), codes=_with_new(self.codes, n_new))
 

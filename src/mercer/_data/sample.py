@@ -100,15 +100,13 @@ class Sample:
         check_weights(weights)
         rows = np.flatnonzero(weights)
         if rows.size < 2:
-            raise ValueError(
-                f"Found {rows.size} sample(s) of positive sample_weight, "
-                "while a minimum of 2 is required."
-            )
+            found = f"Found {rows.size} sample(s) of positive sample_weight"
+            raise ValueError(f"{found}, while a minimum of 2 is required.")
         all_kept = rows.size == weights.size
-        found = self if all_kept else self.take(rows)
+        part = self if all_kept else self.take(rows)
         positive = None if np.all(weights[rows] == 1) else weights[rows]
         kept = None if all_kept else rows
-        return replace(found, weights=as_weights(positive, len(rows)), kept=kept)
+        return replace(part, weights=as_weights(positive, len(rows)), kept=kept)
 
     @cached_property
     def ranks(self) -> Array | None:

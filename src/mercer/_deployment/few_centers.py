@@ -28,8 +28,7 @@ _PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
 difference. The smallest is as small as rounding allows, as values that are fitted have no noise;
 where features are nearly as many as rows, larger ones miss other rows by less."""
 
-_LEAST_FREEDOM = 1e-6
-"""Rows whose own value makes up more of their fit than one less this are known by nothing else."""
+_LEAST_FREEDOM = 1e-6  # Rows of a leverage above one less this are known by nothing else.
 
 KernelKey = tuple[str, Kernel]
 """The view and the kernel that terms share."""

@@ -21,8 +21,9 @@ from mercer._solvers.likelihoods import Likelihood
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.second_stage_expansion import of_kernel, second_stage_expansion
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, warn, with_names
+from mercer._validation import check_bool, warn
 from mercer.kernels import Gaussian, Kernel, WeightedSum
+from mercer.kernels._column_names import with_names
 from mercer.kernels._kernel import stack_values
 
 

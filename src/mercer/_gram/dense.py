@@ -93,7 +93,7 @@ def definite_factor(system: Array) -> Array:
     # LAPACK needs columns: a symmetric matrix stored by rows is its transpose by columns.
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
-    factorize = get_lapack_funcs("potrf", (columns,))
+    factorize: Any = get_lapack_funcs("potrf", (columns,))
     factor, n_done = factorize(columns, lower=True, overwrite_a=True)
     if n_done == 0:
         return np.asarray(factor)

@@ -13,12 +13,13 @@ from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._records import LearnedKernel
 from mercer._targets import Task
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, warn, with_names
+from mercer._validation import check_bool, check_choice, warn
 from mercer._weights.alignment_weights import (
     free_weights,
     nonnegative_weights,
 )
 from mercer.kernels import WeightedSum
+from mercer.kernels._column_names import with_names
 
 
 @dataclass(eq=False, repr=False)

@@ -290,8 +290,8 @@ def held_out_splits(
         return target.resampling.folds(n_folds, codes, random_state)
     large = codes is not None and np.bincount(codes).min() >= n_folds and codes.max() < _DRAWN
     sizes = {"train_size": _DRAWN, "test_size": min(n_samples - _DRAWN, _DRAWN)}
-    drawn = codes if large else None
-    return random_splits(n_samples, drawn, random_state, target.ranks, n_splits=3, **sizes)
+    divided = codes if large else None
+    return random_splits(n_samples, divided, random_state, target.ranks, n_splits=3, **sizes)
 
 
 def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:

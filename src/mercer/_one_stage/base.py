@@ -23,9 +23,9 @@ from mercer._kernel_estimator import (
 )
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
-from mercer._validation import with_names
 from mercer._weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._column_names import with_names
 from mercer.kernels._composition import trace_shares
 from mercer.kernels._distances import check_squares
 

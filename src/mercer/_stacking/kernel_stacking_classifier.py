@@ -101,8 +101,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         out. Those of weight zero are predicted by the whole fit, or are left out where not all
         rows are stored. See Notes for when they are computed.
     loo_score_ : float
-        Accuracy of these predictions, or their value by `scoring`: an estimate of that
-        on new samples, which are drawn as the training samples were.
+        Accuracy of these predictions, or their value by `scoring`: an estimate for new samples.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
         kernel that counts is unknown, and zeros if the prediction is a constant.
@@ -118,8 +117,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     Notes
     -----
-    Features are scaled inside, so that their units do not matter: numbers robustly, with softly
-    clipped tails; columns of two values become zeros and ones.
+    Features are scaled inside, so that their units do not matter: numbers robustly, with
+    softly clipped tails; columns of two values become zeros and ones.
 
     Rows that are copies of one another, as of a table that was joined or oversampled, are left out
     together, and count as one in intervals and sets. Rows of a few categories are equal by chance:
@@ -130,12 +129,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     candidate, and one more for each part where more than half of the samples are left out together,
     as all later ones; decisions of machines come from five folds. Kernels of learned relevance are
     learned anew without each half of the samples, and predict only samples that they were not
-    learned from.
-    The combination has one weight for each member, which is not negative, an intercept for each
-    class and, for more than two classes, a matrix that mixes them.
+    learned from. The combination has one weight for each member, which is not negative, an
+    intercept for each class and, for more than two classes, a matrix that mixes them.
 
-    Logistic regressions have the penalty of lowest approximate leave-one-out log-loss. What they
-    bring, :doc:`/guide/counts` says.
+    Logistic regressions have the penalty of lowest approximate left-out log-loss; see
+    :doc:`/guide/counts`.
 
     Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
     regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
@@ -144,11 +142,10 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
     the best are kept; `loo_score_` is its value on `loo_predictions_`, for the area under the ROC
     curve the mean over the folds below: probabilities by different combinations do not compare. A
-    candidate's probabilities
-    are those of a stack of it alone. Widths and penalties still minimize squared errors, and the
-    combination the log-loss. The scorer is given numbers of rows in place of features, and the
-    weights of samples and classes if its metric takes any. A candidate whose score is not finite
-    is left out with a warning.
+    candidate's probabilities are those of a stack of it alone. Widths and penalties still minimize
+    squared errors, and the combination the log-loss. The scorer is given numbers of rows in place
+    of features, and the weights of samples and classes if its metric takes any. A candidate whose
+    score is not finite is left out with a warning.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
     fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
@@ -158,19 +155,18 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     On Nyström features, kernels are learned from other samples than those that candidates are
     compared on; of groups, from other groups, and learned anew without each half of these, so that
-    all are predicted on kernels that have not seen them. That takes two more fits for each such
-    kernel. Members, widths and penalties are chosen once, by the errors of all folds, so that on
-    noise `loo_score_` is above that of new rows by up to about its standard error, .5 / sqrt(n)
+    all are predicted on kernels that have not seen them: two more fits for each. Members, widths
+    and penalties are chosen once, by the errors of all folds, so that on noise `loo_score_` is
+    above that of new rows by up to about its standard error, .5 / sqrt(n)
     (benchmarks/noise_scores.py, scores --rows 3050 --columns 5).
 
     With `cv` on Nyström features, fits of folds are found from sums over parts of the rows; every
     further repetition sums all rows again. Where folds train on all rows that they do not hold out,
     kernels are learned anew as for groups. Where they train on fewer, as on the past, kernels are
     learned anew from these alone, which takes one more fit for each such kernel and fold, and those
-    of the model from the samples that candidates are compared on. Penalties, and factors by which
-    widths are rescaled to all rows, are chosen once, by the errors of all folds. `LeaveOneOut`
-    stands for five random folds. Refused are folds whose sums exceed scikit-learn's
-    `working_memory`, and tables that are not in memory.
+    of the model from the samples that candidates are compared on. `LeaveOneOut` stands for five
+    random folds. Refused are folds whose sums exceed scikit-learn's `working_memory`, and tables
+    that are not in memory.
 
     Probabilities are those of the members up to three of their widths from a training sample, and
     class frequencies from six on; see :class:`KernelStackingRegressor`.
@@ -179,9 +175,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
     O(n m^2 + m^3), and memory for some m x m matrices, whatever the number of rows.
 
-    References
-    ----------
-    .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
+    References ---------- .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
 
     Examples
     --------
@@ -304,7 +298,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         return LeftOut(values, fits.completed(values), accuracy, held_out=held_out)
 
     @property
-    def _held_out(self) -> HeldOutProbabilities:
+    def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
         """Of one label, what prediction sets and held-out classifiers are made from."""
         if (found := self._left_out_result("_held_out").held_out) is None:
             raise AttributeError("Prediction sets are of one label.")

@@ -92,13 +92,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Predictions of the training samples in which their own responses had no part: without the
         sample, or its group, with kernels, penalties and weights that were chosen without its fold.
         NaN for samples that no fold of `cv` holds out. Those of weight zero are predicted by the
-        whole fit, or are left out where not all rows are stored. See Notes for when they are
-        computed.
+        whole fit, or are left out where not all rows are stored. For when, see Notes.
     loo_score_ : float
         Coefficient of determination of these predictions, with the unbiased variance, or their
-        value by `scoring`: an estimate of that on new samples, which are drawn as the training
-        samples were; of new groups, where groups were given, with the variance between samples of
-        different groups.
+        value by `scoring`: an estimate for new samples; of new groups, where groups were given,
+        with the variance between samples of different groups.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
         kernel that counts is unknown, and zeros if the prediction is a constant.
@@ -283,8 +281,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper ends. Infinite with fewer than coverage / (1 - coverage) training
-            samples, or groups.
+            Lower and upper ends, infinite with fewer samples or groups than coverage /
+            (1 - coverage).
 
         Raises
         ------
@@ -296,15 +294,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Residuals are those of `loo_predictions_`. For new samples, the kernels and their weights
         are those of the whole fit, and ridge regressions are fitted without each training sample,
         in closed form, so that the theorem on the jackknife+ does not apply as it stands. That
-        takes one Cholesky factorization for each kernel, and O(n^2) for each new sample. Fits to
-        more than 500 samples hardly depend on one of them: intervals are around the prediction by
-        all, and take little longer than it.
+        takes a Cholesky factorization for each kernel, and O(n^2) for each new sample. Fits to more
+        than 500 samples hardly depend on one: intervals are around the prediction by all.
 
         The scale is a function of the features, by ridge regression of the logarithms of the
-        residuals' sizes on a Gaussian kernel. Each residual is divided by the scale that was
-        learned without its sample, and multiplied by that of the new sample. It is learned from at
-        most 1,000 samples, in the first call, and judged in five folds, on samples from which
-        neither it nor a width was learned.
+        residuals' sizes on a Gaussian kernel. Each residual is divided by the scale learned without
+        its sample, and multiplied by that of the new one. It is learned from at most 1,000 samples,
+        in the first call, and judged in five folds, without which it and the widths are learned.
 
         Where groups were given to `fit`, samples of a group are left out together, and quantiles
         are over groups, for samples of new groups. Fits to samples before others, as by
@@ -380,8 +376,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         before, old = self._without(), self._target
         values = np.concatenate([before.values, self._values(self._views_of(rows.X))])
         super()._add_kept_rows(rows)
-        values = self._target.encode(old.decode(values))
-        scaled = scaled_residuals(self._target, values, self._training, self._stored_rows)
+        target = self._target
+        values = target.encode(old.decode(values))
+        scaled = scaled_residuals(target, values, self._training, self._stored_rows)
         self._without = Once.of(replace(before, values=values, scaled=scaled))
 
     def _decoded(self, values: Array) -> Array:
@@ -394,11 +391,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         deviations = [e.deviations for e in best]
         weights = self._combined(deviations, table.target).shares(deviations, table.weights)
         used = np.flatnonzero(weights > table.least_share * weights.sum())
-        kept = [best[k] for k in used]
-        return Selection(found, kept, LinearCombination(weights[used]), table.weights)
+        combination = LinearCombination(weights[used])
+        return Selection(found, [best[k] for k in used], combination, table.weights)
 
     def _combination_of(
         self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
     ) -> LinearCombination:
-        from_means = (target.values - target.left_out_means)[covered]
-        return linear_combination(deviations, from_means, target.weights.take(covered))
+        known, weights = target.values - target.left_out_means, target.weights.take(covered)
+        return linear_combination(deviations, known[covered], weights)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
-from mercer._validation import check_names
+from mercer.kernels._column_names import check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters
 
@@ -99,8 +99,7 @@ class Kernel(OwnFormula):
     '1 x Gaussian, width 2 + 0.5 x Linear'
     """
 
-    __array_ufunc__ = None
-    """NumPy leaves the product of one of its numbers and a kernel to the kernel."""
+    __array_ufunc__ = None  # NumPy leaves products of its numbers and a kernel to the kernel.
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
