@@ -1,0 +1,38 @@
+"""Names of the columns that a kernel was learned from, which new tables must have."""
+
+from copy import copy
+from types import SimpleNamespace
+from typing import Any
+
+from sklearn.utils.validation import _check_feature_names, _get_feature_names
+
+
+def with_names(kernel: Any, estimator: Any) -> Any:
+    """A copy of a learned kernel, which refuses data frames of other columns than its estimator."""
+    found = copy(kernel)
+    found._names = getattr(estimator, "feature_names_in_", None)
+    return found
+
+
+def check_names(table: Any, names: Any, Z: Any = None) -> None:
+    """Refuse data frames whose columns are not those that are known, in their order.
+
+    Parameters
+    ----------
+    table : array-like, sparse matrix or data frame
+    names : ndarray of str, or None
+        The names that are known; None for those of the table.
+    Z : array-like, sparse matrix or data frame, default=None
+        Further rows.
+
+    Raises
+    ------
+    ValueError
+        If a data frame has other names, or the same in another order. Tables without names pass.
+    """
+    for one in (table, Z):
+        given = None if not hasattr(one, "columns") else _get_feature_names(one)
+        if names is not None and given is not None:
+            known = SimpleNamespace(feature_names_in_=names)
+            _check_feature_names(known, one, reset=False)
+        names = given if names is None else names
