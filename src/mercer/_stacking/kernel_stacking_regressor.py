@@ -281,8 +281,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper ends, infinite with fewer samples or groups than coverage /
-            (1 - coverage).
+            Lower and upper ends, infinite with fewer samples than coverage / (1 - coverage).
 
         Raises
         ------
