@@ -67,7 +67,7 @@ class MadeObjects:
                 return tuple(self._all(described["content"]))
             case "DictNode":
                 return self._dictionary(described)
-            case "TypeNode" | "FunctionNode":
+            case "TypeNode":
                 return named(full_name(described))
             case "ObjectNode":
                 return self._object(named(full_name(described)), content)

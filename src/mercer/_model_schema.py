@@ -33,7 +33,6 @@ _KINDS: dict[str, tuple[set[str], ...]] = {
         "TupleNode": ("content",),
         "SliceNode": ("content",),
         "TypeNode": ("",),
-        "FunctionNode": ("",),
         "ObjectNode": ("content", ""),
         "NdArrayNode": ("type file", "type content shape"),
         "MaskedArrayNode": ("content",),

@@ -52,9 +52,6 @@ _OF_COMMAND = frozenset(
 )
 """What a pipeline of the command holds of its own. It is imported when such a model is loaded."""
 
-_FUNCTIONS = frozenset({"mercer.preprocessing._column_kinds.convert"})
-"""Functions that estimators hold."""
-
 _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
     "numpy.void",
     "numpy.object_",
@@ -80,13 +77,12 @@ def is_trusted(kind: str, name: str) -> bool:
     kind : str
         How it is described; see :mod:`mercer._model_schema`.
     name : str
-        Full name of its type, or of itself if it is a type or a function.
+        Full name of its type, or of itself if it is a type.
     """
     if kind == "ObjectNode":
         return _class_named(name) is not None
     names = {
         "TypeNode": {*KEY_TYPES, *_NUMBERS},
-        "FunctionNode": _FUNCTIONS,
         "NdArrayNode": {*_NUMBERS, "numpy.ndarray"},
         "SparseMatrixNode": {full_name_of(csr_matrix)},
     }

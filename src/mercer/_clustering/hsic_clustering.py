@@ -285,8 +285,8 @@ class HSICClustering(KernelClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample; none of the clusters is empty. Clusters are numbered in the
-        order of their first samples, as far as `similarity` allows. On a chain, for instance, the
+        Cluster of each training sample; none is empty, and equal samples are in one. Clusters are
+        in the order of their first samples, as far as `similarity` allows. On a chain, the
         numbers can only be reversed: of the two equivalent numberings, the one is taken that gives
         a lower label to the first sample in which they differ.
     objective_ : float

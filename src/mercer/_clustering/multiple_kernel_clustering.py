@@ -198,8 +198,8 @@ class MultipleKernelClustering(KernelClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample; none of the clusters is empty. Clusters are numbered as
-        those of :class:`HSICClustering`.
+        Cluster of each training sample; none is empty, and equal samples are in one. Clusters are
+        numbered as those of :class:`HSICClustering`.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as given, summing to one.
     shares_ : ndarray of shape (n_kernels,)
