@@ -164,7 +164,7 @@ def test_the_code_on_reading_a_model_runs() -> None:
     without = shapley_values(namespace["model"], namespace["X"][302:303])
     alone = dict(zip(without.feature_names, without.values[0], strict=True))
     assert f"by {-alone['s1']:.0f}, and" in text
-    assert f"raises it by {alone['s2']:.0f}." in text
+    assert f"`s2` by {-alone['s2']:.0f}. Group" in text
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
