@@ -132,7 +132,9 @@ def test_output_kernels_take_weights(output_kernel):
         again = np.repeat(np.repeat(y, counts, axis=0), counts, axis=1)
     else:
         again = y.repeat(counts)
-    learner = AlignmentMaximization(KERNELS, output_kernel=output_kernel)
+    # Three whole numbers that are floating-point numbers may be classes or responses.
+    task = "classification" if output_kernel is None else "auto"
+    learner = AlignmentMaximization(KERNELS, output_kernel=output_kernel, task=task)
     repeated = clone(learner).fit(X.repeat(counts, axis=0), again)
     weighted = clone(learner).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-7, atol=1e-10)

@@ -176,23 +176,19 @@ class SampleWeights:
         -------
         ndarray of int
             Where weights are whole and sum to at most 20,000, each index as often as its weight.
-            Otherwise at most as many indices, or one for each sample, in proportion to the weights:
-            where there may be so many, one of the smallest.
+            Otherwise at most as many indices, or one for each sample, in proportion to the weights.
 
         Examples
         --------
         >>> SampleWeights(np.array([1.0, 3.0])).repeated_rows()
         array([0, 1, 1, 1])
         >>> SampleWeights(np.array([0.5, 1.5])).repeated_rows()
-        array([0, 1, 1, 1])
+        array([0, 1])
         """
-        n, most = len(self), 20_000
-        if self.total <= most and np.array_equal(self.values, np.round(self.values)):
+        n, total, most = len(self), self.total, 20_000
+        if total <= most and np.array_equal(self.values, np.round(self.values)):
             return np.repeat(np.arange(n), self.values.astype(int))
-        largest = float(self.values.max())
-        shares = self.values / largest
-        number = min(float(shares.sum()) * (largest / float(self.values.min())), max(n, most))
-        return self.proportional_rows(round(number))
+        return self.proportional_rows(int(np.clip(round(total), n, max(n, most))))
 
     def representative_rows(self) -> Array:
         """Indices of rows that stand for a weighted table where labels are learned without weights.

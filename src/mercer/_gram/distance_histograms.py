@@ -18,9 +18,9 @@ error of the mesh is small."""
 class LogarithmicMesh:
     """Nodes in geometric progression of octaves, evenly spaced within each.
 
-    The leading bits of a distance's binary representation, in units of the largest, are its cell,
-    and the trailing bits its position in the cell, so that no logarithm is evaluated. Distances
-    below the first cell are assigned to node zero, like distances of zero.
+    The leading bits of a distance's binary representation, in units of about the largest, are its
+    cell, and the trailing bits its position in the cell, so that no logarithm is evaluated.
+    Distances below the first cell are assigned to node zero, like distances of zero.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ class LogarithmicMesh:
     def __init__(self, low: float, high: float, bits: int = 8, coarse_bits: int = 3) -> None:
         self.bits, self.coarse_bits = bits, coarse_bits
         self._shift = shift = np.finfo(np.float64).nmant - bits
-        # In any other unit, the mesh of scaled features would not be the scaled mesh.
-        self._unit = max(high, low)
+        # In any other unit, the mesh of scaled features would not be the scaled mesh. The largest
+        # distance is amid its cell: at an end, rounding would choose between two cells.
+        self._unit = max(high, low) / (1.0 + 2.0 ** -(bits + 1))
         head = int(np.float64(low / self._unit).view(np.int64)) >> shift
         self._first = head >> coarse_bits << coarse_bits
         last = (int(np.float64(1.0).view(np.int64)) >> shift) + 1

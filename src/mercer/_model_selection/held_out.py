@@ -301,7 +301,7 @@ def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
     """
     Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
-    weights = target.weights.take(train).relative()
+    weights = target.weights.take(train)
     # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
     gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights.given)
     rows = unit.apply(gram_tile(kernel, X, test, train))

@@ -161,5 +161,5 @@ def _mean_curvature(likelihoods: Sequence[Likelihood]) -> float:
     found = []
     for likelihood in likelihoods:
         local = likelihood.model(np.zeros(len(likelihood)), likelihood.start())
-        found.append(float(local.curvature.mean()))
+        found.append(float(local.curvature.sum()) / likelihood.weights.total)
     return float(np.mean(found))

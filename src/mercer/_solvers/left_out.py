@@ -104,7 +104,6 @@ def leave_one_out(
         Whether to extend the grid in equal ratios while its best value is at an end, down to
         `least` and up to where all is shrunk to the mean.
     least : float, default=LEAST_ALPHA
-        For weights with a mean of one.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         A sample is left out with all of its weight.
     resampling : Resampling, default=None
@@ -151,7 +150,7 @@ def leave_one_out(
         residuals = np.insert(residuals, at, added, axis=0)
         losses = np.insert(losses, at, _relative(added, reference, weights, resampling))
         side = {0: -1, alphas.size - 1: 1}.get(_lowest(losses), 0) if alphas.size > 1 else 0
-        limits = (least * weights.average, MOST_ALPHA * n * weights.average)
+        limits = (least, MOST_ALPHA * n)
         further = continued(alphas, side, limits, 4) if extend and side else alphas[:0]
     return LeaveOneOut(alphas, losses, targets - residuals)
 
@@ -280,10 +279,10 @@ def losses_downhill(
     inside = resampling.take(rows)
     few = leave_one_out(some, targets[rows], alphas, least=least, weights=part, resampling=inside)
     reference = _error_of_mean(targets, weights, resampling)
-    first, ratio, unit = alphas[0], alphas[1] / alphas[0], weights.average
+    first, ratio = alphas[0], alphas[1] / alphas[0]
     start, lowest, most = (
         float(np.log(alpha / first) / np.log(ratio))
-        for alpha in (few.alpha, least * unit, MOST_ALPHA * len(gram) * unit)
+        for alpha in (few.alpha, least, MOST_ALPHA * len(gram))
     )
     tried: dict[float, tuple[Array, float]] = {}
 

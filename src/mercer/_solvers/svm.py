@@ -287,7 +287,6 @@ def choose_c(
     grid: Array,
     *,
     auto: bool,
-    unit: float = 1.0,
     scores: Scores | None = None,
 ) -> ChosenC:
     """Choose C by accuracy in folds, or by other scores.
@@ -303,8 +302,6 @@ def choose_c(
     auto : bool
         Whether values of C may be given up after some folds (:func:`surviving_values`), and the
         grid be extended.
-    unit : float, default=1.0
-        The reciprocal of the weights' mean, by which `C_GRID` is multiplied.
     scores : callable, default=None
         What takes the place of accuracies. No value of C is then given up.
     """
@@ -326,7 +323,7 @@ def choose_c(
         costly = bool(np.median([path.expensive[-1] for path in paths]))
         unbounded = all(path.unbounded for path in paths)
         means = judged(paths).mean(axis=0)
-        further = extension(grid, means, C_GRID * unit, unbounded=unbounded, expensive=costly)
+        further = extension(grid, means, C_GRID, unbounded=unbounded, expensive=costly)
         if not further.size:
             break
         added = raced(further)

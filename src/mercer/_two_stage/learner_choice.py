@@ -109,10 +109,8 @@ def isotropic_learners(
     if check:
         data.target(task)
     classes, samples = task == "classification", data.samples()
-    # The penalties that are tried are those of weights with a mean of one.
-    weights = data.weights.relative()
     target = encode_target(
-        data.y, classification=classes, weights=weights, resampling=data.resampling
+        data.y, classification=classes, weights=data.weights, resampling=data.resampling
     )
     n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
     searched, compared = (

@@ -153,17 +153,13 @@ def search_c(model: Any, learned: LearnedGram, splits: list[Split], classes: NDA
         path = partial(svm_path, grid=grid, chosen=chosen, n_classes=len(classes))
         return learned.along_folds(path, batch, codes, nested=nested, n_jobs=n_jobs)
 
-    unit, scores = 1.0 / sample.weights.average, None
-    grid = as_grid("C", model.C, FIRST_TRIED * unit)
+    grid, scores = as_grid("C", model.C, FIRST_TRIED), None
     if model.scoring is not None:
         known = PenaltyScores(prediction_scorer(model.scoring), sample, classes)
         scores = known.of_machines(splits)
-    auto = isinstance(model.C, str)
-    choice = choose_c(paths_of, splits, grid, auto=auto, unit=unit, scores=scores)
+    choice = choose_c(paths_of, splits, grid, auto=isinstance(model.C, str), scores=scores)
     rows = np.concatenate([test for _, test in splits])
-    # Where C is searched, only ratios of weights matter.
-    weights = choice.weights * unit if auto else choice.weights
-    temperature = fit_temperature(choice.decisions, codes[rows], weights)
+    temperature = fit_temperature(choice.decisions, codes[rows], choice.weights)
     held_out = HeldOutProbabilities(
         temperature.probabilities(choice.decisions),
         codes[rows],
@@ -210,7 +206,7 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
         grid, parts = _left_out(model, learned, targets)
     else:
         held_out = [test for _, test in splits]
-        grid = as_grid("alpha", model.alpha, ALPHA_GRID * sample.weights.average)
+        grid = as_grid("alpha", model.alpha, ALPHA_GRID)
         path, nested = partial(_held_out, grid=grid), model.nested
         parts = learned.along_folds(path, splits, targets, nested=nested, n_jobs=model.n_jobs)
     # From the most to the least regularized.
@@ -244,8 +240,7 @@ def _left_out(
 ) -> tuple[Array, list[tuple[Array, SampleWeights]]]:
     """Penalties, and residuals of samples that are left out one at a time, or in groups."""
     sample, auto = learned.sample, isinstance(model.alpha, str)
-    weights = sample.weights
-    grid = as_grid("alpha", model.alpha, ALPHA_GRID * weights.average)
+    grid, weights = as_grid("alpha", model.alpha, ALPHA_GRID), sample.weights
     settings: dict[str, Any] = {"weights": weights, "resampling": sample.resampling}
     if auto and len(sample) > _EIGENDECOMPOSED and model.scoring is None:
         found = losses_downhill(learned.gram, targets, grid, **settings)

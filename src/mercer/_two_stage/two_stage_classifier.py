@@ -308,8 +308,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
 
     def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose C and fit the machine, or those of all labels; see :meth:`TwoStage.fit`."""
-        gram, sample = learned.gram, learned.sample
-        grid = as_grid("C", self.C, FIRST_TRIED / sample.weights.average)
+        grid, gram, sample = as_grid("C", self.C, FIRST_TRIED), learned.gram, learned.sample
         if sample.y.ndim == 2:
             splits = folds_of(None, sample, sample) if splits is None else splits
             names = ("predictor_", "C_", "cv_results_")
