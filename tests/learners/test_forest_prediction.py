@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference import center
 from sklearn.datasets import make_friedman1
+from sklearn.model_selection import KFold
 
 from mercer import (
     ForestKernel,
@@ -14,6 +15,8 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from mercer._data.folds import divided
+from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._two_stage.first_stage import NESTED_ABOVE, n_learned_parameters
@@ -85,7 +88,8 @@ def test_penalties_of_stacks_are_those_of_the_other_half() -> None:
     model = KernelStackingRegressor([fewer()]).fit(X, Y)
     target = encode_target(Y, classification=False)
     y, squares = target.values[:, 0], np.zeros(len(ALPHA_GRID))
-    for rest, part in target.folds(2, 0):
+    ranks = content_ranks(X, Y)
+    for rest, part in divided(KFold(2, shuffle=True, random_state=0), 400, None, ranks):
         K = fewer().fit(X[rest], Y[rest]).kernels_[0](X)
         K /= np.trace(center(K)) / 400
         C = np.eye(200) - 1 / 200

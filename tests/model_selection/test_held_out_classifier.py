@@ -67,7 +67,7 @@ def tuned_on(held_out: LeftOutProbabilities, **settings: Any) -> TunedThresholdC
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("name", MODELS)
 def test_thresholds_are_tuned_without_further_fits(name: str) -> None:
-    X, y = draw(160, 0)
+    X, y = draw(160, 3)
     w = np.where(np.arange(160) % 10 == 3, 0.0, 1.0)
     model = MODELS[name].fit(X, y, sample_weight=w)
     held_out = model.held_out_classifier()

@@ -116,7 +116,7 @@ def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
     rng = np.random.default_rng(4)
     coarse, fine = rng.integers(0, 2, (2, 40))
     X = (100.0 * coarse + fine + 0.05 * rng.normal(size=40))[:, None]
-    target = as_target(1.63 * coarse + fine * (2 * coarse - 1))
+    target = as_target(1.63085 * coarse + fine * (2 * coarse - 1))
     objective, family = Dependence(CRITERIA["cka"], Samples(X), target), Gaussian()
     found = best_width(objective, family)
     low, high = family.log_bounds(X)[0]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, left_out_kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
-from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, roc_auc_score
+from sklearn.metrics import get_scorer, log_loss, make_scorer, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
 from two_stage_cases import shuffled
@@ -22,6 +22,8 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer._blocks.tables import DrawnSample, block_source
+from mercer._data.weights import UnitWeights
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._solvers.left_out import ALPHA_GRID
@@ -197,9 +199,15 @@ def test_the_scorer_chooses_the_penalty_on_features(task: str) -> None:
         left_out = np.abs(model.cv_residuals_)
         assert_allclose(scores.max(), -left_out.mean(), rtol=1e-5)
     else:
-        held_out = model.held_out_classifier()
-        rows = held_out.samples_
-        assert_allclose(scores.max(), get_scorer(scoring)(held_out, rows, held_out.labels_))
+        # Held-out probabilities are calibrated without their own labels, those of scores with them.
+        held_out, predictor = model.held_out_classifier(), model.predictor_
+        rows = DrawnSample(
+            X, y, UnitWeights(200), source=block_source(X, y), positions=np.arange(200)
+        )
+        calibrated = predictor.calibration.probabilities(predictor.indicators_out_of_fold(X, rows))
+        assert_allclose(scores.max(), -log_loss(y, calibrated))
+        found = get_scorer(scoring)(held_out, held_out.samples_, held_out.labels_)
+        assert 1.05 * scores.max() < found < scores.max()
     plain = estimator(ONE_KERNEL, **settings).fit(X, y)
     assert_array_equal(plain.cv_results_["param_alpha"], model.cv_results_["param_alpha"])
 
