@@ -8,6 +8,7 @@ from stacking_cases import labels, outputs, problem, viewed
 
 from mercer import KernelStackingClassifier
 from mercer._data.folds import sample_rows, shuffled_folds
+from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._stacking.candidates import given_candidates
 from mercer._stacking.machines import ScaledMachine
@@ -86,7 +87,7 @@ def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on
     y = labels(y)
     model = KernelStackingClassifier(KERNELS, max_samples=40).fit(X, y)
     codes = np.unique(y, return_inverse=True)[1]
-    rows = sample_rows(90, 40, codes, 0)
+    rows = sample_rows(90, 40, codes, 0, content_ranks(X, y))
     few = KernelStackingClassifier(KERNELS).fit(X[rows], y[rows])
     assert_allclose(model._combination.slopes, few._combination.slopes, rtol=1e-6, atol=1e-9)
     assert_allclose(model._combination.intercepts, few._combination.intercepts, atol=1e-9)

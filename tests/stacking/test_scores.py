@@ -47,8 +47,9 @@ def test_the_score_is_that_of_left_out_responses(n_outputs: int, cv: Any) -> Non
     w = np.random.default_rng(1).integers(0, 3, 60).astype(float)
     scorer = get_scorer("neg_mean_absolute_error")
     model = KernelStackingRegressor(KERNELS, scoring=scorer, cv=cv).fit(X, y, w)
-    known = np.isfinite(model.loo_predictions_.reshape(len(model.loo_predictions_), -1)[:, 0])
-    given, kept = LeftOutResponses(model.loo_predictions_[known]), np.flatnonzero(w)[known]
+    known = np.isfinite(model.loo_predictions_.reshape(60, -1)[:, 0])
+    kept = np.flatnonzero(known & (w > 0.0))
+    given = LeftOutResponses(model.loo_predictions_[kept])
     rows = np.arange(len(kept))
     expected = scorer(given, rows, y[kept], sample_weight=w[kept])
     assert_allclose(model.loo_score_, expected)
