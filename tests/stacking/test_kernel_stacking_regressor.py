@@ -91,7 +91,7 @@ def test_intervals_are_those_of_refits(
     rank = int(np.ceil(coverage * 31 - 1e-9))
     upper = np.sort(left_out + residuals, axis=1)[:, rank - 1]
     lower = np.sort(left_out - residuals, axis=1)[:, 30 - rank]
-    found = model.predict_interval(new, coverage=coverage)
+    found = model.predict_interval(new, coverage=coverage, scale=None)
     assert_allclose(found, np.column_stack([lower, upper]), rtol=1e-8)
 
 

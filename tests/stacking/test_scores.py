@@ -18,6 +18,8 @@ from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.resampling import OneAtATime
+from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._stacking.combination import combination_folds
@@ -75,7 +77,8 @@ def test_areas_under_curves_are_means_over_folds(scoring: str) -> None:
     y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
     model = KernelStackingClassifier(KERNELS, scoring=scoring).fit(X, y, w)
     given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
-    target = encode_target(y, classification=True, weights=w / w.mean())
+    one = OneAtATime(60, ranks=content_ranks(X, y))
+    target = encode_target(y, classification=True, weights=w / w.mean(), resampling=one)
     expected = [
         get_scorer(scoring)(given, test, y[test], sample_weight=w[test])
         for _, test in combination_folds(target, 0)
