@@ -74,7 +74,11 @@ def card_of(model: BaseEstimator) -> str:
     ids=lambda given: type(given).__name__,
 )
 def test_cards_of_regressors(model: BaseEstimator, score: str) -> None:
-    found = card_of(model.fit(X, Y))
+    model.fit(X, Y)
+    if isinstance(model, KernelStackingRegressor):
+        assert "Left-out rows" not in card_of(model)
+        assert model.loo_score_ > 0.9  # It is computed when it is first read.
+    found = card_of(model)
     assert score in found
     assert "Gaussian, width 2" in found
     assert "Relevance is equal for all features: the kernels treat them alike." in found
@@ -95,7 +99,10 @@ def test_cards_say_why_there_is_no_relevance() -> None:
 
 def test_cards_of_classifiers_and_learners() -> None:
     labels = Y > 0.0
-    assert "accuracy 0.9" in card_of(KernelStackingClassifier([Gaussian(2.0)]).fit(X, labels))
+    stack = KernelStackingClassifier([Gaussian(2.0)]).fit(X, labels)
+    assert "accuracy" not in card_of(stack)
+    assert stack.loo_score_ > 0.9  # It is computed when it is first read.
+    assert "accuracy 0.9" in card_of(stack)
     scored = KernelStackingClassifier([Gaussian(2.0)], scoring="roc_auc").fit(X, labels)
     assert "roc_auc 0.9" in card_of(scored)
     assert "accuracy" in card_of(TwoStageClassifier(UniformCombination([Linear()])).fit(X, labels))

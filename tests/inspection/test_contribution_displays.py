@@ -99,10 +99,10 @@ class TestWaterfall:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(60, 3))
         stack = KernelStackingRegressor([Gaussian(2.0)]).fit(X, X[:, 0])
-        display = WaterfallDisplay.from_estimator(stack, 9.0 * X)
+        display = WaterfallDisplay.from_estimator(stack, 20.0 * X)
         assert names(display.ax_)[-1] == "far from training rows"
         bars = display.ax_.patches
-        assert_allclose(bars[0].get_x() + bars[0].get_width(), stack.predict(9.0 * X[:1])[0])
+        assert_allclose(bars[0].get_x() + bars[0].get_width(), stack.predict(20.0 * X[:1])[0])
 
     def test_the_most_probable_class(self, classifier: Any, table: Any) -> None:
         display = WaterfallDisplay.from_estimator(classifier, table, row=1)

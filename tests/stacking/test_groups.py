@@ -73,13 +73,15 @@ def test_errors_are_relative_to_the_variance_across_groups(n_rows: int) -> None:
 def test_labels_of_a_group_do_not_move_its_own_predictions(estimator: Any) -> None:
     X, y, groups = effects(12, 5, 0)
     y = y if estimator is KernelStackingRegressor else (y > 0).astype(int)
-    model = estimator(CANDIDATES).fit(X, y, groups=groups)
+    # Folds that are drawn follow the labels, by which samples are put in order.
+    folds = list(GroupKFold(5).split(X, y, groups))
+    model = estimator(CANDIDATES, cv=folds).fit(X, y, groups=groups)
     changed = np.array(y)
     inside = groups == 3
     changed[inside] = (
         changed[inside][::-1] if estimator is KernelStackingRegressor else 1 - y[inside]
     )
-    again = estimator(CANDIDATES).fit(X, changed, groups=groups)
+    again = estimator(CANDIDATES, cv=folds).fit(X, changed, groups=groups)
     if estimator is KernelStackingRegressor:
         # Means and deviations of all responses stay.
         assert_allclose(again.loo_predictions_[inside], model.loo_predictions_[inside], atol=1e-6)

@@ -150,7 +150,8 @@ def test_scores_are_honest_where_kernels_are_learned_from_other_rows(
     X = rng.normal(size=(240 + N_NEW, 6))
     y = signal * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=len(X))
     model = KernelStackingRegressor(max_samples=100).fit(X[:240], y[:240])
-    assert abs(model.loo_score_ - model.score(X[240:], y[240:])) < 0.06
+    # The standard error of an R² near .6 of 240 rows is 2 * .6**.5 * .4 / 240**.5 = .04.
+    assert abs(model.loo_score_ - model.score(X[240:], y[240:])) < 0.08
     # Three quarters of the rows are divided once more.
     assert set(sizes) == {(100, 140), (90, 90)}
     assert (model.loo_score_ > 0.5) == signal

@@ -18,6 +18,8 @@ from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.resampling import OneAtATime
+from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._stacking.combination import combination_folds
@@ -47,8 +49,9 @@ def test_the_score_is_that_of_left_out_responses(n_outputs: int, cv: Any) -> Non
     w = np.random.default_rng(1).integers(0, 3, 60).astype(float)
     scorer = get_scorer("neg_mean_absolute_error")
     model = KernelStackingRegressor(KERNELS, scoring=scorer, cv=cv).fit(X, y, w)
-    known = np.isfinite(model.loo_predictions_.reshape(len(model.loo_predictions_), -1)[:, 0])
-    given, kept = LeftOutResponses(model.loo_predictions_[known]), np.flatnonzero(w)[known]
+    known = np.isfinite(model.loo_predictions_.reshape(60, -1)[:, 0])
+    kept = np.flatnonzero(known & (w > 0.0))
+    given = LeftOutResponses(model.loo_predictions_[kept])
     rows = np.arange(len(kept))
     expected = scorer(given, rows, y[kept], sample_weight=w[kept])
     assert_allclose(model.loo_score_, expected)
@@ -74,7 +77,8 @@ def test_areas_under_curves_are_means_over_folds(scoring: str) -> None:
     y, w = labels(y), np.random.default_rng(1).uniform(0.5, 2.0, 60)
     model = KernelStackingClassifier(KERNELS, scoring=scoring).fit(X, y, w)
     given = LeftOutProbabilities(model.loo_predictions_, model.classes_)
-    target = encode_target(y, classification=True, weights=w / w.mean())
+    one = OneAtATime(60, ranks=content_ranks(X, y))
+    target = encode_target(y, classification=True, weights=w / w.mean(), resampling=one)
     expected = [
         get_scorer(scoring)(given, test, y[test], sample_weight=w[test])
         for _, test in combination_folds(target, 0)

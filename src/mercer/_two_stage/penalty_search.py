@@ -230,7 +230,7 @@ def search_alpha(model: Any, learned: LearnedGram, splits: list[Split] | None) -
     if model.learner is None and model.scoring is None and splits is None:
         auto, grid = isinstance(model.alpha, str), as_grid("alpha", model.alpha, ALPHA_GRID)
         table = learned.learner.X_fit_.astype(np.float64, copy=False)
-        choice = LeftOutChoice(replace(sample, X=table), grid, extend=auto)
+        choice = LeftOutChoice(replace(sample, X=table, y=np.array(sample.y)), grid, extend=auto)
         found |= {"_held_out": choice} if choice.is_nested else {}
     return found
 
