@@ -76,7 +76,7 @@ def test_classes_of_the_package_are_trusted() -> None:
             name = f"{info.name}.{kind.__qualname__}"
             held = issubclass(kind, BaseEstimator) or is_dataclass(kind)
             reads = name.startswith(("mercer._blocks.", "mercer._deployment.onnx"))
-            listed = name.endswith((".SampleWeights", ".UnitWeights", ".TableViews"))
+            listed = name.endswith((".SampleWeights", ".UnitWeights", ".TableViews", ".Once"))
             assert is_trusted("ObjectNode", name) is (listed or (held and not reads)), name
 
 
@@ -93,7 +93,10 @@ def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
         *("mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"),
     ):
         assert is_trusted("ObjectNode", name)
+    for name in ("RBF", "Sum", "Exponentiation", "PairwiseKernel"):
+        assert is_trusted("ObjectNode", f"sklearn.gaussian_process.kernels.{name}")
     for name in (
+        *("sklearn.gaussian_process.kernels.clone", "sklearn.gaussian_process.kernels.Such"),
         *("sklearn.svm.tests.test_svm.Such", "sklearn.neighbors._classification.Such"),
         *("sklearn.ensemble._forest.RandomForestClassifier", "sklearn.base.clone"),
         *("mercer_command.app.Options", "mercer_command.models.Trial"),

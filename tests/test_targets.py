@@ -122,6 +122,14 @@ def test_sparse_sets_of_labels(container: Any, n_labels: int) -> None:
     assert_allclose(kernel_of(target_of(Y.astype(bool), "multilabel")), Y @ Y.T, atol=1e-9)
 
 
+def test_sparse_sets_of_labels_are_learned_from() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    Y = (X[:, :2] > 0.0).astype(int)
+    model = AlignmentMaximization(output_kernel="multilabel")
+    dense, sparse = (model.fit(X, y).alignment_ for y in (Y, sp.csr_array(Y)))
+    assert_allclose(sparse, dense, rtol=1e-12)
+
+
 def test_numbers_that_are_classes_keep_their_values() -> None:
     """Grades 1, 2 and 6: one kernel on the numbers, and classes to split by."""
     y = np.array([1, 2, 6] * 10)

@@ -44,7 +44,7 @@ _HEADER = re.compile(
 _MAY_LACK_VALUES = frozenset(
     {
         *("X_fit_", "X", "rows", "centers", "given", "scaled", "quantiles", "_quantile_means"),
-        *("threshold", "statistics_"),
+        *("unclipped", "threshold", "statistics_", "frequencies"),
         *("mean_test_score", "std_test_score"),
     }
 )

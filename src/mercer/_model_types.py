@@ -35,6 +35,15 @@ _SKLEARN_MODULES = (
 """Estimators of these modules of scikit-learn are trusted. Some others read files, or have compiled
 code that relies on unchecked numbers."""
 
+_GP_KERNELS = frozenset(
+    f"sklearn.gaussian_process.kernels.{name}"
+    for name in (
+        *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern"),
+        *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
+    )
+)
+"""Kernels of scikit-learn's Gaussian processes, which kernels of mercer may wrap."""
+
 _NOT_IN_MODELS = ("mercer._blocks", "mercer._deployment.onnx", "mercer.datasets")
 """Modules of objects that read files, or that no model holds."""
 
@@ -93,7 +102,7 @@ def is_trusted(kind: str, name: str) -> bool:
 def _class_named(name: str) -> type | None:
     """The class of objects that models may hold, None if they may not or there is none."""
     module, _, own = name.rpartition(".")
-    if name in _sklearn_names() | _OF_LIBRARIES | _OF_COMMAND | _WITHOUT_FIELDS:
+    if name in _sklearn_names() | _OF_LIBRARIES | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS:
         return getattr(import_module(module), own, None)
     if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
         return None

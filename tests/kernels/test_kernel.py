@@ -166,7 +166,14 @@ def test_no_method_changes_a_kernel(kernel: Kernel, X: np.ndarray) -> None:
 def test_clones_rebuilt_and_saved_kernels_are_equal(kernel: Kernel, X: np.ndarray) -> None:
     X = suited(kernel, X)
     rebuilt = type(kernel)(**kernel.get_params(deep=False))
-    for copied in (clone(kernel), rebuilt, saved_and_loaded(kernel)):
+    copies = [clone(kernel), rebuilt]
+    if kernel == KERNELS["callable"]:
+        # No functions are read from files.
+        with pytest.raises(ValueError, match="a kind that models lack, 'FunctionNode'"):
+            saved_and_loaded(kernel)
+    else:
+        copies.append(saved_and_loaded(kernel))
+    for copied in copies:
         assert copied is not kernel
         assert_array_equal(copied(X), kernel(X))
     assert rebuilt == kernel

@@ -36,7 +36,12 @@ def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEst
         refused(model, X, X[:, 0], "Unknown label type: continuous")
         refused(model, X, np.ones((60, 2)) * [0, 1], "Every label is that of all")
     else:
-        refused(model, X, np.array(["a", "b"] * 30), "could not convert string|numeric")
+        refused(
+            model,
+            X,
+            np.array(["a", "b"] * 30),
+            "y holds text, such as 'a', and .* predicts numbers: .* predicts classes",
+        )
         Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
         refused(model, X, Y, r"y is constant \(response 1\)")
 

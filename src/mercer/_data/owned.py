@@ -33,14 +33,14 @@ def owned(features: Features, given: Any) -> Features:
     return features.copy() if np.may_share_memory(_values(features), _values(given)) else features
 
 
-def owned_target(y: Any) -> Array:
+def owned_target(y: Any) -> Any:
     """A copy of a target: numbers that it was validated to may be those of the caller.
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_outputs)
     """
-    return np.array(y)
+    return y.copy() if sp.issparse(y) else np.array(y)
 
 
 def _values(table: Any) -> Array:

@@ -332,7 +332,8 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
     _check_symmetry(stack)
     n = stack.shape[0]
     # Entries of a kernel are at most the largest of its diagonal.
-    if not np.abs(np.einsum("iik->ik", stack)).max(initial=0.0) < LARGEST_SQUARE**0.5 / n:
+    largest = float(np.abs(np.einsum("iik->ik", stack)).max(initial=0.0))
+    if not largest < LARGEST_SQUARE**0.5 / n:
         raise ValueError("Input X contains Gram matrices of values too large to be squared.")
     rows = evenly_spaced(n, max_rows)
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
