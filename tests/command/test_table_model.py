@@ -74,6 +74,7 @@ def test_counts_have_no_negative_intervals(run: Run) -> None:
     assert not hasattr(model, "predict_set")
 
 
+@pytest.mark.filterwarnings("ignore:.* of 80 sets are empty")
 def test_sets_and_thresholds_of_classes(run: Run) -> None:
     frame = class_table()
     frame.to_csv("t.csv", index=False)

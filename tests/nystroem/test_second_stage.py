@@ -170,7 +170,7 @@ class TestClasses:
 
     def test_frequencies_without_a_fold_are_no_part_of_what_is_calibrated(self) -> None:
         """With an infinite penalty, predictions out of fold are these frequencies."""
-        y = np.where(RNG.permutation(400) < 200, "one", "other")
+        y = np.where(np.random.default_rng(0).permutation(400) < 200, "one", "other")
         model = fitted(y, alphas=np.array([1e9]))
         rows = DrawnSample(
             X, y, UnitWeights(400), source=block_source(X, y), positions=np.arange(400)

@@ -57,7 +57,8 @@ def problem(kind: Any, noise: float, n: int = N_ROWS, seed: int = 0) -> Any:
 def fitted(kind: Any, X: np.ndarray, y: Any, sample_weight: Any = None, **settings: Any) -> Any:
     if kind in STACKS:
         settings["candidates"] = [Gaussian()]
-    return kind(approximation="nystroem", max_samples=60, **settings).fit(X, y, sample_weight)
+    settings = {"approximation": "nystroem", "max_samples": 60} | settings
+    return kind(**settings).fit(X, y, sample_weight)
 
 
 def models_of(estimator: Any) -> list[NystroemModel]:
@@ -121,7 +122,7 @@ def test_noise_is_not_fitted_to_the_pairs_of_all_rows(kind: Any, small: None) ->
 
 def test_folds_that_are_listed_leave_out_later_rows_of_all_pairs(small: None) -> None:
     X, y = problem(KernelStackingRegressor, noise=0.02, n=N_DRAWN)
-    stack = fitted(KernelStackingRegressor, X, y, cv=TimeSeriesSplit(3))
+    stack = fitted(KernelStackingRegressor, X, y, cv=TimeSeriesSplit(3), max_samples=200)
     model = model_of(stack)
     assert model.columns.n_centers == N_DRAWN
     assert model.held_out is not None
@@ -144,7 +145,7 @@ def test_members_of_a_stack_follow_the_best_of_them(
     monkeypatch.setattr(PairsOfSomeRows, "may_predict_better", may_predict_better)
     X, y = problem(KernelStackingClassifier, noise=0.02)
     kernels = [Laplacian(), Gaussian()]
-    settings: Any = {"approximation": "nystroem", "max_samples": 60, "candidates": kernels}
+    settings: Any = {"approximation": "nystroem", "max_samples": 200, "candidates": kernels}
     stack = KernelStackingClassifier(**settings).fit(X, y)
     best_first = sorted(stack.candidates_, key=lambda candidate: candidate.loo_error)
     kinds = [type(candidate.kernel) for candidate in best_first]
@@ -233,7 +234,7 @@ def test_further_rows_are_added_to_the_rows_of_the_fit(kind: Any, small: None) -
     X, y = problem(kind, noise=0.3)
     weights = np.where(np.arange(N_ROWS) % 10, 1.0, 0.0)
     learner = {} if kind in STACKS else {"learner": UniformCombination([Gaussian(0.7)])}
-    estimator = fitted(kind, X, y, **learner, sample_weight=weights)
+    estimator = fitted(kind, X, y, **learner, sample_weight=weights, max_samples=200)
     with pytest.raises(ValueError, match="not fitted to these rows"):
         estimator.prepare_updates(X[:700], y[:700])
     new = problem(kind, noise=0.3, n=40, seed=1)
