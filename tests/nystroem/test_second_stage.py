@@ -180,7 +180,8 @@ class TestClasses:
         assert np.ptp(means) > 0.01
         np.testing.assert_allclose(model.out_of_fold(X, rows)[:, 0], means[folds], atol=1e-6)
         np.testing.assert_allclose(model.indicators_out_of_fold(X, rows), 0.5, atol=1e-6)
-        np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=0.02)
+        # One slope is learned from what is left, up to its standard error of 2 / sqrt(400).
+        np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), 0.5, atol=0.02)
 
     def test_a_class_of_one_row(self) -> None:
         labels = LABELS.astype("U9")
