@@ -252,14 +252,13 @@ def drawn_rows(
         If the table or the target is refused by scikit-learn's validation, a weight is negative, or
         a source comes with weights of samples, groups or folds.
     """
-    resampling = None
     if isinstance(X, BlockSource):
         source, head = block_source(X, y), _head(X)
         validate_data(estimator, head, skip_check_array=True)
         names = column_names(head)
         needs_rows = {"sample_weight": sample_weight, "groups": groups, "cv": divide}
-        weights, all_groups = _weights_of_source(estimator, source, needs_rows), None
-        kept = None
+        weights = _weights_of_source(estimator, source, needs_rows)
+        all_groups = kept = resampling = None
     else:
         rows = validated_rows(estimator, X, y, sample_weight, groups, copy=False, **checks)
         data = with_copies(rows)
