@@ -83,6 +83,7 @@ def marginal_likelihood_widths(
     max_iter: int = 60,
     tol: float = TOLERANCE,
     like: Kernel | None = None,
+    restarts: bool = True,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
     """One width per feature by the marginal likelihood of a Gaussian process.
@@ -109,6 +110,10 @@ def marginal_likelihood_widths(
         search starts from its widths relative to their geometric mean, or their square roots, times
         the best common width. Without it, the search starts from the best common width, and with
         many samples on a subsample of them.
+    restarts : bool, default=True
+        Whether a marginal likelihood that is hardly above that of noise alone is searched again
+        from every common width. It takes about as long as all else, and left-out errors, by which
+        a kernel may be judged, do not gain by it.
     on_step : callable, default=None
         Called after each iteration.
 
@@ -163,7 +168,7 @@ def marginal_likelihood_widths(
 
     found, path = search(start)
     # Of noise alone, the objective is zero.
-    if like is None and whole.n_observations * found.fun > -2.0 * LITTLE:
+    if restarts and like is None and whole.n_observations * found.fun > -2.0 * LITTLE:
         again = search(few.best_of_widths(max_iter))
         found, path = min((found, path), again, key=lambda pair: pair[0].fun)
     amplitude, value = whole.best(found.x)

@@ -176,7 +176,7 @@ def learn_widths(
     """
     n_rows = _relevance_rows(X)
     learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
-    single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0], restarts=False).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
     return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
