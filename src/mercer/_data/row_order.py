@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from mercer._typing import Array
 
 _POWERS = (np.square, np.abs, np.positive)
+"""What is summed over columns, in the order in which the sums are compared."""
 
 
 def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:

@@ -28,7 +28,8 @@ _PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
 difference. The smallest is as small as rounding allows, as values that are fitted have no noise;
 where features are nearly as many as rows, larger ones miss other rows by less."""
 
-_LEAST_FREEDOM = 1e-6  # Rows of a leverage above one less this are known by nothing else.
+_LEAST_FREEDOM = 1e-6
+"""A row whose leverage is above one less this is known by no other row."""
 
 KernelKey = tuple[str, Kernel]
 """The view and the kernel that terms share."""

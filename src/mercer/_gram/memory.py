@@ -8,6 +8,8 @@ _ROOT = Path("/")
 """Where Linux mounts `proc` and `sys`."""
 
 _VERSION_2 = ("memory.max", "memory.high"), "memory.current", "inactive_file"
+"""The files of a control group, in version 2; see the next constant for their order."""
+
 _VERSION_1 = ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"
 """The files of a control group that hold limits and what is in use, and the entry of `memory.stat`
 for the part in use that is given back on demand: pages of files that nothing has read for a while.

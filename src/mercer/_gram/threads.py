@@ -47,6 +47,7 @@ class _OneThread:
 
 
 _ONE_THREAD = _OneThread()
+"""The limit of the process, which counts the threads that need it."""
 
 
 @contextmanager

@@ -83,7 +83,6 @@ def marginal_likelihood_widths(
     max_iter: int = 60,
     tol: float = TOLERANCE,
     like: Kernel | None = None,
-    restarts: bool = True,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
     """One width per feature by the marginal likelihood of a Gaussian process.
@@ -104,16 +103,12 @@ def marginal_likelihood_widths(
     tol : float, default=1e-4
         The search ends when the last three iterations on the mean raised the log marginal
         likelihood, less the prior's cost, by less than half this fraction of the number of
-        observations.
+        observations. A search with a larger one than the default is not repeated on noise.
     like : Kernel, default=None
         A kernel with one width per feature, such as one that was learned from the same samples. The
         search starts from its widths relative to their geometric mean, or their square roots, times
         the best common width. Without it, the search starts from the best common width, and with
         many samples on a subsample of them.
-    restarts : bool, default=True
-        Whether a marginal likelihood that is hardly above that of noise alone is searched again
-        from every common width. It takes about as long as all else, and left-out errors, by which
-        a kernel may be judged, do not gain by it.
     on_step : callable, default=None
         Called after each iteration.
 
@@ -152,14 +147,7 @@ def marginal_likelihood_widths(
     if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
-    start = fewest.best_common()
-    if like is not None:
-        start = fewest.with_relative_widths(start, like)
-    start[-1] = max(start[-1], np.log(0.1))
-    if like is None and few is not whole:
-        start = _searched(
-            few, start, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter, path=[]
-        ).x
+    start = _start((fewest, few, whole), like, max_iter)
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
 
     def search(start: Array) -> tuple[OptimizeResult, list[float]]:
@@ -168,7 +156,8 @@ def marginal_likelihood_widths(
 
     found, path = search(start)
     # Of noise alone, the objective is zero.
-    if restarts and like is None and whole.n_observations * found.fun > -2.0 * LITTLE:
+    is_like_noise = whole.n_observations * found.fun > -2.0 * LITTLE
+    if is_like_noise and like is None and tol <= TOLERANCE:
         again = search(few.best_of_widths(max_iter))
         found, path = min((found, path), again, key=lambda pair: pair[0].fun)
     amplitude, value = whole.best(found.x)
@@ -181,6 +170,29 @@ def marginal_likelihood_widths(
         # L-BFGS-B ended at its limit of iterations, or its line search failed.
         found.get("status") not in (1, 2),
     )
+
+
+def _start(
+    problems: tuple[_Evidence, _Evidence, _Evidence], like: Kernel | None, max_iter: int
+) -> Array:
+    """Where the search on all samples starts; see :func:`marginal_likelihood_widths`.
+
+    Parameters
+    ----------
+    problems : tuple of _Evidence
+        Of the smallest subsample, of a larger one or of all samples, and of all.
+    like : Kernel or None
+    max_iter : int
+    """
+    fewest, few, whole = problems
+    start = fewest.best_common()
+    if like is not None:
+        start = fewest.with_relative_widths(start, like)
+    start[-1] = max(start[-1], np.log(0.1))
+    if like is not None or few is whole:
+        return start
+    options: Any = {"tol": 10.0 * TOLERANCE, "max_iter": max_iter, "path": []}
+    return np.asarray(_searched(few, start, few.bounds, **options).x)
 
 
 class _Evidence(KernelParameters):

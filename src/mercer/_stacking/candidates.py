@@ -172,11 +172,12 @@ def learn_widths(
         prior keeps the search for one kernel from other optima than that for the sum.
     tol : float, default=1e-3
         Searches end when an iteration changes the log marginal likelihood by less than this
-        fraction of the number of observations.
+        fraction of the number of observations. Left-out errors judge the kernels, so that it is
+        large, and no maximum is searched for twice.
     """
     n_rows = _relevance_rows(X)
     learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
-    single = learn(Gaussian(ard=True), prior_deviation=deviations[0], restarts=False).kernel
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
     return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
