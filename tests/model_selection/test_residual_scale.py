@@ -17,7 +17,7 @@ from mercer._model_selection.residual_scale import (
     ResidualScale,
     interval_scores,
 )
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Missing, OnColumns
 
 
 def residuals(n: int, seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
@@ -46,6 +46,32 @@ def test_scales_are_proportional_to_sizes() -> None:
     assert np.corrcoef(np.log(found.of(new[:, :1])), new[:, 0])[0, 1] > 0.9
     assert np.corrcoef(np.log(found.left_out), X[:, 0])[0, 1] > 0.9
     assert found.of(new[:, :1]).min() >= found.left_out.min()
+
+
+def test_missing_values_are_means() -> None:
+    X, e = residuals(400, 0, 1.0)
+    X[::9, 1], new = np.nan, np.array([[0.5, np.nan]])
+    found, of_means = learned_scale(X, e), np.nanmean(X, axis=0)
+    same = learned_scale(np.where(np.isnan(X), of_means, X), e)
+    assert found is not None
+    assert same is not None
+    assert_array_equal(found.left_out, same.left_out)
+    assert_allclose(found.of(new), same.of(np.array([[0.5, of_means[1]]])))
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_intervals_of_a_kernel_of_missing_values(stacked: bool) -> None:
+    X, e = residuals(1150, 0, 1.0)
+    X[::9, 1] = np.nan
+    kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Missing(Gaussian(1.0)), [1])
+    model = (
+        KernelStackingRegressor([kernel])
+        if stacked
+        else TwoStageRegressor(UniformCombination([kernel]))
+    )
+    low, high = model.fit(X[:150], e[:150]).predict_interval(X[150:], 0.9).T
+    assert 0.85 < np.mean((low <= e[150:]) & (e[150:] <= high)) < 0.95
+    assert np.corrcoef(np.log(high - low), X[150:, 0])[0, 1] > 0.8
 
 
 def test_scales_are_learned_once_and_not_saved() -> None:

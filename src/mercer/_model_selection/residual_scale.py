@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
@@ -37,7 +38,7 @@ class ResidualScale:
     ridge : Ridge
         Of the logarithms of sizes.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        The training samples.
+        The training samples, with means in place of missing values.
     encoding : TargetEncoding
         Of the logarithms.
     """
@@ -51,6 +52,7 @@ class ResidualScale:
 
     def of(self, X: Features) -> Array:
         """Values at new samples, within the range of those at training samples, shape (n_rows,)."""
+        X = _complete(X, self.X)
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
         found = np.exp(self.encoding.decode(values)[:, 0])
         return np.clip(found, self.left_out.min(), self.left_out.max())
@@ -118,12 +120,13 @@ class Residuals:
         logs = np.log(np.maximum(self.sizes, least * median))
         known: dict[str, Any] = {"weights": self.weights, "resampling": self.resampling}
         target = encode_target(logs, classification=False, **known)
-        kernel = of_best_width(Gaussian("median"), self.X, target.values, self.resampling)
-        gram, unit = unit_gram(kernel, self.X, self.weights.given)
+        X = _complete(self.X, self.X)
+        kernel = of_best_width(Gaussian("median"), X, target.values, self.resampling)
+        gram, unit = unit_gram(kernel, X, self.weights.given)
         fit = leave_one_out(gram, target.values, **known)
         ridge = fit_ridge(gram, target.values, fit.alpha, self.weights)
         left_out = np.exp(target.decode(fit.best_predictions)[:, 0])
-        return ResidualScale(left_out, kernel, unit, ridge, self.X, target.encoding)
+        return ResidualScale(left_out, kernel, unit, ridge, X, target.encoding)
 
     @cached_property
     @serial_algebra()
@@ -310,3 +313,11 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
     array([1., 3.])
     """
     return np.asarray(widths + np.maximum(sizes - widths, 0.0) / (1.0 - coverage))
+
+
+def _complete(X: Features, known: Features) -> Features:
+    """Samples with the means of some others in place of missing values."""
+    if sp.issparse(X) or not (missing := np.isnan(X)).any():
+        return X
+    means = np.ma.masked_invalid(known).mean(axis=0).filled(0.0)
+    return np.where(missing, means, X)
