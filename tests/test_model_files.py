@@ -1,5 +1,6 @@
 """Models on disk: what is loaded is what was saved, and everything else is refused."""
 
+import os
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -103,6 +104,12 @@ class TestWholeFiles:
             mercer.load(tmp_path / "none.skops")
         with pytest.raises(IsADirectoryError):
             mercer.load(tmp_path)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+    def test_a_pipe_is_refused(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ValueError, match="is a pipe or a device, not a file"):
+            mercer.load(tmp_path / "pipe")
 
     def test_a_model_beyond_memory_is_refused(
         self, saved: Path, monkeypatch: pytest.MonkeyPatch

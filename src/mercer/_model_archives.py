@@ -35,11 +35,12 @@ _SPARSE_PARTS = {"indices.npy", "indptr.npy", "format.npy", "shape.npy", "data.n
 """Members of the archive of a sparse matrix."""
 
 _HEADER = re.compile(
-    r"\{'descr': '([<>|][biufSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
+    r"\{'descr': '([<>|][biufSUmM][1-9]\d{0,8}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
     re.ASCII,
 )
-"""What begins an array in NumPy's format: numbers, times or texts, but no objects nor records."""
+"""What begins an array in NumPy's format: numbers, times or texts, but no objects,
+records, nor values without a byte, of which a short file could hold any number."""
 
 _MAY_LACK_VALUES = frozenset(
     {
@@ -218,7 +219,7 @@ def _check_array(file: IO[bytes], length: int, largest: int, uses: set[StoredArr
     """Check that an array in NumPy's format is as long as its header says, and of known numbers."""
     dtype, shape, _, start = _read_header(file)
     n_bytes = dtype.itemsize * math.prod(shape)
-    if n_bytes != length - start or dtype.itemsize == 0 or max(shape, default=0) > largest:
+    if n_bytes != length - start or max(shape, default=0) > largest:
         raise ValueError("an array in it is not as long as its header says")
     for use in uses:
         if use.type_name != "numpy.ndarray" and (shape or use.type_name != _type_name(dtype)):

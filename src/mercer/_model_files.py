@@ -125,6 +125,9 @@ def load(path: str | PathLike[str]) -> Any:
     TwoStageClassifier(C=1.0)
     """
     path, other = Path(path), ""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # Reading of a pipe may wait forever.
+        raise ValueError(f"{path} is a pipe or a device, not a file")
     with path.open("rb") as file:
         try:
             check_checksum(file)
