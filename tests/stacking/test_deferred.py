@@ -29,7 +29,7 @@ NAMES = {"loo_predictions_", "loo_score_"}
 
 
 @pytest.fixture(params=TASKS, ids=["regressor", "classifier"])
-def fitted(request: pytest.FixtureRequest) -> Any:
+def fitted(request: pytest.FixtureRequest, few_folds: None) -> Any:
     """A stack, and the responses or labels that it is fitted to."""
     kind, y = request.param
     return kind(max_samples=500).fit(X[:90], y[:90])

@@ -15,6 +15,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer.kernels import Gaussian
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -65,7 +66,8 @@ def test_data_frames_keep_their_names() -> None:
     X, y = problem()
     table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=4)
     labels = dd.from_pandas(pd.Series(np.where(y > 1.0, "high", "low")), npartitions=4)
-    model = KernelStackingClassifier(approximation="nystroem", n_components=40, max_samples=80)
+    kernels, settings = [Gaussian("median")], {"n_components": 40, "max_samples": 80}
+    model = KernelStackingClassifier(kernels, approximation="nystroem", **settings)
     found = model.fit(table, labels)
     assert list(found.feature_names_in_) == ["a", "b", "c"]
     probabilities = found.predict_proba(table).compute()
