@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
-    from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._deployment import (
         CompressedClassifier,
@@ -97,14 +96,12 @@ __all__ = [
     "infer_task",
     "load",
     "onnx_inputs",
-    "pass_hooks",
     "save",
     "to_onnx",
 ]
 
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
-    "mercer._blocks.passes": "pass_hooks",
     "mercer._clustering": "HSICClustering MultipleKernelClustering",
     "mercer._deployment": "CompressedClassifier CompressedRegressor compress onnx_inputs to_onnx",
     "mercer._feature_selection": "BAHSIC HSICLasso",
