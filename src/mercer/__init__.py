@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         CompressedClassifier,
         CompressedRegressor,
         compress,
-        onnx_inputs,
         to_onnx,
     )
     from mercer._feature_selection import BAHSIC, HSICLasso
@@ -95,7 +94,6 @@ __all__ = [
     "hsic",
     "infer_task",
     "load",
-    "onnx_inputs",
     "save",
     "to_onnx",
 ]
@@ -103,7 +101,7 @@ __all__ = [
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
     "mercer._clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._deployment": "CompressedClassifier CompressedRegressor compress onnx_inputs to_onnx",
+    "mercer._deployment": "CompressedClassifier CompressedRegressor compress to_onnx",
     "mercer._feature_selection": "BAHSIC HSICLasso",
     "mercer._generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"
