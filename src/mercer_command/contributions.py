@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline
 
 from mercer.inspection import ImportanceDisplay, ShapleyInteractions, ShapleyValues, shapley_values
 from mercer.inspection import shapley_interactions as interactions
+from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
 from mercer_command.messages import shown
 from mercer_command.notation import Array
-from mercer_command.text_columns import is_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
