@@ -13,6 +13,11 @@ from mercer.preprocessing import column_encoder, table_encoder
 from mercer_command.columns import recognize_columns
 from mercer_command.table_files import read_cells
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:columns that number the rows are left out"),
+    pytest.mark.filterwarnings("ignore:.* cells? of column"),
+]
+
 USES = {
     "number": "numbers", "date": "dates", "time": "dates", "duration": "dates",
     "category": "categories", "text": "text",

@@ -65,10 +65,19 @@ class ColumnsOfKind:
             be used.
         TypeError
             If X is sparse.
+
+        Warns
+        -----
+        UserWarning
+            If numbers are asked for, and columns of a data frame number its rows.
         """
         if len(X.shape) != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
-        kinds = [_kind_in(X, name, column) for name, column in named_columns(X)]
+        columns = list(named_columns(X))
+        kinds = [kind_of(column) for _, column in columns]
+        left_out = _row_numbers(columns, kinds) if hasattr(X, "columns") else []
+        for position in left_out:
+            kinds[position] = "identifier"
         if not set(kinds) & set(USED):
             raise ValueError(
                 "No column can be used: each is empty or has another code in each row. "
@@ -80,15 +89,20 @@ class ColumnsOfKind:
             raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
         if not all(isinstance(name, str) for name in names):
             names = list(range(len(kinds)))
+        if left_out and self.kind == "number":
+            told = ", ".join(repr(columns[position][0]) for position in left_out)
+            warnings.warn(f"columns that number the rows are left out: {told}", stacklevel=2)
         return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
 
 
-def _kind_in(X: Features, name: Any, column: Any) -> Kind:
-    """Return what a column of a table holds; numbers of rows in data frames are identifiers."""
-    kind = kind_of(column)
-    if kind == "number" and hasattr(X, "columns") and numbers_rows(str(name), column):
-        return "identifier"
-    return kind
+def _row_numbers(columns: list[tuple[Any, Any]], kinds: list[Kind]) -> list[int]:
+    """Return the positions of the columns of numbers that number the rows."""
+    pairs = enumerate(zip(columns, kinds, strict=True))
+    return [
+        position
+        for position, ((name, column), kind) in pairs
+        if kind == "number" and numbers_rows(str(name), column)
+    ]
 
 
 def numbers_rows(name: str, column: Any) -> bool:

@@ -118,7 +118,8 @@ def cell_readings(
     """
     likely, wanted = preferred or {}, wanted or {}
     found: dict[str, _Possible] = {}
-    for name in (name for name in frame if is_text(frame[name])):
+    names: list[Any] = list(frame)
+    for name in (name for name in names if is_text(frame[name])):
         role, known_format = wanted.get(name, (None, ""))
         found[name] = _possible(frame[name], role, known_format, likely.get(name, ""))
     marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
