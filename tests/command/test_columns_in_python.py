@@ -14,7 +14,7 @@ from mercer_command.columns import recognize_columns
 from mercer_command.table_files import read_cells
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:columns that number the rows are left out"),
+    pytest.mark.filterwarnings("ignore:columns that number rows are left out"),
     pytest.mark.filterwarnings("ignore:.* cells? of column"),
 ]
 

@@ -76,12 +76,13 @@ class ColumnsOfKind:
         columns = list(named_columns(X))
         kinds = [kind_of(column) for _, column in columns]
         left_out = _row_numbers(columns, kinds) if hasattr(X, "columns") else []
+        rest = [kind for position, kind in enumerate(kinds) if position not in left_out]
+        left_out = left_out if set(rest) & set(USED) else []
         for position in left_out:
             kinds[position] = "identifier"
         if not set(kinds) & set(USED):
             raise ValueError(
-                "No column can be used: each is empty or has another code in each row. "
-                "mercer.preprocessing.column_encoders() encodes columns of your own choice."
+                "No column can be used: each is empty or has another code in each row."
             )
         names = list(getattr(X, "columns", range(len(kinds))))
         if len(set(names)) < len(names):
@@ -91,7 +92,8 @@ class ColumnsOfKind:
             names = list(range(len(kinds)))
         if left_out and self.kind == "number":
             told = ", ".join(repr(columns[position][0]) for position in left_out)
-            warnings.warn(f"columns that number the rows are left out: {told}", stacklevel=2)
+            advice = "column_encoders() encodes columns of your own choice"
+            warnings.warn(f"columns that number rows are left out: {told}; {advice}", stacklevel=2)
         return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
 
 

@@ -39,7 +39,7 @@ def table_encoder() -> TableEncoder:
       directions of its counts of letter sequences (latent semantic analysis).
     * Columns without any known value, and identifiers, are left out: text that differs in every row
       and does not consist of several words and, in data frames, whole numbers that number the rows
-      (:func:`numbers_rows`).
+      (:func:`numbers_rows`), unless no other column remains.
 
     Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
     are arrays of objects. Text in data frames that reads as numbers, dates or times of day in a
