@@ -1,4 +1,4 @@
-"""Preparation of tables for kernels: encoding of columns of mixed types, and robust scaling."""
+"""Preparation of tables for kernels: columns are recognized, encoded and scaled robustly."""
 
 from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of
