@@ -40,9 +40,9 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
     compress,
-    onnx_inputs,
     to_onnx,
 )
+from mercer._deployment.onnx_export import onnx_inputs
 from mercer.preprocessing import table_encoder
 
 N_ROWS = 1000

@@ -41,9 +41,9 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
     compress,
-    onnx_inputs,
     to_onnx,
 )
+from mercer._deployment.onnx_export import onnx_inputs
 
 N_CENTERS = 200
 N_CALLS = 200

@@ -23,6 +23,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer._deployment.onnx_export import onnx_inputs
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.preprocessing import table_encoder
@@ -268,7 +269,7 @@ class TestAgreement:
         model, new = carried(task)
         graph = mercer.to_onnx(model, new, dtype="float64")
         session = runtime.InferenceSession(graph.SerializeToString())
-        *_, found = session.run(None, mercer.onnx_inputs(graph, new))
+        *_, found = session.run(None, onnx_inputs(graph, new))
         assert_allclose(found.reshape(values(model, new).shape), values(model, new), atol=1e-9)
 
     def test_compressed_models(self, task: str) -> None:

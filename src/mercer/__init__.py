@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
-    from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._deployment import (
         CompressedClassifier,
         CompressedRegressor,
         compress,
-        onnx_inputs,
         to_onnx,
     )
     from mercer._feature_selection import BAHSIC, HSICLasso
@@ -96,17 +94,14 @@ __all__ = [
     "hsic",
     "infer_task",
     "load",
-    "onnx_inputs",
-    "pass_hooks",
     "save",
     "to_onnx",
 ]
 
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
-    "mercer._blocks.passes": "pass_hooks",
     "mercer._clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._deployment": "CompressedClassifier CompressedRegressor compress onnx_inputs to_onnx",
+    "mercer._deployment": "CompressedClassifier CompressedRegressor compress to_onnx",
     "mercer._feature_selection": "BAHSIC HSICLasso",
     "mercer._generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import pandas as pd
 
-from mercer.preprocessing import convert, kind_of
-from mercer_command import text_columns
+from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
 from mercer_command.messages import InputError, listing
-from mercer_command.notation import READABLE
 from mercer_command.odd_values import MissingCodes, naming_codes, odd_value, without_codes
+
+ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
@@ -31,11 +29,8 @@ MANY_LEVELS = 30
 """Categories with more levels than this are encoded by the target's mean in each level, as
 `mercer.preprocessing.table_encoder` has at most this number of columns of zeros and ones."""
 
-_IDENTIFIER_NAMES = re.compile(
-    r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
-    "|[a-z](?:Id|ID|Nr|No|Key)$"
-)
-"""This matches names whose last word says that the column identifies rows."""
+OTHERWISE = "a file of --columns can say otherwise"
+"""Notes on columns that were recognized with doubt end with this."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +86,9 @@ class Choice:
     format: str = ""
 
 
-def read_as(role: str) -> text_columns.ReadAs:
+def read_as(role: str) -> ReadAs:
     """Return what the cells of a column of text are read as, by the role of the column."""
-    roles: dict[str, text_columns.ReadAs] = {"number": "number", "date": "date", "time": "time"}
+    roles: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
     return roles.get(role, "text")
 
 
@@ -130,28 +125,29 @@ def recognize_columns(
     choices, missing = choices or {}, missing or {}
     frame = frame.assign(**{n: without_codes(frame[n], codes) for n, codes in missing.items()})
     wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
-    readings = text_columns.cell_readings(frame, wanted, separator=separator)
+    readings = cell_readings(frame, wanted, separator=separator)
     typed: dict[str, pd.Series[Any]] = {}
     columns = []
     for name in frame.columns:
         values, column, found = frame[name], Column(name, "number"), None
         if name in readings:
-            values, odd = text_columns.parse_cells(frame[name], readings[name])
+            values, odd = parse_cells(frame[name], readings[name])
             column = _read_column(name, odd, readings[name])
             found = readings[name].read_as
             values = without_codes(values, missing.get(name, ()))
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
         if name in choices:
-            columns.append(_chosen(column, values, choices[name]))
+            suits = name not in readings or readings[name].suits(values, odd)
+            columns.append(_chosen(column, values, choices[name], suits=suits))
         else:
             columns.append(_recognized(column, values, found))
     return pd.DataFrame(typed, index=frame.index), columns
 
 
-def _read_column(name: str, odd: pd.Series[Any], reading: text_columns.CellReading) -> Column:
+def _read_column(name: str, odd: pd.Series[Any], reading: CellReading) -> Column:
     """Describe how the cells of a column of text were read, but for the odd ones."""
-    warnings = reading.warnings
+    warnings = tuple(f"{told}; {OTHERWISE}" for told in reading.warnings)
     if len(odd):
         verb = "cell counts" if len(odd) == 1 else "cells count"
         named = listing(odd.drop_duplicates(), most=4)
@@ -161,9 +157,7 @@ def _read_column(name: str, odd: pd.Series[Any], reading: text_columns.CellReadi
     return Column(name, "number", notation, reading.facts, 0.0, warnings)
 
 
-def _recognized(
-    column: Column, values: pd.Series[Any], read_as: text_columns.ReadAs | None
-) -> Column:
+def _recognized(column: Column, values: pd.Series[Any], read_as: ReadAs | None) -> Column:
     """Decide how a column is used, by its converted values."""
     kind = kind_of(values)
     if kind == "other":
@@ -174,8 +168,8 @@ def _recognized(
         return _left_out(column, "constant", "the same in every row")
     if kind == "identifier":
         return _left_out(column, "identifier", "a code of its own in every row")
-    if kind == "number" and (reason := _numbers_rows(column.name, values)):
-        return _left_out(column, "identifier", reason)
+    if kind == "number" and numbers_rows(column.name, values):
+        return _left_out(column, "identifier", "it numbers the rows")
     role: Role = kind
     if kind == "date":
         role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
@@ -185,14 +179,13 @@ def _recognized(
     return _used(column, role, values)
 
 
-def _chosen(column: Column, values: pd.Series[Any], choice: Choice) -> Column:
+def _chosen(column: Column, values: pd.Series[Any], choice: Choice, *, suits: bool) -> Column:
     """Use a column as the user chose."""
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
     kind = kind_of(values)
     needed = {"number": "number", "date": "date", "time": "date"}.get(choice.role, kind)
-    many_odd = column.missing > 1.0 - READABLE and column.warnings
-    if kind != needed or kind == "other" or many_odd:
+    if kind != needed or kind == "other" or not suits:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
     role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
     if role == "number" and (told := odd_value(values)):
@@ -224,24 +217,6 @@ def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
     }
     facts = (uses[role],) if role in uses else ()
     return replace(column, role=role, facts=(*column.facts, *facts))
-
-
-def _numbers_rows(name: str, values: pd.Series[Any]) -> str | None:
-    """Return why numbers identify rows, or None if they measure something."""
-    try:
-        numbers = convert(values.to_frame(name), "number")[:, 0]
-    except ValueError:  # Infinite numbers measure, and are refused where the column is used.
-        return None
-    are_whole = np.all(numbers == np.round(numbers))
-    if len(numbers) < 3 or not are_whole or len(np.unique(numbers)) < len(numbers):
-        return None
-    # Consecutive numbers may be years, which identify nothing.
-    is_year = numbers.min() >= 1800 and numbers.max() <= 2200
-    if np.ptp(numbers) == len(numbers) - 1 and not is_year:
-        return "it numbers the rows"
-    if _IDENTIFIER_NAMES.search(name):
-        return "a whole number of its own in every row, and a name of identifiers"
-    return None
 
 
 def left_out_notes(columns: Sequence[Column]) -> list[str]:

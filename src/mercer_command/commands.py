@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer import pass_hooks
 from mercer_command import (
     app,
     comparison,
@@ -226,11 +225,10 @@ def _fit(
     failures, written = list[str](), dict[str, Path | None]()
     n_columns = problem.features.shape[1]
     with output.progress_bar() as bar:
-        bar.step(f"learning from {training.n_train:,} rows of {n_columns} columns")
-
-        def begin(n_rows: int) -> None:
-            # Several passes read all rows.
-            bar.step(f"fitting {training.n_train:,} rows", n_rows, "%")
+        told = f"learning from {training.n_train:,} rows of {n_columns} columns"
+        bar.step(told, unit="rows read")
+        if (source := training.source) is not None:
+            source.client, source.on_rows = client, bar.advance
 
         def save(model: TableModel) -> None:
             # What follows may fail; the model is safe before.
@@ -239,7 +237,7 @@ def _fit(
                     files.save_model(model, given.out)
                     written["model"] = given.out
 
-        with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
+        with collected_warnings(notes):
             trial = models.fit(
                 training, given.learner, given.seed, bar, save, metric=given.metric, costs=costs
             )

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from mercer.inspection import ShapleyInteractions, ShapleyValues, WaterfallDisplay, shapley_values
+from mercer.inspection import ImportanceDisplay, ShapleyInteractions, ShapleyValues, shapley_values
 from mercer.inspection import shapley_interactions as interactions
+from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
 from mercer_command.messages import shown
 from mercer_command.notation import Array
-from mercer_command.text_columns import is_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ class Reasons:
         row : int
         ax : matplotlib Axes
         """
-        WaterfallDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
+        ImportanceDisplay(self.values, row, unit=self.unit).plot(ax=ax, max_columns=6)
         ax.set_title(f"Row {row + 1}")
 
     def frame(self, n_largest: int) -> pd.DataFrame:

@@ -171,8 +171,8 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
     ]
     told = (
         "Each bar is what a column contributes (its Shapley value): orange bars raise the "
-        "prediction, blue ones lower it. They lead from the prediction of the average row, the "
-        f"mean over {N_BACKGROUND} training rows, to that of the row."
+        "prediction, blue ones lower it. All contributions of a row and the prediction of the "
+        f"average row, the mean over {N_BACKGROUND} training rows, sum to the prediction."
     )
     more = [Text(f"{len(found) - n_rows:,} more rows are not shown.")] * (len(found) > n_rows)
     return Section("Why: a card for each row", [Text(told), *cards, *more])

@@ -16,12 +16,14 @@ import pandas as pd
 
 import mercer
 from mercer_command.messages import InputError
-from mercer_command.notation import PLAIN_NUMBER
 from mercer_command.table_files import is_parquet
 from mercer_command.table_model import TableModel
 
 if sys.platform != "win32":  # Windows has no such locks.
     import fcntl
+
+_PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+"""A pattern of numbers as programs write them, which spreadsheets take for no formula."""
 
 _PREFIX = ".mercer-"
 """Names of temporary files begin with this."""
@@ -284,4 +286,4 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
 def _safe(cell: Any) -> Any:
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
-    return cell if re.fullmatch(PLAIN_NUMBER, cell) else f"'{cell}"
+    return cell if re.fullmatch(_PLAIN_NUMBER, cell) else f"'{cell}"

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from mercer.preprocessing import convert
+from mercer.preprocessing import convert, is_text
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.notation import Array
-from mercer_command.text_columns import is_text
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]
 """Texts and numbers that stand for missing cells, by the columns' names."""

@@ -273,11 +273,12 @@ class Bar:
         total : int, default=None
             Number of units of the step; None if it is unknown.
         unit : str, default=""
-            What is counted, by default that of the bar; "%" for the share that is done.
+            What is counted, by default that of the bar.
         """
         self._say(description)
         self._counted = unit or self._unit
-        self._bar.reset(self._task, total=total, description=_as_markup(description), done="")
+        self._bar.reset(self._task, description=_as_markup(description), done="")
+        self._bar.tasks[0].total = total
 
     def advance(self, number: int = 1, description: str = "") -> None:
         """Report units that were done.
@@ -291,9 +292,8 @@ class Bar:
         task = self._bar.tasks[0]
         text = _as_markup(description) or task.description
         ready, total = task.completed + number, task.total or 0
-        done = f"{ready:,.0f} of {total:,.0f} {self._counted}"
-        if self._counted == "%":
-            done = f"{ready / max(total, 1):.0%}"
+        of_all = f" of {total:,.0f}" if total else ""
+        done = f"{ready:,.0f}{of_all} {self._counted}"
         self._say(f"{text}, {done}")
         self._bar.update(self._task, advance=number, description=text, done=done)
 

@@ -56,7 +56,8 @@ class TableRows:
             Its workers read Parquet files.
         """
         if isinstance(self.parts, ParquetSource):
-            return self.parts.map_frames(function, client=client)
+            self.parts.client = client
+            return self.parts.map_frames(function)
         return map(function, [self.parts])
 
 

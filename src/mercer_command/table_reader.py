@@ -21,13 +21,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.fixes import parse_version
 
-from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
-from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
+from mercer.preprocessing import (
+    CellReading,
+    SoftClippingScaler,
+    TextScores,
+    cell_readings,
+    column_encoders,
+    parse_cells,
+)
+from mercer_command.columns import DATES, MANY_LEVELS, OTHERWISE, Role, read_as
 from mercer_command.messages import listing, shown
-from mercer_command.notation import READABLE, Array, as_dates, known_cells
+from mercer_command.notation import Array, as_dates
 from mercer_command.odd_values import without_codes
 from mercer_command.row_checksums import row_checksums
-from mercer_command.text_columns import CellReading, cell_readings, parse_cells
 
 if TYPE_CHECKING:
     from mercer_command.problem import Problem, Rows
@@ -170,10 +176,10 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _read(name: str, cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
     """Convert the cells of a column, and warn of those that cannot be read."""
     values, odd = parse_cells(cells, reading)
-    told = [f"column '{shown(name)}': {text}" for text in reading.warnings]
+    told = [f"column '{shown(name)}': {text}; {OTHERWISE}" for text in reading.warnings]
     if len(odd):
-        named = listing(known_cells(odd), most=4)
-        if len(odd) > (1.0 - READABLE) * (len(odd) + int(values.notna().sum())):
+        named = listing(odd.drop_duplicates(), most=4)
+        if not reading.suits(values, odd):
             raise ValueError(
                 f"Column '{shown(name)}' holds text, but the model needs {reading.read_as}s: "
                 f"{named}."

@@ -71,7 +71,9 @@ class TestReduce:
 
     def test_every_row_is_in_one_block_and_reported_in_the_calling_thread(self) -> None:
         rows: list[int] = []
-        starts = block_source(*table(50), block_rows=8).reduce(Starts(), on_rows=rows.append)
+        source = block_source(*table(50), block_rows=8)
+        source.on_rows = rows.append
+        starts = source.reduce(Starts())
         assert sorted(starts) == [(start, min(8, 50 - start)) for start in range(0, 50, 8)]
         assert rows == [8] * 6 + [2]
 

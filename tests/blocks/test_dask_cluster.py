@@ -70,7 +70,7 @@ class TestCluster:
     def test_a_given_client_is_used(self, client, expected) -> None:
         before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         with dask.config.set(scheduler="synchronous"):
-            found = block_source(*parts()).reduce(NormalSums(), client=client)
+            found = DaskSource(*parts(), None, None, client).reduce(NormalSums())
         assert_equal_sums(found, expected)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         assert after > before
@@ -82,7 +82,9 @@ class TestCluster:
 
     def test_rows_are_reported(self, client, expected) -> None:
         rows: list[int] = []
-        found = block_source(*parts(known=False)).reduce(NormalSums(), on_rows=rows.append)
+        source = block_source(*parts(known=False))
+        source.on_rows = rows.append
+        found = source.reduce(NormalSums())
         assert_equal_sums(found, expected)
         assert sorted(rows) == sorted(LENGTHS)
 
@@ -95,9 +97,11 @@ class TestCluster:
     def test_errors_of_a_block_reach_the_caller(self, client) -> None:
         Z = X.copy()
         Z[33, 1] = np.inf
+        source = block_source(da.from_array(Z, (9, 3)), Y)
         for on_rows in (None, lambda n_rows: None):
+            source.on_rows = on_rows
             with pytest.raises(ValueError, match="X contains infinity"):
-                block_source(da.from_array(Z, (9, 3)), Y).reduce(NormalSums(), on_rows=on_rows)
+                source.reduce(NormalSums())
 
     def test_large_statistics_give_no_warning(self, client) -> None:
         @dataclass(frozen=True)
@@ -113,13 +117,14 @@ class TestCluster:
         frame.to_parquet(tmp_path / "x.parquet", row_group_size=7)
         original = ParquetSource.pieces
         monkeypatch.setattr(ParquetSource, "pieces", lambda self: original(self, 14))
-        source = ParquetSource(tmp_path, "y", block_rows=5)
         rows: list[int] = []
-        n, XtX, _ = source.reduce(NormalSums(), client=client, on_rows=rows.append)
+        here = ParquetSource(tmp_path, "y", block_rows=5)
+        source = ParquetSource(tmp_path, "y", block_rows=5, client=client, on_rows=rows.append)
+        n, XtX, _ = source.reduce(NormalSums())
         assert n == 59
-        assert_allclose(XtX, source.reduce(NormalSums())[1], rtol=1e-12)
+        assert_allclose(XtX, here.reduce(NormalSums())[1], rtol=1e-12)
         assert sorted(rows) == [4, 13, 14, 14, 14]
-        assert source.reduce(Starts(), client=client)[-1] == (55, 4)
+        assert source.reduce(Starts())[-1] == (55, 4)
 
 
 class TestFailures:
@@ -139,7 +144,7 @@ class TestFailures:
         with distributed.Client(cluster, set_as_default=False) as client:
             assert running_client(client) is client
         with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
-            block_source(*parts()).reduce(NormalSums(), client=client)
+            DaskSource(*parts(), None, None, client).reduce(NormalSums())
 
     def test_a_client_is_closed_while_blocks_are_read(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
@@ -155,10 +160,8 @@ class TestFailures:
                 n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
             ) as cluster,
             distributed.Client(cluster, set_as_default=False) as client,
-            pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"),
         ):
-            block_source(*parts()).reduce(
-                NormalSums(),
-                on_rows=lambda n_rows: cluster.close(),
-                client=client,
-            )
+            source = DaskSource(*parts(), None, None, client)
+            source.on_rows = lambda n_rows: cluster.close()
+            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
+                source.reduce(NormalSums())

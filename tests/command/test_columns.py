@@ -54,7 +54,7 @@ def test_a_guess_is_a_warning() -> None:
     column = recognized(["1,234", "5,678"])
     assert "the comma is taken for a separator of thousands" in column.warnings[0]
     column = recognized(["01/02/2024", "03/04/2024"])
-    assert "if days and months are swapped" in column.warnings[0]
+    assert "days and months may be swapped" in column.warnings[0]
     assert column.format == "%m/%d/%Y"
     # Where decimals have a comma, days stand before months.
     column = recognized(["01/02/2024", "03/04/2024"], other=["1,5", "2,25"])

@@ -104,7 +104,7 @@ def test_a_page_has_a_card_for_each_of_fifty_rows(run: Run, folder: Path) -> Non
     for told in (
         "Row 1<",
         "Row 50<",
-        "Prediction, kg<",
+        "Contribution to the prediction, kg<",
         "Prediction ",
         "kg above the average row",
         "How predictions depend on columns",

@@ -111,8 +111,8 @@ def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     assert (page.count("<table>"), page.count("<details>")) == (2, 1)
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
-    """Return what a bar shows after some rows."""
+def shown(monkeypatch: pytest.MonkeyPatch, *more: str, is_terminal: bool) -> str:
+    """Return what a bar shows after some rows, and rows of further steps of unknown length."""
     written = StringIO()
     console = Console(file=written, force_terminal=is_terminal, width=120)
     monkeypatch.setattr(output, "Console", lambda stderr: console)
@@ -122,6 +122,9 @@ def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
         bar.step("fitting all rows", 4000)
         bar.advance(1000)
         bar.advance(200)
+        for step in more:
+            bar.step(step, unit="rows read")
+            bar.advance(70_000)
     return written.getvalue()
 
 
@@ -130,6 +133,12 @@ def test_rows_and_the_time_left_are_shown_on_a_terminal(monkeypatch: pytest.Monk
     assert "fitting all rows" in text
     assert "1,200 of 4,000 rows" in text
     assert "left" in text
+
+
+def test_steps_of_unknown_length_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, "learning", is_terminal=True)
+    assert "learning" in text
+    assert " 70,000 rows read" in text
 
 
 def test_nothing_is_shown_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,10 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
     compress,
-    onnx_inputs,
     to_onnx,
 )
 from mercer._deployment.few_centers import cluster_means
+from mercer._deployment.onnx_export import onnx_inputs
 from mercer.kernels import (
     Categorical,
     Gaussian,

@@ -44,9 +44,9 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
     compress,
-    onnx_inputs,
     to_onnx,
 )
+from mercer._deployment.onnx_export import onnx_inputs
 from mercer.kernels import (
     Dirichlet,
     Forest,

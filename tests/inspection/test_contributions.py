@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mercer.inspection import Contribution, ShapleyValues
-from mercer.inspection._contributions import cell_text, decimals_of, signed
+from mercer.inspection._contributions import cell_text, decimals_of
 
 
 def values(amounts: Any, scale: Any = "response", outputs: Any = (), base: Any = 1.0) -> Any:
@@ -119,11 +119,6 @@ def test_cells(value: Any, text: str) -> None:
 
 def test_amounts() -> None:
     assert [decimals_of([size]) for size in (1e-20, 0.0234, 1.0, 99.9, 1e9)] == [12, 4, 2, 1, 0]
-    assert (signed(-1234.56, 1), signed(0.001, 2), signed(-0.001, 2)) == (
-        "-1,234.6",
-        "0.00",
-        "0.00",
-    )
 
 
 class TestHeadlines:

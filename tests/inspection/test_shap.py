@@ -1,4 +1,4 @@
-"""Values are those of shap's exact explainer, on data sets of scikit-learn."""
+"""Values are those of shap's exact explainer, and its plots take them."""
 
 from typing import Any
 
@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from explanation_cases import ridge_on
 from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelStackingClassifier, MKLClassifier
+from mercer import (
+    KernelStackingClassifier,
+    MKLClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
+from mercer.preprocessing import table_encoder
 
 # The package issues these warnings, of matplotlib and NumPy, when it is imported.
 pytestmark = [
@@ -41,6 +48,40 @@ def test_values_are_those_of_shap(load: Any, model: Any) -> None:
     expected = shap.explainers.Exact(function, masker)(rows, silent=True).values
     found = shapley_values(fitted, rows, background)
     np.testing.assert_allclose(found.values.reshape(expected.shape), expected, atol=1e-6)
-    explanation = found.to_shap()
-    np.testing.assert_array_equal(explanation.values, found.values)
-    assert explanation.feature_names == found.feature_names
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Any:
+    """Contributions on a table of numbers, categories and dates with missing cells."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 60), "D")
+    table = pd.DataFrame({"age": rng.integers(20, 80, 60).astype(float), "since": days})
+    table["town"] = rng.choice(["Bern", "Basel", "Chur"], 60)
+    y = table["age"] * (1.0 + (table["town"] == "Bern"))
+    table.loc[::7, "age"], table.loc[::8, "town"], table.loc[::9, "since"] = None, None, None
+    model = TwoStageRegressor(UniformCombination([Gaussian(3.0)]), alpha=0.1)
+    return shapley_values(make_pipeline(table_encoder(), model).fit(table, y), table)
+
+
+# The scatter plot of the package compares missing numbers.
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda shap, shown: shap.plots.bar(shown, show=False),
+        lambda shap, shown: shap.plots.bar(shown[0], show=False),
+        lambda shap, shown: shap.plots.waterfall(shown[0], show=False),
+        lambda shap, shown: shap.plots.beeswarm(shown, show=False),
+        lambda shap, shown: shap.plots.scatter(shown[:, "age"], color=shown, show=False),
+        lambda shap, shown: shap.plots.scatter(shown[:, "town"], show=False),
+        lambda shap, shown: shap.plots.scatter(shown[:, "since"], show=False),
+    ],
+    ids=["bar", "bar of one", "waterfall", "beeswarm", "numbers", "categories", "dates"],
+)
+def test_plots_of_shap_take_tables_with_missing_cells(mixed: Any, draw: Any) -> None:
+    shap = pytest.importorskip("shap", exc_type=ImportError)
+    plt = pytest.importorskip("matplotlib.pyplot")
+    draw(shap, mixed.to_shap())
+    assert plt.gcf().axes
+    plt.close("all")

@@ -19,7 +19,6 @@ from mercer import (
 )
 from mercer.inspection import (
     ImportanceDisplay,
-    WaterfallDisplay,
     partial_dependence,
     shapley_interactions,
     shapley_values,
@@ -139,7 +138,7 @@ def test_groups_of_sources_in_words_and_pictures() -> None:
     assert found.feature_names == ["images", "kernel 1"]
     assert all(phrase.split(":")[0] in found.feature_names for phrase in found.in_words(0))
     pytest.importorskip("matplotlib")
-    texts = WaterfallDisplay(found).plot().ax_.get_yticklabels()
+    texts = ImportanceDisplay(found, row=0).plot().ax_.get_yticklabels()
     assert {text.get_text() for text in texts} == {"images", "kernel 1"}
     assert ImportanceDisplay(found).plot().features == ["images", "kernel 1"]
 

@@ -99,8 +99,8 @@ def test_support_vectors_alone_contribute() -> None:
 
 class TestFrames:
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"age": np.arange(60.0), "town": ["a", "b", "c"] * 20})
-    y = frame["age"] / 10.0 + (frame["town"] == "b")
+    frame = pd.DataFrame({"age": 0.5 * np.arange(60.0), "town": ["a", "b", "c"] * 20})
+    y = frame["age"] / 5.0 + (frame["town"] == "b")
 
     def test_rows_of_the_users_table(self) -> None:
         model = make_pipeline(table_encoder(), KernelStackingRegressor([Gaussian(0.5)]))
@@ -109,9 +109,9 @@ class TestFrames:
         assert list(frame) == ["row", "contribution", "age", "town"]
         assert len(frame) == 4
         assert (np.diff(np.abs(frame["contribution"])) <= 0.0).all()
-        assert frame["row"].tolist() == frame["age"].astype(int).tolist()
+        assert frame["row"].tolist() == (2.0 * frame["age"]).astype(int).tolist()
         # A narrow kernel predicts by rows that are near and of the same town.
-        assert (np.abs(frame["age"] - 8.0) <= 9.0).all()
+        assert (np.abs(frame["age"] - 4.0) <= 4.5).all()
         assert set(frame["town"]) == {"c"}
 
     def test_polars(self) -> None:

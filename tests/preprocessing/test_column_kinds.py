@@ -10,12 +10,12 @@ from scipy.sparse import csr_array
 
 from mercer.preprocessing._column_kinds import (
     FEW,
-    ColumnsOfKind,
     as_categories,
     as_days,
     as_numbers,
     kind_of,
 )
+from mercer.preprocessing._column_reader import ColumnsOfKind
 
 CELLS: list[tuple[list[Any], str]] = [
     ([1, 2, 3], "number"),

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import EvidenceMaximization, KernelStackingClassifier
-from mercer.inspection import BeeswarmDisplay, WaterfallDisplay, shapley_values
+from mercer.inspection import ImportanceDisplay, shapley_values
 from mercer.kernels import Gaussian, Laplacian
 from mercer.preprocessing import table_encoder
 
@@ -55,11 +55,11 @@ for row in (shown, 1, 2, 4):
     print("  " + "\n  ".join(found.in_words(row, 2)))
 
 # %%
-# Left: a train on the coast in the rain. Right: all cases. Categories are gray, as they are neither
-# low nor high; the hours of the rush are in the middle of the day, and of both colors.
+# Left: a train on the coast in the rain. Right: mean sizes of all contributions. The package shap
+# draws a point for each case: ``shap.plots.beeswarm(found.to_shap())``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6))
-WaterfallDisplay(found, shown).plot(ax=left)
-left.set_xlabel("Log-odds of being late")
-BeeswarmDisplay(found).plot(ax=right)
-right.set_xlabel("Contribution to the log-odds of being late")
+ImportanceDisplay(found, shown).plot(ax=left)
+left.set_xlabel("Contribution to the log-odds of being late")
+ImportanceDisplay(found).plot(ax=right)
+right.set_xlabel("Mean absolute contribution to the log-odds")
 plt.show()

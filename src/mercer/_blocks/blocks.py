@@ -109,7 +109,17 @@ class BlockSource(ABC):
         Largest number of rows of a block; if None, 4,096, or fewer where features are many.
     encoder : transformer or None
         A fitted transformer, whose `transform` turns the input's rows into numbers.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+        The cluster whose workers accumulate statistics.
+    on_rows : callable or None
+        Called in the calling thread with numbers of rows that a statistic was accumulated over.
     """
+
+    client: Any = None
+    on_rows: Callable[[int], None] | None = None
 
     def __init__(self, block_rows: int | None, encoder: Any) -> None:
         if block_rows is not None:
@@ -256,26 +266,17 @@ class BlockSource(ABC):
     def reduce(
         self,
         statistic: BlockStatistic[State],
-        *,
-        on_rows: Callable[[int], None] | None = None,
-        client: Any = None,
     ) -> State:
         """Accumulate a statistic over all rows, in one pass.
 
         In memory, threads add blocks to a state each, in a fixed order, and the states are merged
         in the end. On a Dask cluster, a task accumulates each partition, and further tasks merge
         the states by a tree. Results do not depend on timing, on the number of workers, nor on
-        workers that fail meanwhile.
+        workers that fail meanwhile. Tables in memory are never sent.
 
         Parameters
         ----------
         statistic : BlockStatistic
-        on_rows : callable, default=None
-            Called in the calling thread with the number of rows that were done.
-        client : distributed.Client, default=None
-            The cluster on which Dask collections and Parquet files, which its workers must see, are
-            read. If None, the current client for Dask collections, or else Dask's scheduler of this
-            process, and threads of this process for Parquet files. Tables in memory are never sent.
 
         Returns
         -------
@@ -302,8 +303,8 @@ class BlockSource(ABC):
         states: dict[int, State] = {}
         for thread, (state, n_rows) in run_in_threads(added, self.raw_blocks()):
             states[thread] = state
-            if on_rows is not None:
-                on_rows(n_rows)
+            if self.on_rows is not None:
+                self.on_rows(n_rows)
         if not states:
             return statistic.start()
         return merged([states[thread] for thread in sorted(states)], statistic.merge)

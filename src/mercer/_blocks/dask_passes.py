@@ -16,24 +16,23 @@ State = TypeVar("State")
 def reduce_pieces(
     pieces: Sequence[Any],
     statistic: BlockStatistic[State],
-    encoder: Any,
-    on_rows: Callable[[int], None] | None,
-    client: Any,
+    whole: BlockSource,
 ) -> State:
     """Accumulate a statistic over sources, or delayed ones, with a tree of merges on the workers.
 
     The tree depends on the number of pieces alone, so that the result does not depend on the number
     of workers, nor on which of them fail. Pairs of neighbors are merged as soon as both are there:
-    the cluster holds one state per thread, and some log2(n_pieces) more.
+    the cluster holds one state per thread, and some log2(n_pieces) more. The whole source has the
+    pieces' encoder, the client, and the function that is told of numbers of rows.
     """
     from dask import delayed
 
     if not pieces:
         return statistic.start()
-    plan = delayed((statistic, encoder), pure=False, traverse=False)
+    plan = delayed((statistic, whole.encoder), pure=False, traverse=False)
     partials = [task(_partial, plan, piece) for piece in pieces]
     total = merged(partials, lambda first, second: task(_merged, plan, first, second))
-    state, _ = _computed(total, partials, on_rows, running_client(client))
+    state, _ = _computed(total, partials, whole.on_rows, running_client(whole.client))
     return state
 
 
@@ -55,17 +54,9 @@ def _merged(
 def _computed(
     result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
 ) -> Any:
-    """Compute a delayed result, and report the rows of the partial results that it is made of."""
+    """Compute a delayed result; with a client, the rows of its partial results are reported."""
     if client is None:
-        from dask.callbacks import Callback
-
-        keys = {partial.key for partial in partials}
-
-        def report(key: Any, value: Any, *_: Any) -> None:
-            if on_rows is not None and key in keys:
-                on_rows(value[1])
-
-        with serial_algebra(), Callback(posttask=report):
+        with serial_algebra():
             return result.compute()
     from distributed import as_completed
 

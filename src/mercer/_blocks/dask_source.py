@@ -111,14 +111,10 @@ class DaskSource(BlockSource):
     def reduce(
         self,
         statistic: BlockStatistic[State],
-        *,
-        on_rows: Callable[[int], None] | None = None,
-        client: Any = None,
     ) -> State:
         """Accumulate a statistic on the workers; see `BlockSource.reduce`."""
         self.check()
-        client = self.client if client is None else client
-        return reduce_pieces(self._pieces(), statistic, self.encoder, on_rows, client)
+        return reduce_pieces(self._pieces(), statistic, self)
 
     def map(self, function: Callable[[Block], Array]) -> Any:
         """Return the results for all rows as a lazy Dask array; see `BlockSource.map`."""

@@ -56,6 +56,12 @@ class ParquetSource(BlockSource):
         must hold numbers without missing values.
     block_rows : int, default=None
         Largest number of rows of a block. If None, 4,096, or fewer where columns are many.
+    client : distributed.Client, default=None
+        The cluster whose workers, which must see the files, read them in fits; threads of this
+        process if None.
+    on_rows : callable, default=None
+        Called with numbers of rows that passes of a fit over all rows have read. A fit makes
+        several such passes.
 
     Attributes
     ----------
@@ -107,8 +113,11 @@ class ParquetSource(BlockSource):
         *,
         encoder: Any = None,
         block_rows: int | None = None,
+        client: Any = None,
+        on_rows: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__(block_rows, encoder)
+        self.client, self.on_rows = client, on_rows
         self._files = find_parquet(path)
         names = self._files.schema.names
         targets = [target] if isinstance(target, str) else list(target or [])
@@ -254,28 +263,21 @@ class ParquetSource(BlockSource):
     def reduce(
         self,
         statistic: BlockStatistic[State],
-        *,
-        on_rows: Callable[[int], None] | None = None,
-        client: Any = None,
     ) -> State:
         """Accumulate a statistic, on a cluster if there is a client; see `BlockSource.reduce`."""
-        if client is None:
-            return super().reduce(statistic, on_rows=on_rows)
+        if self.client is None:
+            return super().reduce(statistic)
         self.check()
-        pieces = self.with_encoder(None).pieces()
-        return reduce_pieces(pieces, statistic, self.encoder, on_rows, client)
+        return reduce_pieces(self.with_encoder(None).pieces(), statistic, self)
 
-    def map_frames(self, function: Callable[[Any], Any], *, client: Any = None) -> Iterator[Any]:
+    def map_frames(self, function: Callable[[Any], Any]) -> Iterator[Any]:
         """Apply a function to consecutive rows as the files hold them, and yield results in order.
 
         Parameters
         ----------
         function : callable
-            Called with a data frame of a batch of rows.
-        client : distributed.Client, default=None
-            The cluster whose workers, which must see the files, call the function; results of some
-            row groups are then in memory. If None, it is called in this process when a result is
-            asked for.
+            Called with a data frame of a batch of rows: in this process when a result is asked for,
+            or by workers, of whose results for some row groups are then in memory.
 
         Yields
         ------
@@ -293,10 +295,12 @@ class ParquetSource(BlockSource):
         ...     [len(frame) for frame in ParquetSource(folder).map_frames(lambda frame: frame)]
         [3]
         """
-        if client is None:
+        if self.client is None:
             yield from (function(self.as_input(raw.X)) for raw in self.raw_blocks())
             return
-        for results in map_pieces(self.pieces(), partial(_results_of_frames, function), client):
+        for results in map_pieces(
+            self.pieces(), partial(_results_of_frames, function), self.client
+        ):
             yield from results
 
     def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
@@ -320,6 +324,7 @@ class ParquetSource(BlockSource):
             before = rows[first] - groups[first].n_rows
             end = min(int(np.searchsorted(rows, before + n_rows)) + 1, len(groups))
             piece = copy(self)
+            piece.client = piece.on_rows = None  # Workers have neither.
             piece._files = replace(self._files, groups=groups[first:end])
             piece._known = counts[first:end]
             piece._offset = start = self._offset + sum(counts[:first])

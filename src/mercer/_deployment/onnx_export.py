@@ -48,7 +48,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     onnx.ModelProto
         Of an array, the input is ``X``, of shape (None, n_columns). Of a data frame, each column
         that is used is an input of its name, of shape (None, 1): numbers, or strings for
-        categories, which are empty where they are missing; :func:`onnx_inputs` makes them. The
+        categories, as `mercer.preprocessing.convert` writes them, empty where they are missing. The
         output of regressors is ``variable``, those of classifiers are ``label`` and
         ``probabilities``, or ``scores`` where the model has no probabilities, as skl2onnx has them.
 
@@ -109,13 +109,6 @@ def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
     -------
     dict of str to ndarray
         For ``onnxruntime.InferenceSession.run``.
-
-    Examples
-    --------
-    >>> import mercer
-    >>> graph = mercer.to_onnx(model, X)  # doctest: +SKIP
-    >>> session = onnxruntime.InferenceSession(graph.SerializeToString())  # doctest: +SKIP
-    >>> session.run(None, mercer.onnx_inputs(graph, X))  # doctest: +SKIP
     """
     helper, found = onnx().helper, {}
     named = _column_names(X)

@@ -24,6 +24,7 @@ from mercer._deployment.onnx_operators import Operators, Tensor, normal_quantile
 from mercer._typing import Array
 from mercer.preprocessing import SoftClippingScaler
 from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_reader import TableEncoder
 
 _MISSING = ""
 """Text that stands for a missing category."""
@@ -155,6 +156,9 @@ def _pipeline(op: Operators, step: Pipeline, columns: Columns) -> Columns:
 
 
 def _column_transformer(op: Operators, step: ColumnTransformer, columns: Columns) -> Columns:
+    if isinstance(step, TableEncoder) and step.reader_.columns_:
+        named = ", ".join(repr(name) for name, _, _ in step.reader_.columns_)
+        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
     parts, count = [], 0
     for name, inner, _ in step.transformers_:
         positions = np.asarray(step._transformer_to_input_indices[name], dtype=int)
@@ -261,6 +265,7 @@ def _is_missing(value: Any) -> bool:
 _STEPS: dict[type, Callable[..., Columns]] = {
     ColumnConverter: _converter,
     ColumnTransformer: _column_transformer,
+    TableEncoder: _column_transformer,
     FunctionTransformer: _function,
     MaxAbsScaler: _scaler,
     MinMaxScaler: _scaler,

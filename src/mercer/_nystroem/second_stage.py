@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
@@ -319,7 +318,6 @@ class _Fit:
             random_state=self.random_state,
             scores_of=None if self.scorer is None else scores_of,
         )
-        current_hooks().on_rows(len(data))
         model = NystroemModel(columns, encoding, choice, data.y.ndim == 1, held_out=held_out)
         return model, totals
 
@@ -331,8 +329,7 @@ class _Fit:
         statistic = NormalEquations(
             features, encoding, data.all_weights, groups=data.all_groups, listed=data.listed
         )
-        hooks = current_hooks()
-        sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
+        sums = data.source.reduce(statistic)
         totals = np.sum([fold.values for fold in sums], axis=0)
 
         def scores_of(fits: list[LinearFit | None], alphas: Array) -> Array:

@@ -13,7 +13,6 @@ from sklearn.utils import gen_batches
 
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import Split, apart_from, sample_rows
 from mercer._data.resampling import as_resampling
@@ -148,8 +147,6 @@ class DrawnViews(ViewedSample):
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
         """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
-        n_anew = len(self._unseen(rows)) * sum(e.learned_from_some for e in kept)
-        current_hooks().on_start(self.drawn.source.count_rows() * (len(kept) + n_anew))
         members = [found.on_all_rows(self.member) for found in kept]
         # Members that predict best come first. Where one is better on features, so are the others.
         for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
@@ -189,8 +186,7 @@ class DrawnViews(ViewedSample):
         if not n_paired or data.listed is not None:
             return member
         pairs = PairsOfSomeRows(data, self.target.encoding, n_paired, self.random_state)
-        with pass_hooks():
-            model = pairs.better(member.model, kernel, learns_widths=candidate.learns_widths)
+        model = pairs.better(member.model, kernel, learns_widths=candidate.learns_widths)
         if model is member.model:
             return member
         return replace(member, kernel=model.columns.kernel, model=model)

@@ -117,65 +117,16 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     Notes
     -----
-    Features are scaled inside, so that their units do not matter: numbers robustly, with
-    softly clipped tails; columns of two values become zeros and ones.
+    Features are scaled inside, and rows that are copies of one another are left out together. Exact
+    fits compute left-out scores and prediction sets when they are first asked for (so does
+    `hasattr`), or before `mercer.save`. Probabilities far from all training samples are class
+    frequencies. O(s^3) for the s samples that candidates are compared on, and for each kernel that
+    is kept O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features. :doc:`/guide/tables` says what is
+    combined, and :doc:`/guide/fits` how.
 
-    Rows that are copies of one another, as of a table that was joined or oversampled, are left out
-    together, and count as one in intervals and sets. Rows of a few categories are equal by chance:
-    they are data, since new rows equal them as well. What tells them apart is a column most of
-    whose values occur once. Pass `groups` where rows belong together otherwise.
-
-    Left-out predictions of ridge regression are exact, from one eigendecomposition for each
-    candidate, and one more for each part where more than half of the samples are left out together,
-    as all later ones; decisions of machines come from five folds. Kernels of learned relevance are
-    learned anew without each half of the samples, and predict only samples that they were not
-    learned from. The combination has one weight for each member, which is not negative, an
-    intercept for each class and, for more than two classes, a matrix that mixes them.
-
-    Logistic regressions have the penalty of lowest approximate left-out log-loss; see
-    :doc:`/guide/counts`.
-
-    Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
-    regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
-    are those of trees that were grown without the fold (benchmarks/every_n.py).
-
-    With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
-    the best are kept; `loo_score_` is its value on `loo_predictions_`, for the area under the ROC
-    curve the mean over the folds below: probabilities by different combinations do not compare. A
-    candidate's probabilities are those of a stack of it alone. Widths and penalties still minimize
-    squared errors, and the combination the log-loss. The scorer is given numbers of rows in place
-    of features, and the weights of samples and classes if its metric takes any. A candidate whose
-    score is not finite is left out with a warning.
-
-    For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
-    An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
-    score, prediction sets or a held-out classifier are first asked for (so does `hasattr`), or
-    before `mercer.save`. Copies and pickles hold what it takes, and displays show what is known.
-
-    On Nyström features, kernels are learned from other samples than those that candidates are
-    compared on; of groups, from other groups, and learned anew without each half of these, so that
-    all are predicted on kernels that have not seen them: two more fits for each. Members, widths
-    and penalties are chosen once, by the errors of all folds, so that on noise `loo_score_` is
-    above that of new rows by up to about its standard error, .5 / sqrt(n)
-    (benchmarks/noise_scores.py, scores --rows 3050 --columns 5).
-
-    With `cv` on Nyström features, fits of folds are found from sums over parts of the rows; every
-    further repetition sums all rows again. Where folds train on all rows that they do not hold out,
-    kernels are learned anew as for groups. Where they train on fewer, as on the past, kernels are
-    learned anew from these alone, which takes one more fit for each such kernel and fold, and those
-    of the model from the samples that candidates are compared on. `LeaveOneOut` stands for five
-    random folds. Refused are folds whose sums exceed scikit-learn's `working_memory`, and tables
-    that are not in memory.
-
-    Probabilities are those of the members up to three of their widths from a training sample, and
-    class frequencies from six on; see :class:`KernelStackingRegressor`.
-
-    O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
-    fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
-    O(n m^2 + m^3), and memory for some m x m matrices, whatever the number of rows.
-
-    References ---------- .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
+    References
+    ----------
+    .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
 
     Examples
     --------

@@ -111,60 +111,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     Notes
     -----
-    Features are scaled inside, so that their units do not matter: numbers robustly, with softly
-    clipped tails; columns of two values become zeros and ones.
-
-    Rows that are copies of one another, as of a table that was joined or oversampled, are left out
-    together, and count as one in intervals and sets. Rows of a few categories are equal by chance:
-    they are data, since new rows equal them as well. What tells them apart is a column most of
-    whose values occur once. Pass `groups` where rows belong together otherwise.
-
-    Left-out predictions of ridge regression are exact, from one eigendecomposition for each
-    candidate; where more than half of the samples are left out together, as all later ones, from
-    one more for each such part. Kernels of learned relevance are learned anew without each half of
-    the samples, and predict only samples that they were not learned from. The weights of the
-    combination minimize the squared error of these predictions.
-
-    Fits to more than 3,000 samples, of dense tables without given `candidates`, also have a ridge
-    regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
-    are those of trees that were grown without the fold (benchmarks/every_n.py). Kernels that are
-    kept on the same view of the table are added, and one ridge regression is fitted on their sum,
-    where this predicts left-out samples about as well (benchmarks/kernel_sums.py).
-
-    With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
-    as many of the best are combined as have the highest value together; `loo_score_` is that of
-    `loo_predictions_`. Widths, penalties and weights still minimize squared errors, so that the
-    stack predicts means, whatever the scorer. It is given numbers of rows in place of features,
-    and the weights of samples if its metric takes any. A candidate whose score is not finite is
-    left out with a warning.
-
-    For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    fewer from 200 samples on, and two from 400 on: as long again, or four times as long for few.
-    An exact fit, without `scoring` and with a number as `random_state`, does that when they, their
-    score or intervals are first asked for (so does `hasattr`), or before `mercer.save`. Copies and
-    pickles hold what it takes, and displays show them where they are known.
-
-    On Nyström features, kernels are learned from other samples than those that candidates are
-    compared on; of groups, from other groups, and learned anew without each half of these, so that
-    all are predicted on kernels that have not seen them: two more fits for each such kernel.
-
-    With `cv` on Nyström features, fits of folds are found from sums over parts of the rows; every
-    further repetition sums all rows again. Where folds train on all rows that they do not hold out,
-    kernels are learned anew as for groups. Where they train on fewer, as on the past, kernels are
-    learned anew from these alone, which takes one more fit for each such kernel and fold, and those
-    of the model from the samples that candidates are compared on. Penalties, and factors by which
-    widths are rescaled to all rows, are chosen once, by the errors of all folds. `LeaveOneOut`
-    stands for five random folds. Refused are folds whose sums exceed scikit-learn's
-    `working_memory`, and tables that are not in memory.
-
-    Predictions are those of the members up to three widths away from the nearest training sample,
-    and the mean response from six on. Distances are between columns at unit scale, without
-    clipping. The width is an average over the members, at most the median distance of training
-    samples, and the three are at least the largest distance of one to its nearest neighbor.
-
-    O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
-    fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
-    O(n m^2 + m^3), and memory for some m x m matrices, whatever the number of rows.
+    Features are scaled inside, and rows that are copies of one another are left out together. Exact
+    fits compute left-out scores and intervals when they are first asked for (so does `hasattr`), or
+    before `mercer.save`. Predictions far from all training samples are the mean response. O(s^3)
+    for the s samples that candidates are compared on, and for each kernel that is kept O(n^3 / 3),
+    or O(n m^2 + m^3) on m Nyström features. :doc:`/guide/tables` says what is combined, and
+    :doc:`/guide/fits` how.
 
     References
     ----------

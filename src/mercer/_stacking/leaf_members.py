@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer._blocks.passes import current_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
@@ -273,19 +272,12 @@ def _fit_to_all_rows(
     # A state, and one that it is merged with.
     if n_rows == len(sample) or 16 * int(kernel.first_features[-1]) ** 2 > working_memory():
         found = rows.regressed(kernel, leaves, alphas)
-
-        def known() -> tuple[Array, Array]:
-            current_hooks().on_rows(n_rows)
-            return found
-
-        return known
+        return lambda: found
     penalties = alphas * rows.weights.sum() / 1000.0
     statistic = LeafEquations(kernel, encoding, sample.all_weights)
 
     def fitted() -> tuple[Array, Array]:
-        hooks = current_hooks()
-        sums = source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
-        return LeafSums(kernel, encoding, sums).solved(penalties)
+        return LeafSums(kernel, encoding, source.reduce(statistic)).solved(penalties)
 
     return fitted
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._blocks.approximation import number_of_components, number_of_paired_rows
-from mercer._blocks.passes import current_hooks, pass_hooks
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS, Split, evenly_spaced, sample_rows
 from mercer._data.resampling import left_out_together
@@ -111,7 +110,6 @@ class FeatureRows:
         sample, table = self.sample, self.drawn.frame(self.part)
         learner = fitted(for_task(learner, model._task), table, sample)
         report()
-        current_hooks().on_start(self.drawn.source.count_rows())
         found = self._second_stage(model, *self._suitable(model, learner))
         found = self._of_all_pairs(model, learner, found)
         if model.learner is None:
@@ -133,16 +131,15 @@ class FeatureRows:
         others = np.setdiff1d(np.arange(len(drawn)), self.part)
         codes = None if self.target.codes is None else self.target.codes[others]
         pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
-        with pass_hooks():
-            learns_widths = _learns_widths(model, learner)
-            settings: Any = {"learns_widths": learns_widths, "alphas": _given_alphas(model)}
-            if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
-                return features
-            more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
-            rows = np.union1d(more, self.part)
-            part = np.searchsorted(rows, self.part)
-            some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
-            found = some._second_stage(model, *some._suitable(model, learner))
+        learns_widths = _learns_widths(model, learner)
+        settings: Any = {"learns_widths": learns_widths, "alphas": _given_alphas(model)}
+        if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
+            return features
+        more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
+        rows = np.union1d(more, self.part)
+        part = np.searchsorted(rows, self.part)
+        some = FeatureRows(drawn.apart(rows), self.target.take(rows), part, all_pairs=True)
+        found = some._second_stage(model, *some._suitable(model, learner))
         found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
         better = clearly_better(found.predictor, features.predictor, drawn, rows)
         return found if better else features

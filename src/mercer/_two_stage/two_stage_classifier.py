@@ -127,49 +127,12 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
 
     Notes
     -----
-    Alignment does not depend on the scale of a kernel, and C does. Learned kernels are therefore of
-    unit scale: the centered training Gram matrix has a mean diagonal of one, and one grid of C
-    serves every kernel.
-
-    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s).
-    The width of each is that of the lowest mean squared error of ridge regression on class
-    indicators over samples left out one at a time, or in groups, which is exact, or over those that
-    `cv` holds out. The best width of a Gaussian for support
-    vector machines is about twice that, so that it is doubled. If the errors differ by less than a
-    fifth, the kernel is taken whose machine predicts more held-out samples correctly. Several
-    labels have one kernel, of the lowest error, for ``learner="auto"`` too.
-
-    ``C="auto"`` tries five values from 1/2 to 128, and the next one as long as the best, of equal
-    ones the smallest, is at an end, unless larger values would take very many iterations; beyond
-    `C_GRID` each must predict better than the one before.
-
-    Where classes overlap, fits with a large C can take very many iterations. Such a value is given
-    up after one fold, or two, if it is behind the best by more than chance allows (two and a half
-    standard deviations in McNemar's test), and larger ones with it.
-
-    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
-    or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
-    (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
-    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds, or
-    those of `cv`, and evaluated by ridge regression on the held-out samples. Where one is better by
-    more than two standard errors, and its support vector machine at least as accurate in
-    cross-validation, it is taken. It takes some seconds for 400 samples.
-
-    With `scoring`, the machines of all candidates are compared: of both isotropic kernels, or for
-    ``learner="auto"`` of the two that are left. C and the kernel have the highest mean of the
-    scorer's values over folds, without those on which it is not defined, such as those of one
-    class; a value of C has the probabilities that a fit with it would have, and none is given up.
-    Widths, and the forms of ``learner="auto"``, still minimize squared errors. On Nyström features,
-    the scorer chooses the penalty by sampled rows out of fold. It is given numbers of rows in place
-    of features, and the weights of samples if its metric takes any.
-
-    On Nyström features, the second stage is ridge regression of class indicators, whose penalty
-    five folds choose and which a logistic regression turns into probabilities. Decision values are
-    logarithms of probabilities, or for two classes of their ratio. O(n m^2) for m centers.
-
-    Probabilities are the softmax of the decision values times a factor, which is fitted to those of
-    held-out samples in the search for C [3]_. If C is given as a number, machines are fitted in
-    folds for them alone, and kernels too where `nested` says so.
+    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
+    each with the width of the lowest left-out error of ridge regression. Learned kernels are of
+    unit scale, so that one grid of C serves every kernel. Probabilities are the softmax of the
+    decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström features,
+    the second stage is ridge regression of class indicators, in O(n m^2 + m^3). :doc:`/guide/fits`
+    says how ``C="auto"``, ``learner="auto"`` and `scoring` choose.
 
     References
     ----------

@@ -122,37 +122,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     Notes
     -----
-    Learned kernels are of unit scale: the centered training Gram matrix has a mean diagonal of one,
-    so that one grid of alpha serves every kernel. Leave-one-out residuals of all alphas come from
-    one eigendecomposition, and above 2,000 samples those of each alpha tried from a Cholesky
-    factorization, which is faster. With `cv`, each fold takes an eigendecomposition. Several
-    outputs share one alpha; each counts by its error relative to its variance.
-
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
-    each with the width at which the leave-one-out error, or with `cv` the error of held-out
-    samples, is lowest. Widths are searched on half of
-    the rows (200 to 300), and the two are compared on up to 500. This takes about a twentieth of
-    the time of a grid search over ten widths and eleven alphas.
-
-    With `scoring`, ridge regressions on all candidates are compared: on both isotropic kernels, or
-    for ``learner="auto"`` on the two that are left, which takes twice the time. Alpha and the
-    kernel have the highest value of the scorer: over all left-out samples, or on average over
-    folds, without those on which it is not defined. Widths, and the forms of ``learner="auto"``,
-    still minimize squared errors, and so does the ridge regression, which predicts means. Values
-    of alpha beyond the grid are tried where squared errors are lowest there. On Nyström features,
-    the scorer chooses alpha by sampled rows out of fold. It is given numbers of rows in place of
-    features, and the weights of samples if its metric takes any.
-
-    An exact fit takes O(n^3) and memory for some n x n matrices. On m Nyström features, it takes
-    O(n m^2 + m^3), and memory for some m x m matrices; five folds choose alpha, and `cv`
-    and ``nested=True`` are refused.
-
-    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
-    or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
-    (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
-    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds, or
-    those of `cv`, and evaluated by ridge regression on the held-out samples. One that is better by
-    more than two standard errors is taken. It takes some seconds for 400 samples.
+    each with the width of the lowest left-out error. Learned kernels are of unit scale, so that one
+    grid of alpha serves every kernel, and the leave-one-out residuals of all alphas come from one
+    eigendecomposition. O(n^3), or O(n m^2 + m^3) on m Nyström features, where five folds choose
+    alpha, and `cv` and ``nested=True`` are refused. :doc:`/guide/fits` says how ``learner="auto"``
+    and `scoring` choose.
 
     References
     ----------

@@ -17,10 +17,8 @@ needed only to draw: ``pip install "mercer[plot]"``.
 from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._column_displays import BeeswarmDisplay, InteractionsDisplay
 from mercer.inspection._compression_loss import CompressionLoss
-from mercer.inspection._contribution_bars import ImportanceDisplay, WaterfallDisplay
-from mercer.inspection._contribution_points import ContributionDisplay
+from mercer.inspection._contribution_displays import ImportanceDisplay, InteractionsDisplay
 from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
@@ -41,10 +39,8 @@ from mercer.inspection._training_rows import TrainingContributions, training_con
 
 __all__ = [
     "AlignmentPathDisplay",
-    "BeeswarmDisplay",
     "CompressionLoss",
     "Contribution",
-    "ContributionDisplay",
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
@@ -61,7 +57,6 @@ __all__ = [
     "ShapleyValues",
     "SobolIndices",
     "TrainingContributions",
-    "WaterfallDisplay",
     "kernel_terms",
     "partial_dependence",
     "report",

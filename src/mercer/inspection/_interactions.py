@@ -11,8 +11,8 @@ from mercer._expansion import Scale
 from mercer._explanations.product_values import product_interactions
 from mercer._explanations.variance_parts import PlayerFactors
 from mercer._typing import Array, RandomState
+from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
-from mercer.inspection._outputs import output_weights
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from mercer._explanations.dependence import varied_values
 from mercer._typing import Array, RandomState
 from mercer._validation import check_choice, check_number
 from mercer.inspection._columns import Column, category_column, columns_of
+from mercer.inspection._contributions import output_position
 from mercer.inspection._explained_model import ExplainedModel
-from mercer.inspection._outputs import output_position
 from mercer.inspection._shapley_result import data_frames
 from mercer.kernels._on_columns import take_columns
 from mercer.preprocessing import convert

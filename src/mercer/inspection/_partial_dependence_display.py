@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
-from mercer.inspection._contributions import cell_text, decimals_of
+from mercer.inspection._contributions import cell_text, decimals_of, quantity_label
 from mercer.inspection._display import (
     LINE_COLORS,
     LINE_MARKERS,
@@ -21,7 +21,6 @@ from mercer.inspection._display import (
     name_categories,
     name_dates,
 )
-from mercer.inspection._outputs import quantity_label
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
 
 if TYPE_CHECKING:

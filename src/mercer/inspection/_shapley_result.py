@@ -10,11 +10,21 @@ from scipy.special import expit, softmax
 
 from mercer._expansion import Scale
 from mercer._typing import Array
-from mercer.inspection._contributions import Contribution, decimals_of
-from mercer.inspection._outputs import output_position, output_weights, quantity_label
+from mercer.inspection._columns import columns_of
+from mercer.inspection._contributions import (
+    Contribution,
+    cell_text,
+    decimals_of,
+    output_position,
+    output_weights,
+    quantity_label,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FAR = "far from training rows"
+"""Name of the part of a prediction by which it is shrunk there."""
 
 
 @dataclass(frozen=True)
@@ -287,28 +297,59 @@ class ShapleyValues:
     def to_shap(self) -> Any:
         """The values as an object of the package shap, whose plots take it.
 
+        Plots are of one output: of several, convert `found.of_output(name)`. Where rows are far
+        from all training rows, shrinkage is a further column, so that base value and values sum to
+        the predictions.
+
         Returns
         -------
         shap.Explanation
+            Its `data` are numbers or text. Dates are years, such as 2024.5; durations are days.
 
         Raises
         ------
         ImportError
             If shap is not installed.
+
+        Examples
+        --------
+        ``shap.plots.beeswarm(found.to_shap())`` draws a point for each row,
+        ``shap.plots.waterfall(found.to_shap()[0])`` the bars that lead from the average row to the
+        prediction of the first row, and ``shap.plots.scatter(found.to_shap()[:, "age"])`` the
+        contributions of one column over its values.
         """
         try:
             import shap
         except ImportError as error:
             raise ImportError("to_shap needs the package shap: pip install shap") from error
         base = np.broadcast_to(self.base_value, (len(self.values), *np.shape(self.base_value)))
+        columns = [_plotted(column) for column in self.data.T]
+        values, errors, names = self.values, self.standard_errors, list(self.feature_names)
+        if self.shrinkage.any():
+            values = np.concatenate([values, self.shrinkage[:, None]], axis=1)
+            errors = np.concatenate([errors, np.zeros_like(self.shrinkage)[:, None]], axis=1)
+            columns.append(np.full(len(values), ""))
+            names.append(FAR)
+        kind = float if all(column.dtype.kind == "f" for column in columns) else object
         return shap.Explanation(
-            values=self.values,
+            values=values,
             base_values=base.copy(),
-            data=self.data,
-            error_std=self.standard_errors,
-            feature_names=self.feature_names,
+            data=np.stack([column.astype(kind) for column in columns], axis=1),
+            error_std=errors,
+            feature_names=names,
             output_names=self.output_names or None,
         )
+
+
+def _plotted(cells: Array) -> Array:
+    """A column as plots of other packages take it: numbers, years or text without missing cells."""
+    found = columns_of(cells[:, None])
+    if not found:
+        return np.array([cell_text(cell) for cell in cells])
+    (column,) = found
+    if column.kind == "date":
+        return 1970.0 + column.values / 365.2425
+    return column.values if column.is_ordered else column.labels[column.values.astype(int)]
 
 
 def data_frames() -> Any:

@@ -12,8 +12,8 @@ from sklearn.utils import _safe_indexing
 from mercer._expansion import KernelTerm, Scale, Views, as_doubles
 from mercer._typing import Array
 from mercer._validation import check_number
+from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel
-from mercer.inspection._outputs import output_weights
 from mercer.inspection._shapley_result import data_frames
 
 if TYPE_CHECKING:

@@ -1,20 +1,27 @@
-"""Preparation of tables for kernels: encoding of columns of mixed types, and robust scaling."""
+"""Preparation of tables for kernels: columns are recognized, encoded and scaled robustly."""
 
 from mercer.preprocessing._column_encoder import column_encoder
 from mercer.preprocessing._column_kinds import convert, kind_of
+from mercer.preprocessing._column_reader import numbers_rows
 from mercer.preprocessing._letter_codes import LetterCodes, repeated_prefix
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
+from mercer.preprocessing._text_columns import CellReading, cell_readings, is_text, parse_cells
 from mercer.preprocessing._text_scores import TextScores
 
 __all__ = [
+    "CellReading",
     "LetterCodes",
     "SoftClippingScaler",
     "TextScores",
+    "cell_readings",
     "column_encoder",
     "column_encoders",
     "convert",
+    "is_text",
     "kind_of",
+    "numbers_rows",
+    "parse_cells",
     "repeated_prefix",
     "table_encoder",
 ]

@@ -10,7 +10,8 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from mercer._typing import Features
 from mercer.preprocessing._column_converter import ColumnConverter
-from mercer.preprocessing._column_kinds import ColumnsOfKind, as_categories, named_columns
+from mercer.preprocessing._column_kinds import as_categories, named_columns
+from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, TableEncoder
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 Orders = Mapping[Any, Sequence[Any]]
@@ -79,7 +80,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
         "category": make_pipeline(category, OrdinalEncoder(**codes, **unknown)),
     }
     parts = [(kind, encoder, names[kind]) for kind, encoder in encoders.items() if names[kind]]
-    return ColumnTransformer(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+    return TableEncoder(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
 
 
 def columns_by_kind(
@@ -105,6 +106,7 @@ def columns_by_kind(
         If `ordered` names a column that the table does not have, or one that holds no categories.
     """
     table = table if hasattr(table, "columns") else np.asarray(table)
+    table = ColumnReader().fit_transform(table)
     names = {kind: ColumnsOfKind(kind)(table) for kind in ("number", "date", "category")}
     known = dict(named_columns(table))
     orders = {

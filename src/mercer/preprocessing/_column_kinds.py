@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -16,60 +15,11 @@ from mercer._typing import Array, Features
 
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 
-USED: tuple[Kind, ...] = ("number", "date", "category", "text")
-"""Columns of these kinds can be encoded."""
-
 FEW = 20
 """Text with more distinct values than this, and than half of its rows, is no category."""
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 """Two letters at least."""
-
-
-@dataclass(frozen=True)
-class ColumnsOfKind:
-    """Select the columns of one kind from a table: a callable for `ColumnTransformer`.
-
-    Attributes
-    ----------
-    kind : {"number", "date", "category", "text"}
-    """
-
-    kind: Kind
-
-    def __call__(self, X: Features) -> list[Any]:
-        """Return the names of the columns, or their positions where X has no names.
-
-        Parameters
-        ----------
-        X : data frame or ndarray of shape (n_samples, n_features)
-
-        Returns
-        -------
-        list of str or list of int
-
-        Raises
-        ------
-        ValueError
-            If X has no rows or is not two-dimensional, if a name occurs twice, or if no column can
-            be used.
-        TypeError
-            If X is sparse.
-        """
-        if len(X.shape) != 2 or X.shape[0] == 0:
-            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
-        kinds = [kind_of(column) for _, column in named_columns(X)]
-        if not set(kinds) & set(USED):
-            raise ValueError(
-                "No column can be used: each is empty or has another code in each row."
-            )
-        names = list(getattr(X, "columns", range(len(kinds))))
-        if len(set(names)) < len(names):
-            twice = sorted({str(name) for name in names if names.count(name) > 1})
-            raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
-        if not all(isinstance(name, str) for name in names):
-            names = list(range(len(kinds)))
-        return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
 
 
 def kind_of(column: Any) -> Kind:
@@ -203,7 +153,7 @@ def as_numbers(X: Features) -> Array:
     numbers, text, infinite = [], [], []
     for name, column in named_columns(X):
         try:
-            numbers.append(_floats(_values(column)))
+            numbers.append(floats_of(column))
         except (TypeError, ValueError):
             text.append(str(name))
             continue
@@ -351,6 +301,16 @@ def days_of(column: Any) -> Array:
         values = values.astype(f"{kind}8[us]")
     since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
     return since / np.timedelta64(1, "D")
+
+
+def floats_of(column: Any) -> Array:
+    """Convert one column of numbers; missing values become NaN.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+    """
+    return _floats(_values(column))
 
 
 def _texts(values: Array) -> Array:

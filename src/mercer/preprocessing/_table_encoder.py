@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
@@ -15,17 +14,17 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from mercer._typing import Array, Features
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import (
-    ColumnsOfKind,
     Kind,
     as_categories,
     days_of,
     is_duration,
     named_columns,
 )
+from mercer.preprocessing._column_reader import ColumnsOfKind, TableEncoder
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 
-def table_encoder() -> ColumnTransformer:
+def table_encoder() -> TableEncoder:
     """Make a transformer that encodes a table of mixed types as numbers for kernels.
 
     * Numbers: missing values are replaced by the median and marked in a further column of zeros
@@ -38,12 +37,16 @@ def table_encoder() -> ColumnTransformer:
       day of dates, if they vary, are points on circles, two features each.
     * Text, which has more than 20 distinct values and more than half as many as rows: at most 30
       directions of its counts of letter sequences (latent semantic analysis).
-    * Columns without any known value, and identifiers, which are text that differs in every row
-      and does not consist of several words, are left out.
+    * Columns without any known value, and identifiers, are left out: text that differs in every row
+      and does not consist of several words and, in data frames, whole numbers that number the rows
+      (:func:`numbers_rows`), unless no other column remains.
 
     Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
-    are arrays of objects. Text that consists of digits is text there; in an array of text, into
-    which NumPy converts mixed types, a column that reads as numbers is numbers.
+    are arrays of objects. Text in data frames that reads as numbers, dates or times of day in a
+    notation of several countries is read as these, as the command ``mercer columns`` reads it (of
+    polars, where pandas is installed), and all other text is taken as it stands. In arrays of
+    objects, text remains text; in an array of text, into which NumPy converts mixed types, a column
+    that reads as numbers is numbers.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def table_encoder() -> ColumnTransformer:
         "categories": "category",
         "text": "text",
     }
-    return ColumnTransformer(
+    return TableEncoder(
         [(name, encoders[name], ColumnsOfKind(kind)) for name, kind in kinds.items()],
         sparse_threshold=0.0,
         verbose_feature_names_out=False,

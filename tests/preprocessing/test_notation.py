@@ -8,10 +8,8 @@ from numpy.testing import assert_array_equal
 
 pd = pytest.importorskip("pandas")
 
-from mercer_command.notation import (  # noqa: E402
-    as_dates,
+from mercer.preprocessing._notation import (  # noqa: E402
     date_formats,
-    format_dates,
     is_compact,
     known_cells,
     number_readings,
@@ -87,7 +85,7 @@ def test_plain_numbers_are_read_as_in_other_notations(
     known = known_cells(column)
     found, numbers = number_readings(known), parse_numbers(column, "point")
     with monkeypatch.context() as patched:
-        patched.setattr("mercer_command.notation._are_plain", lambda cells: False)
+        patched.setattr("mercer.preprocessing._notation._are_plain", lambda cells: False)
         expected = number_readings(known)
         assert_array_equal(numbers, parse_numbers(column, "point"))
     assert (found is None) == (expected is None)
@@ -154,20 +152,3 @@ def test_times_of_day() -> None:
     assert time_format(pd.Series(["8:30 AM", "11:59 PM"])) == "%I:%M %p"
     assert time_format(pd.Series(["25:00", "99:99"])) is None
     assert parse_times(cells, "%H:%M")[0] == np.datetime64("1970-01-01T08:30")
-
-
-def test_predicted_days_become_the_nearest_date_as_it_was_read() -> None:
-    days = np.array([19734.4, 19734.6, -0.6, -1.4, np.nan])
-    nearest = ["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31", "NaT"]
-    assert_array_equal(as_dates(days, "%d.%m.%Y"), np.array(nearest, "datetime64[D]"))
-    assert format_dates(days[[0, 1, 4]], "%d.%m.%Y") == ["12.01.2024", "13.01.2024", ""]
-    assert format_dates(np.array([19734.5]), "ISO8601") == ["2024-01-12T12:00:00"]
-
-
-@pytest.mark.parametrize("name", ["ISO8601", "%m/%d/%Y %I:%M:%S %p"])
-def test_times_are_those_that_were_read_to_the_second(name: str) -> None:
-    """Days since 1970 are not exact, and are a little less than the time for some seconds."""
-    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
-    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
-    assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
-    assert_array_equal(as_dates(days, name), times)

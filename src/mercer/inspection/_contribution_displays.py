@@ -1,4 +1,4 @@
-"""Displays of contributions of all columns, and of interactions of pairs, in many predictions."""
+"""Displays of contributions of columns to predictions, and of interactions of pairs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy.stats import rankdata
 
 from mercer._typing import Array
 from mercer._validation import check_number
-from mercer.inspection._bars import shown_of
-from mercer.inspection._contributions import decimals_of
-from mercer.inspection._display import BAR_COLOR, QUIET_COLOR, Display, axes
+from mercer.inspection._bars import draw_bars, shown_of
+from mercer.inspection._contributions import contribution_label, decimals_of, quantity_label
+from mercer.inspection._display import BAR_COLOR, WARM_COLOR, Display, axes
 from mercer.inspection._interactions import ShapleyInteractions, shapley_interactions
-from mercer.inspection._outputs import contribution_label, quantity_label
-from mercer.inspection._points import column_of, low_to_high, stacked
 from mercer.inspection._shapley import shapley_values
-from mercer.inspection._shapley_result import ShapleyValues
+from mercer.inspection._shapley_result import FAR, ShapleyValues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +26,9 @@ class _DisplayOfRows(Display):
 
     _explain: ClassVar[Callable[..., ShapleyValues | ShapleyInteractions]]
 
+    @abstractmethod
     def __init__(self, values: Any, *, output: str | int | None = None, unit: str = "") -> None:
-        self.values = values.of_output(output)
-        self.unit = unit
+        """Store what is drawn."""
 
     @classmethod
     def from_estimator(
@@ -43,7 +40,7 @@ class _DisplayOfRows(Display):
         output: str | int | None = None,
         unit: str = "",
         ax: Axes | None = None,
-        max_columns: int = 10,
+        max_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw what columns do in predictions of a fitted estimator.
@@ -60,8 +57,9 @@ class _DisplayOfRows(Display):
             Of the response.
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
-        max_columns : int, default=10
-            Maximum number of columns: those of the largest mean absolute values are drawn.
+        max_columns : int, default=None
+            Maximum number of columns: those of the largest mean absolute values are drawn. None
+            stands for 20 bars, or 10 columns in pairs.
         **kwargs : dict
             Passed to :func:`shapley_values`, or to :func:`shapley_interactions`, such as
             `independent` and `groups`.
@@ -77,25 +75,28 @@ class _DisplayOfRows(Display):
             If interactions are asked for and a part of the model is no product over columns.
         """
         found = cls._explain(estimator, X, background, **kwargs)
-        return cls(found, output=output, unit=unit).plot(ax=ax, max_columns=max_columns)
+        most = {} if max_columns is None else {"max_columns": max_columns}
+        return cls(found, output=output, unit=unit).plot(ax=ax, **most)
 
     @abstractmethod
-    def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the columns of the largest mean absolute values."""
 
 
-class BeeswarmDisplay(_DisplayOfRows):
-    """Points of the contributions to many predictions, in a row for each column.
-
-    Colors show whether the column's value is low or high among the rows. Categories, which have no
-    order, are gray.
+class ImportanceDisplay(_DisplayOfRows):
+    """Bars of the contributions of columns: mean sizes over many predictions, or to one.
 
     Parameters
     ----------
     values : ShapleyValues
-        By `shapley_values`.
+        By `shapley_values`. Of several classes, the importances are means over the classes, each
+        against the others.
+    row : int, default=None
+        Position of the row whose contributions are drawn, to the left where they lower the
+        prediction; None for mean absolute contributions to the predictions of all rows.
     output : str or int, default=None
-        Class, or position of a response, where there are several.
+        Class, or position of a response. Of one row, None stands for the only one, or for the class
+        of the highest score.
     unit : str, default=""
         Of the response.
 
@@ -104,72 +105,79 @@ class BeeswarmDisplay(_DisplayOfRows):
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    ShapleyValues.to_shap : For beeswarm, waterfall and dependence plots of the package shap.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from mercer import TwoStageRegressor
-    >>> from mercer.inspection import BeeswarmDisplay
+    >>> from mercer.inspection import ImportanceDisplay, shapley_values
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = TwoStageRegressor().fit(X, y)
-    >>> display = BeeswarmDisplay.from_estimator(model, X[:50], independent=True)
-    >>> display.ax_.get_xlabel()
-    'Contribution to the prediction'
+    >>> display = ImportanceDisplay.from_estimator(model, X[:50], independent=True)
+    >>> display.ax_.get_yticklabels()[0].get_text()
+    'bmi'
+    >>> ImportanceDisplay(shapley_values(model, X[:1]), row=0).features[0]
+    'bmi 32.1'
     """
 
     _explain = staticmethod(shapley_values)
 
-    def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
-        """Draw the points, the most important column on top.
+    def __init__(
+        self,
+        values: ShapleyValues,
+        row: int | None = None,
+        *,
+        output: str | int | None = None,
+        unit: str = "",
+    ) -> None:
+        self.row = row
+        if row is None:
+            classes = values.output_names if output is None and values.values.ndim == 3 else []
+            parts = [values.of_output(name) for name in classes] or [values.of_output(output)]
+            self.features = list(values.feature_names)
+            self.importances: Array = np.mean([part.importances for part in parts], axis=0)
+            self.title = "Columns that matter"
+            of_class = parts[0].output_names[: not classes]
+            label = contribution_label(parts[0].scale, of_class, unit)
+            self.label = f"Mean absolute {label[:1].lower()}{label[1:]}"
+            return
+        found = values.of_row(row, output)
+        every = found.largest(row, len(found.feature_names))
+        bars = [(one.cell, one.amount) for one in every]
+        if far := float(found.shrinkage[row]):
+            bars.append((FAR, far))
+        self.features = [name for name, _ in bars]
+        self.importances = np.array([amount for _, amount in bars])
+        self.title = values.headline(row, output=output, unit=unit)
+        self.label = contribution_label(found.scale, found.output_names, unit)
+
+    def plot(self, ax: Axes | None = None, *, max_columns: int = 20, **kwargs: Any) -> Self:
+        """Draw the bars, that of the largest size on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
-        max_columns : int, default=10
-            Maximum number of columns: those of the largest mean absolute contributions are drawn.
+        max_columns : int, default=20
+            Maximum number of bars: those of the largest sizes are drawn.
         **kwargs : dict
-            Passed to `matplotlib.axes.Axes.scatter`.
+            Passed to `matplotlib.axes.Axes.barh`.
 
         Returns
         -------
-        BeeswarmDisplay
+        ImportanceDisplay
         """
         check_number("max_columns", max_columns, whole=True, low=1)
-        ax, found = axes(ax), self.values
-        shown = np.argsort(-found.importances, kind="stable")[:max_columns]
-        largest = float(np.abs(found.values).max(initial=0.0))
-        style = {"s": 14, "linewidths": 0, **kwargs}
-        ranked = None
-        for position, player in enumerate(shown):
-            x = found.values[:, player]
-            heights = position + stacked(x, largest)
-            column = column_of(found, player)
-            if column is None or not column.is_ordered:
-                ax.scatter(x, heights, color=QUIET_COLOR, **style)
-                continue
-            ranked = ax.scatter(
-                x, heights, c=_ranks(column.values), cmap=low_to_high(), vmin=0.0, vmax=1.0, **style
-            )
-        ax.axvline(0.0, color=QUIET_COLOR, linewidth=0.8, zorder=0.5)
-        ax.set_yticks(range(len(shown)), [found.feature_names[z] for z in shown])
-        ax.set_ylim(len(shown) - 0.4, -0.6)
-        if ranked is not None:
-            bar = ax.figure.colorbar(ranked, ax=ax, ticks=[0.0, 1.0], aspect=30)
-            bar.ax.set_yticklabels(["low", "high"])
-            bar.set_label("Value of the column", labelpad=-16)
-        label = contribution_label(found.scale, found.output_names, self.unit)
-        title = shown_of("Contributions to predictions", shown, found.importances)
-        ax.set(xlabel=label, title=title)
+        shown = np.argsort(-np.abs(self.importances), kind="stable")[:max_columns]
+        raised = (self.importances[shown] > 0.0) & (self.row is not None)
+        colors = np.where(raised, WARM_COLOR, BAR_COLOR)
+        names = [self.features[z] for z in shown]
+        ax = draw_bars(names, self.importances[shown], ax, {"color": colors, **kwargs})
+        ax.set(xlabel=self.label, title=shown_of(self.title, shown, self.importances))
         return self._drawn_on(ax)
-
-
-def _ranks(values: Array) -> Array:
-    """Ranks from zero to one; missing values have none."""
-    known = ~np.isnan(values)
-    ranks = np.full(len(values), np.nan)
-    ranks[known] = rankdata(values[known], "dense") - 1.0
-    ranks /= max(np.nanmax(ranks, initial=0.0), 1.0)
-    return ranks
 
 
 class InteractionsDisplay(_DisplayOfRows):
@@ -202,6 +210,12 @@ class InteractionsDisplay(_DisplayOfRows):
     """
 
     _explain = staticmethod(shapley_interactions)
+
+    def __init__(
+        self, values: ShapleyInteractions, *, output: str | int | None = None, unit: str = ""
+    ) -> None:
+        self.values = values.of_output(output)
+        self.unit = unit
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
         """Draw the cells, the column of the largest interactions first, with numbers in up to 12.

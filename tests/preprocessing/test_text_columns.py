@@ -4,7 +4,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mercer_command.text_columns import CellReading, cell_readings, parse_cells  # noqa: E402
+from mercer.preprocessing import CellReading, cell_readings, parse_cells  # noqa: E402
 
 COMMAS, POINTS = ["1,5", "2,25"], ["1.5", "2.25"]
 DAYS_FIRST, MONTHS_FIRST = ["13/02/2024", "14/02/2024"], ["02/13/2024", "02/14/2024"]

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import pandas as pd
+from mercer.preprocessing import _notation as notation
+from mercer.preprocessing._notation import ISO, READABLE, Decimal, Readings
 
-from mercer_command import notation
-from mercer_command.notation import ISO, Decimal, Readings
+if TYPE_CHECKING:
+    import pandas as pd
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
 """How the cells of one column can be read: decided, as numbers, or as dates in several formats."""
-
-_OTHERWISE = "a file of --columns can say otherwise"
-"""Notes on columns that were recognized with doubt end with this."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,13 @@ class CellReading:
         "point" or "comma" for numbers, a format of ``strptime`` for dates and times.
     facts, warnings : tuple of str
         What was recognized, and what may be wrong.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import cell_readings
+    >>> cell_readings(pd.DataFrame({"price": ["€ 1,50", "€ 12,00"]}))["price"]
+    CellReading(read_as='number', format='comma', facts=('decimal comma', 'in €'), warnings=())
     """
 
     read_as: ReadAs
@@ -39,13 +44,36 @@ class CellReading:
     facts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def suits(self, values: pd.Series[Any], odd: pd.Series[Any]) -> bool:
+        """Whether enough of the known cells could be read.
+
+        Parameters
+        ----------
+        values, odd : Series
+            As :func:`parse_cells` returns them.
+        """
+        return len(odd) <= (1.0 - READABLE) * (len(odd) + int(values.notna().sum()))
+
 
 def is_text(column: pd.Series[Any]) -> bool:
     """Whether all known cells of a column are text, and it is no category of pandas.
 
     Parameters
     ----------
-    column : Series
+    column : Series of shape (n_rows,)
+        Of a data frame of pandas.
+
+    Returns
+    -------
+    bool
+        Whether cells are text, such as digits of a file that was read without types.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import is_text
+    >>> is_text(pd.Series(["1", None])), is_text(pd.Series(["a"], dtype="category"))
+    (True, False)
     """
     if str(column.dtype) == "category" or column.dtype.kind in "biufcmM":
         return False
@@ -56,8 +84,8 @@ def is_text(column: pd.Series[Any]) -> bool:
 
 
 def cell_readings(
-    frame: pd.DataFrame,
-    wanted: Mapping[str, tuple[ReadAs | None, str]],
+    frame: pd.DataFrame | Mapping[str, pd.Series[Any]],
+    wanted: Mapping[str, tuple[ReadAs | None, str]] | None = None,
     *,
     separator: str = "",
     preferred: Mapping[str, str] | None = None,
@@ -66,8 +94,9 @@ def cell_readings(
 
     Parameters
     ----------
-    frame : DataFrame
-    wanted : mapping from str to (str or None, str)
+    frame : DataFrame of shape (n_rows, n_columns), or mapping from names to Series
+        The columns.
+    wanted : mapping from str to (str or None, str), default=None
         What a column is to be read as, and the format, where these are known.
     separator : str, default=""
         Of the file.
@@ -78,10 +107,19 @@ def cell_readings(
     -------
     dict of str to CellReading
         Where the cells of a column allow several formats, columns that allow only one decide.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import cell_readings
+    >>> frame = pd.DataFrame({"day": ["01/02/2024", "03/04/2024"], "km": ["1,5", "20,25"]})
+    >>> {name: reading.format for name, reading in cell_readings(frame).items()}
+    {'day': '%d/%m/%Y', 'km': 'comma'}
     """
-    likely = preferred or {}
+    likely, wanted = preferred or {}, wanted or {}
     found: dict[str, _Possible] = {}
-    for name in (name for name in frame.columns if is_text(frame[name])):
+    names: list[Any] = list(frame)
+    for name in (name for name in names if is_text(frame[name])):
         role, known_format = wanted.get(name, (None, ""))
         found[name] = _possible(frame[name], role, known_format, likely.get(name, ""))
     marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
@@ -107,16 +145,30 @@ def parse_cells(
 
     Parameters
     ----------
-    cells : Series of str
+    cells : Series of str of shape (n_rows,)
+        The column.
     reading : CellReading
+        How it is read, of :func:`cell_readings`.
 
     Returns
     -------
-    values : Series
+    values : Series of shape (n_rows,)
         Numbers, dates, times of day on the first of January 1970, or text without spaces around.
     odd : Series of str
         The cells that are not missing but could not be read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import CellReading, parse_cells
+    >>> values, odd = parse_cells(
+    ...     pd.Series(["1.234,5", "?", "many"]), CellReading("number", "comma")
+    ... )
+    >>> values.tolist(), odd.tolist()
+    ([1234.5, nan, nan], ['many'])
     """
+    import pandas as pd
+
     text = cells.str.strip()
     missing = notation.MISSING if reading.read_as == "text" else notation.MISSING_NUMBERS
     text = text.mask(text.isin(list(missing)))
@@ -182,7 +234,7 @@ def _decide_number(
             chosen = "comma" if numbers.has_comma and separator == ";" else "point"
             mark = "comma" if numbers.has_comma else "point"
             reading = "decimal mark" if mark == chosen else "separator of thousands"
-            warnings.append(f"the {mark} is taken for a {reading}; {_OTHERWISE}")
+            warnings.append(f"the {mark} is taken for a {reading}")
     return CellReading("number", chosen, tuple(numbers.facts[chosen]), tuple(warnings))
 
 
@@ -200,8 +252,7 @@ def _decide_date(
             chosen = orders[True]
         else:
             chosen = orders[decimal == "comma"]
-            told = f"read as {_readable(chosen)}; if days and months are swapped, {_OTHERWISE}"
-            warnings.append(told)
+            warnings.append(f"read as {_readable(chosen)}; days and months may be swapped")
     return CellReading("date", chosen, (_readable(chosen),), tuple(warnings))
 
 

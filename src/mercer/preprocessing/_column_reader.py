@@ -1,0 +1,278 @@
+"""Recognition of the columns of tables, and reading of text in data frames."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+
+from mercer._typing import Array, Features
+from mercer.preprocessing._column_kinds import Kind, floats_of, kind_of, named_columns
+from mercer.preprocessing._text_columns import (
+    CellReading,
+    ReadAs,
+    cell_readings,
+    is_text,
+    parse_cells,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+USED: tuple[Kind, ...] = ("number", "date", "category", "text")
+"""Columns of these kinds can be encoded."""
+
+_IDENTIFIER_NAMES = re.compile(
+    r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
+    "|[a-z](?:Id|ID|Nr|No|Key)$"
+)
+"""This matches names whose last word says that the column identifies rows."""
+
+
+@dataclass(frozen=True)
+class ColumnsOfKind:
+    """Select the columns of one kind from a table: a callable for `ColumnTransformer`.
+
+    Attributes
+    ----------
+    kind : {"number", "date", "category", "text"}
+    """
+
+    kind: Kind
+
+    def __call__(self, X: Features) -> list[Any]:
+        """Return the names of the columns, or their positions where X has no names.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        list of str or list of int
+
+        Raises
+        ------
+        ValueError
+            If X has no rows or is not two-dimensional, if a name occurs twice, or if no column can
+            be used.
+        TypeError
+            If X is sparse.
+
+        Warns
+        -----
+        UserWarning
+            If numbers are asked for, and columns of a data frame number its rows.
+        """
+        if len(X.shape) != 2 or X.shape[0] == 0:
+            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
+        columns = list(named_columns(X))
+        kinds = [kind_of(column) for _, column in columns]
+        left_out = _row_numbers(columns, kinds) if hasattr(X, "columns") else []
+        rest = [kind for position, kind in enumerate(kinds) if position not in left_out]
+        left_out = left_out if set(rest) & set(USED) else []
+        for position in left_out:
+            kinds[position] = "identifier"
+        if not set(kinds) & set(USED):
+            raise ValueError(
+                "No column can be used: each is empty or has another code in each row."
+            )
+        names = list(getattr(X, "columns", range(len(kinds))))
+        if len(set(names)) < len(names):
+            twice = sorted({str(name) for name in names if names.count(name) > 1})
+            raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+        if not all(isinstance(name, str) for name in names):
+            names = list(range(len(kinds)))
+        if left_out and self.kind == "number":
+            told = ", ".join(repr(columns[position][0]) for position in left_out)
+            advice = "column_encoders() encodes columns of your own choice"
+            warnings.warn(f"columns that number rows are left out: {told}; {advice}", stacklevel=2)
+        return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
+
+
+def _row_numbers(columns: list[tuple[Any, Any]], kinds: list[Kind]) -> list[int]:
+    """Return the positions of the columns of numbers that number the rows."""
+    pairs = enumerate(zip(columns, kinds, strict=True))
+    return [
+        position
+        for position, ((name, column), kind) in pairs
+        if kind == "number" and numbers_rows(str(name), column)
+    ]
+
+
+def numbers_rows(name: str, column: Any) -> bool:
+    """Whether whole numbers identify the rows of a table.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    column : Series or ndarray of shape (n_samples,)
+        Numbers.
+
+    Returns
+    -------
+    bool
+        Whether all numbers are whole and differ, and either follow each other without a gap, unless
+        they may be years, or have a name of identifiers such as "Customer ID" or "nr".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing import numbers_rows
+    >>> numbers_rows("order_id", np.array([17, 4, 230])), numbers_rows("price", np.array([17, 4]))
+    (True, False)
+    """
+    numbers = floats_of(column)
+    if len(numbers) < 3 or not np.isfinite(numbers).all():
+        return False
+    if not np.array_equal(numbers, np.round(numbers)) or len(np.unique(numbers)) < len(numbers):
+        return False
+    is_year = numbers.min() >= 1800 and numbers.max() <= 2200
+    follow = np.ptp(numbers) == len(numbers) - 1 and not is_year
+    return bool(follow or _IDENTIFIER_NAMES.search(name))
+
+
+class ColumnReader(TransformerMixin, BaseEstimator):
+    """Read columns of text in data frames as the numbers, dates and times that they are.
+
+    All other columns, and arrays, remain as they are.
+
+    Attributes
+    ----------
+    columns_ : list of (str, str, str)
+        Name, what the cells are read as, and their format, of each column of text that is read; see
+        :class:`mercer.preprocessing.CellReading`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing._column_reader import ColumnReader
+    >>> frame = pd.DataFrame({"day": ["5.1.2019", "31.1.2019"], "town": ["Bern", "Chur"]})
+    >>> reader = ColumnReader().fit(frame)
+    >>> reader.columns_
+    [('day', 'date', '%d.%m.%Y')]
+    >>> reader.transform(frame)["day"].dt.month.tolist()
+    [1, 1]
+    """
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Recognize what columns of text hold.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Warns
+        -----
+        UserWarning
+            If the notation of a column is a guess.
+        """
+        self.columns_: list[tuple[Any, ReadAs, str]] = []
+        for name, reading in cell_readings(_texts_of(X)).items():
+            if reading.read_as in ("number", "date", "time"):
+                self.columns_.append((name, reading.read_as, reading.format))
+            for told in reading.warnings:
+                warnings.warn(f"column {name!r}: {told}", UserWarning, stacklevel=2)
+        return self
+
+    def transform(self, X: Features) -> Any:
+        """Convert the columns of text that are read.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        data frame or ndarray of shape (n_samples, n_features)
+
+        Warns
+        -----
+        UserWarning
+            If cells cannot be read, which count as missing.
+        """
+        if not self.columns_:
+            return X
+        texts, found = _texts_of(X), dict[Any, Array]()
+        for name, read_as, notation in self.columns_:
+            if name not in texts or not is_text(texts[name]):
+                continue
+            values, odd = parse_cells(texts[name], CellReading(read_as, notation))
+            found[name] = values.to_numpy()
+            if len(odd):
+                named = ", ".join(repr(cell) for cell in odd.drop_duplicates()[:4])
+                told = f"{len(odd)} cells of column {name!r} are no {read_as}s and count as missing"
+                warnings.warn(f"{told}: {named}", UserWarning, stacklevel=2)
+        return _replaced(X, found)
+
+
+def _texts_of(X: Any) -> pd.DataFrame | dict[Any, Any]:
+    """The columns of a data frame that hold text, as Series of pandas; none of arrays.
+
+    Names that occur twice are refused later.
+    """
+    names = list(getattr(X, "columns", ()))
+    if not names or len(set(names)) < len(names):
+        return {}
+    try:
+        import pandas as pd
+    except ImportError:  # Then text in data frames of polars is categories.
+        return {}
+    if not hasattr(X, "iloc"):
+        of_text = [name for name in names if str(X[name].dtype) in ("String", "Object")]
+        return pd.DataFrame({name: X[name].to_numpy() for name in of_text}, dtype=object)
+    return X
+
+
+def _replaced(X: Any, found: dict[Any, Array]) -> Any:
+    """A data frame with other values in some columns."""
+    if not hasattr(X, "iloc"):
+        return X.with_columns(type(X[name])(name, values) for name, values in found.items())
+    X = copy(X)
+    for name, values in found.items():
+        X[name] = values
+    return X
+
+
+class TableEncoder(ColumnTransformer):
+    """A `ColumnTransformer` that reads columns of text before it chooses and encodes columns.
+
+    Attributes
+    ----------
+    reader_ : ColumnReader
+    """
+
+    def fit_transform(self, X: Features, y: Any = None, **params: Any) -> Any:
+        """Recognize columns, and encode them.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            Of transformers.
+        """
+        self.reader_ = ColumnReader().fit(X)
+        return super().fit_transform(self.reader_.transform(X), y, **params)
+
+    def transform(self, X: Features, **params: Any) -> Any:
+        """Encode the columns.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+        **params : dict
+            Of transformers.
+        """
+        reader = getattr(self, "reader_", None)
+        return super().transform(X if reader is None else reader.transform(X), **params)

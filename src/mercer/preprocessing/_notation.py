@@ -1,0 +1,323 @@
+"""Numbers, dates and times in cells of text: recognition of their notation, and conversion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from mercer._typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Decimal: TypeAlias = Literal["point", "comma"]
+
+MISSING = frozenset(
+    {
+        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+        "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+    }
+)  # fmt: skip
+"""Text that stands for a missing value in every column, as in ``pandas.read_csv``."""
+
+MISSING_NUMBERS = MISSING | {
+    "?", "-", "--", "---", ".", "..", "*",
+    "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",
+}  # fmt: skip
+"""Text that stands for a missing value among numbers, dates and times."""
+
+READABLE = 0.95
+"""A column is numbers, or dates, if this share of its known cells reads as such; the others count
+as missing, and are named."""
+
+ISO = "ISO8601"
+"""Year, month and day in this order, with or without a time; the name is that of pandas."""
+
+_UNITS = "%‰$€£¥₹"
+"""Signs of units that may stand before or after a number."""
+_SPACES = (
+    " '\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}\N{RIGHT SINGLE QUOTATION MARK}"
+)
+"""Characters that may group the digits of a number."""
+_MINUS = "\N{MINUS SIGN}"
+"""Typeset numbers have this sign in place of a hyphen."""
+
+
+def _number_pattern(decimal: str, group: str) -> str:
+    """Return a pattern of numbers: a sign, grouped or plain digits, a fraction, an exponent.
+
+    Accountants write negative numbers in parentheses, and some programs put the minus last.
+    """
+    grouped = "|".join(f"[1-9][0-9]{{0,2}}(?:[{mark}][0-9]{{3}})+" for mark in (group, _SPACES))
+    whole = rf"(?:{grouped}|[0-9]+)(?:{decimal}[0-9]*)?|{decimal}[0-9]+"
+    signed = rf"[+\-{_MINUS}]?(?:{whole})(?:[eE][+\-]?[0-9]+)?"
+    return rf"{signed}|\((?:{whole})\)|(?:{whole})-|[+-]?(?i:inf|infinity)"
+
+
+_PATTERNS: dict[Decimal, str] = {
+    "point": _number_pattern(r"\.", ","),
+    "comma": _number_pattern(",", "."),
+}
+"""Patterns of numbers by the sign of their decimals."""
+
+PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+"""A pattern of numbers as programs write them, which `float` reads."""
+
+_NOT_GROUPED_PATTERN = r"[+-]?(?:0|[0-9]{4,})\.[0-9]+|[+-]?[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,})"
+"""Those of them whose point can be no sign between thousands."""
+
+_UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
+"""This matches a sign of a unit before or after a number."""
+
+_NOTATIONS = {
+    "{group} between thousands": "[{mark}]",
+    "spaces between thousands": f"[{_SPACES}]",
+    "negative in parentheses": r"^\(",
+    "the minus comes last": r"[0-9]-$",
+}
+"""What is said of the notation of numbers, and patterns of the cells that have it."""
+
+_FORMATS = (
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y", "%b-%Y", "%B %Y", "%d.%m.%y %H:%M",
+    "%m/%d/%y %H:%M", "%d/%m/%y %H:%M", "%m/%d/%Y %I:%M %p", "%m/%d/%y %I:%M %p",
+    "%m/%d/%Y %I:%M:%S %p",
+)  # fmt: skip
+"""Formats of dates that pandas does not guess."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The ways in which the cells of a column can be read as numbers.
+
+    Attributes
+    ----------
+    decimals : list of {"point", "comma"}
+        The decimal marks with which the column is numbers, if both equally well.
+    differ : bool
+        Whether both marks read the same cells, but as different numbers.
+    has_comma : bool
+        Whether there are commas in the cells.
+    facts : dict of {"point", "comma"} to list of str
+        The notation with each decimal mark, where it is not the usual one.
+    """
+
+    decimals: list[Decimal]
+    differ: bool
+    has_comma: bool
+    facts: dict[Decimal, list[str]]
+
+
+def known_cells(cells: pd.Series[Any], missing: Iterable[str] = MISSING) -> pd.Series[Any]:
+    """Return the distinct cells that are not missing, without spaces around them.
+
+    Parameters
+    ----------
+    cells : Series of str
+    missing : iterable of str
+    """
+    distinct = cells.drop_duplicates().dropna().str.strip().drop_duplicates()
+    return distinct[~distinct.isin(list(missing))]
+
+
+def number_readings(cells: pd.Series[Any]) -> Readings | None:
+    """Find how cells can be read as numbers.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing; see `known_cells`.
+
+    Returns
+    -------
+    Readings or None
+        None if the cells are no numbers.
+    """
+    if _are_plain(cells) and cells.str.fullmatch(_NOT_GROUPED_PATTERN).any():
+        return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
+    bare, units = _without_unit(cells)
+    found = {decimal: _reads(bare, decimal) for decimal in _PATTERNS}
+    best = max(float(np.mean(reads)) if len(cells) else 0.0 for reads in found.values())
+    if len(units) > 1 or best < READABLE:
+        return None
+    both = bare[found["point"] & found["comma"]]
+    has_comma = bool(bare.str.contains(",", regex=False).any())
+    return Readings(
+        [decimal for decimal, reads in found.items() if np.mean(reads) == best],
+        not np.array_equal(_converted(both, "point"), _converted(both, "comma")),
+        has_comma,
+        {decimal: [*_facts(bare, decimal), *(f"in {unit}" for unit in units)] for decimal in found},
+    )
+
+
+def _facts(bare: pd.Series[Any], decimal: Decimal) -> list[str]:
+    group, mark = ("points", ".") if decimal == "comma" else ("commas", ",")
+    usual = decimal == "point" or not bare.str.contains(",", regex=False).any()
+    return [
+        *([] if usual else ["decimal comma"]),
+        *(
+            told.format(group=group)
+            for told, pattern in _NOTATIONS.items()
+            if bare.str.contains(pattern.replace("{mark}", mark), regex=True).any()
+        ),
+    ]
+
+
+def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
+    """Convert cells to numbers; those that are none become NaN.
+
+    Parameters
+    ----------
+    cells : Series of str, of length n_rows
+    decimal : {"point", "comma"}
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    text, out = cells.fillna("").str.strip(), np.full(len(cells), np.nan)
+    filled = text.ne("").to_numpy(bool)
+    if decimal == "point" and _are_plain(text[filled]):
+        out[filled] = text[filled].to_numpy(dtype=object).astype(float)
+        return out
+    bare, _ = _without_unit(text)
+    reads = _reads(bare, decimal)
+    out[reads] = _converted(bare[reads], decimal)
+    return out
+
+
+def _are_plain(cells: pd.Series[Any]) -> bool:
+    """Whether all of some cells are numbers as programs write them."""
+    return bool(len(cells)) and bool(cells.str.fullmatch(PLAIN_NUMBER).all())
+
+
+def _without_unit(cells: pd.Series[Any]) -> tuple[pd.Series[Any], set[str]]:
+    marked = cells.str.contains(_UNIT_PATTERN, regex=True).to_numpy(bool)
+    if not marked.any():
+        return cells, set()
+    units = set("".join(cells[marked].unique())) & set(_UNITS)
+    return cells.str.replace(_UNIT_PATTERN, "", regex=True), units
+
+
+def _reads(cells: pd.Series[Any], decimal: Decimal) -> Array:
+    return cells.str.fullmatch(_PATTERNS[decimal]).to_numpy(bool)
+
+
+def _converted(cells: pd.Series[Any], decimal: Decimal) -> Array:
+    group = "," if decimal == "point" else "."
+    text = cells.str.replace(f"[{group}{_SPACES}]", "", regex=True).str.replace(_MINUS, "-")
+    text = text.str.replace(r"^\((.*)\)$|^(.*)-$", r"-\1\2", regex=True)
+    return text.str.replace(",", ".").to_numpy(dtype=object).astype(float)
+
+
+def date_formats(cells: pd.Series[Any], likely_format: str = "") -> list[str]:
+    """Return the formats in which cells are dates, the best first.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing.
+    likely_format : str, default=""
+        It is tried first.
+
+    Returns
+    -------
+    list of str
+        Several if the order of day and month cannot be told.
+    """
+    # Dates have digits and something between them; this spares other text the attempts.
+    likely = cells.str.contains(r"[0-9]", regex=True) & (cells.str.len() <= 35)
+    if not len(cells) or likely.mean() < READABLE:
+        return []
+    found: dict[str, float] = {}
+    guessed = _guessed(cells[likely].iloc[:5])
+    for name in dict.fromkeys([*([likely_format] if likely_format else []), *guessed, *_FORMATS]):
+        # A few cells rule most formats out.
+        if np.isnat(parse_dates(cells.iloc[:20], name)).mean() < 0.5:
+            found[name] = float((~np.isnat(parse_dates(cells, name))).mean())
+    best = max(found.values(), default=0.0)
+    return [name for name, share in found.items() if share == best >= READABLE]
+
+
+def _guessed(cells: pd.Series[Any]) -> list[str]:
+    """Return the formats that pandas guesses from cells, with either order of day and month."""
+    from pandas.tseries.api import guess_datetime_format
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        pairs = [(cell, first) for cell in cells for first in (False, True)]
+        found = dict.fromkeys(guess_datetime_format(c, dayfirst=first) for c, first in pairs)
+    # Nobody writes year, day and month in this order.
+    names = [n for n in found if n and not n.startswith(("%Y-%d", "%Y/%d", "%Y.%d"))]
+    has_time = [n.startswith("%Y-%m-%d") and n != "%Y-%m-%d" for n in names]
+    return [ISO if timed else name for name, timed in zip(names, has_time, strict=True)]
+
+
+def time_format(cells: pd.Series[Any]) -> str | None:
+    """Return the format in which cells are times of day, or None.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing.
+    """
+    if not len(cells) or cells.str.contains(r"^[0-9]{1,2}:[0-9]{2}", regex=True).mean() < READABLE:
+        return None
+    names = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+    shares = {name: (~np.isnat(parse_times(cells, name))).mean() for name in names}
+    best = max(shares, key=lambda name: shares[name])
+    return best if shares[best] >= READABLE else None
+
+
+def is_compact(cells: pd.Series[Any]) -> bool:
+    """Whether eight digits of each cell are a date from 1900 to 2100, such as 20240131.
+
+    Parameters
+    ----------
+    cells : Series of str
+        Distinct cells that are not missing.
+    """
+    if len(cells) < 2 or not cells.str.fullmatch("(?:19|20)[0-9]{6}").all():
+        return False
+    return bool(~np.isnat(parse_dates(cells, "%Y%m%d")).any())
+
+
+def parse_dates(cells: pd.Series[Any], name: str) -> Array:
+    """Convert cells to dates; those that are none become NaT.
+
+    Parameters
+    ----------
+    cells : Series of str, of length n_rows
+    name : str
+        A format of ``strptime``, or "ISO8601".
+
+    Returns
+    -------
+    ndarray of datetime64 of shape (n_rows,)
+        Dates with an offset from UTC are converted to UTC.
+    """
+    import pandas as pd
+
+    parsed = pd.to_datetime(cells.str.strip(), format=name, errors="coerce", utc=True)
+    return parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+
+
+def parse_times(cells: pd.Series[Any], name: str) -> Array:
+    """Convert times of day to dates on the first of January 1970; cells that are none become NaT.
+
+    Parameters
+    ----------
+    cells : Series of str, of length n_rows
+    name : str
+        A format of ``strptime``.
+
+    Returns
+    -------
+    ndarray of datetime64 of shape (n_rows,)
+    """
+    # A time without a date is parsed on the first day of 1900.
+    since = parse_dates(cells, name) - np.datetime64("1900-01-01", "us")
+    return np.datetime64(0, "us") + since

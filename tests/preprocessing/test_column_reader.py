@@ -1,0 +1,119 @@
+"""Text in data frames is read as in the fit, in the frames of pandas and polars; arrays are not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+import mercer
+from mercer import TwoStageRegressor
+from mercer.preprocessing import numbers_rows, table_encoder
+from mercer.preprocessing._column_reader import ColumnReader
+
+pd = pytest.importorskip("pandas")
+
+N = 40
+DAYS = [f"{1 + k % 28:02}.{1 + k % 12:02}.2021" for k in range(N)]
+PRICES = [f"{k % 17},50 €" for k in range(N)]
+
+
+def frame() -> Any:
+    return pd.DataFrame({"day": DAYS, "price": PRICES, "town": ["Bern", "Chur"] * (N // 2)})
+
+
+def test_text_is_encoded_as_what_it_says() -> None:
+    typed = frame().assign(
+        day=pd.to_datetime(DAYS, format="%d.%m.%Y"), price=[k % 17 + 0.5 for k in range(N)]
+    )
+    encoder, expected = table_encoder().fit(frame()), table_encoder().fit(typed)
+    assert_array_equal(encoder.transform(frame()), expected.transform(typed))
+    assert_array_equal(encoder.transform(typed), expected.transform(typed))
+    assert list(encoder.get_feature_names_out()) == list(expected.get_feature_names_out())
+    assert expected.reader_.columns_ == []
+    assert_array_equal(clone(encoder).fit_transform(frame()), expected.transform(typed))
+
+
+def test_rows_are_read_in_the_notation_of_the_fit() -> None:
+    """Other rows alone may be read otherwise: these have no day after the twelfth."""
+    encoder = table_encoder().fit(frame())
+    rows = encoder.transform(frame())
+    few = [k for k in range(N) if 1 + k % 28 <= 12][:3]
+    assert_array_equal(encoder.transform(frame().iloc[few]), rows[few])
+
+
+def test_frames_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    given = polars.DataFrame({name: frame()[name].tolist() for name in frame()})
+    encoder = table_encoder().fit(given)
+    assert_array_equal(encoder.transform(given), table_encoder().fit_transform(frame()))
+
+
+def test_arrays_and_categories_stay() -> None:
+    array = frame().to_numpy(dtype=object)
+    assert ColumnReader().fit(array).transform(array) is array
+    categories = frame().astype("category")
+    assert ColumnReader().fit(categories).columns_ == []
+
+
+def test_cells_that_cannot_be_read_are_missing_with_a_warning() -> None:
+    encoder = table_encoder().fit(frame().assign(price=[None, *PRICES[1:]]))
+    new = frame().assign(price=["many", *PRICES[1:]])
+    with pytest.warns(UserWarning, match=r"1 cells of column 'price' are no numbers .*: 'many'"):
+        found = encoder.transform(new)
+    expected = encoder.transform(frame().assign(price=["?", *PRICES[1:]]))
+    assert_array_equal(found, expected)
+
+
+def test_guesses_are_warnings() -> None:
+    with pytest.warns(UserWarning, match=r"column 'x': the comma is taken for a separator"):
+        table_encoder().fit(pd.DataFrame({"x": ["1,234", "5,678", "9,012"]}))
+    with pytest.warns(UserWarning, match=r"column 'd': .*days and months may be swapped"):
+        table_encoder().fit(pd.DataFrame({"d": ["01/02/2024", "03/04/2024"]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("x", [3, 1, 2], True),
+        ("x", [1999, 2000, 2001], False),
+        ("x", [3, 1, 5], False),
+        ("order_id", [30, 10, 5], True),
+        ("orderNr", [30.0, 10.0, 5.0], True),
+        ("id", [30, 10, 10], False),
+        ("id", [30.5, 10, 5], False),
+        ("id", [30, np.nan, 5], False),
+        ("id", [30, 10], False),
+        ("idea", [30, 10, 5], False),
+    ],
+)
+def test_numbers_of_rows(name: str, numbers: list[float], expected: bool) -> None:
+    assert numbers_rows(name, np.array(numbers)) is expected
+
+
+def test_columns_that_number_rows_are_left_out_of_frames_only() -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"x": random.normal(size=N), "row": random.permutation(N)})
+    with pytest.warns(UserWarning, match="columns that number rows are left out: 'row'"):
+        assert table_encoder().fit_transform(table).shape == (N, 1)
+    assert table_encoder().fit_transform(table.to_numpy()).shape == (N, 2)
+    assert table_encoder().fit_transform(table[["row"]]).shape == (N, 1)
+
+
+def test_saved_models_and_graphs(tmp_path: Any) -> None:
+    y = np.arange(N) % 17 + 3.0 * (np.arange(N) % 2)
+    model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(frame(), y)
+    mercer.save(model, tmp_path / "m.mercer")
+    loaded = mercer.load(tmp_path / "m.mercer")
+    assert_array_equal(loaded.predict(frame()), model.predict(frame()))
+    pytest.importorskip("onnx")
+    with pytest.raises(TypeError, match=r"read as numbers or dates .* ONNX: 'day', 'price'"):
+        mercer.to_onnx(model, frame())
+
+
+def test_names_that_occur_twice_are_refused() -> None:
+    table = pd.DataFrame([["1", "2"], ["3", "4"]], columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"same name|unique column names"):
+        table_encoder().fit(table)
