@@ -7,13 +7,7 @@ if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
     from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
-    from mercer._deployment import (
-        CompressedClassifier,
-        CompressedRegressor,
-        compress,
-        onnx_inputs,
-        to_onnx,
-    )
+    from mercer._deployment import compress, onnx_inputs, to_onnx
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._generalized import (
         KernelLogisticRegression,
@@ -62,8 +56,6 @@ __all__ = [
     "AlignmentPathDisplay",
     "BayesianMKLClassifier",
     "BayesianMKLRegressor",
-    "CompressedClassifier",
-    "CompressedRegressor",
     "ContinuousAlignment",
     "ContinuousMKLClassifier",
     "ContinuousMKLRegressor",
@@ -106,7 +98,7 @@ _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
     "mercer._blocks.passes": "pass_hooks",
     "mercer._clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._deployment": "CompressedClassifier CompressedRegressor compress onnx_inputs to_onnx",
+    "mercer._deployment": "compress onnx_inputs to_onnx",
     "mercer._feature_selection": "BAHSIC HSICLasso",
     "mercer._generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"

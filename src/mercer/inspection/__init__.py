@@ -18,7 +18,6 @@ from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection._column_displays import BeeswarmDisplay, InteractionsDisplay
-from mercer.inspection._compression_loss import CompressionLoss
 from mercer.inspection._contribution_bars import ImportanceDisplay, WaterfallDisplay
 from mercer.inspection._contribution_points import ContributionDisplay
 from mercer.inspection._contributions import Contribution
@@ -42,7 +41,6 @@ from mercer.inspection._training_rows import TrainingContributions, training_con
 __all__ = [
     "AlignmentPathDisplay",
     "BeeswarmDisplay",
-    "CompressionLoss",
     "Contribution",
     "ContributionDisplay",
     "CoverageDisplay",
