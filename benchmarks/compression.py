@@ -1,6 +1,6 @@
 """Errors of compressed models beside those of the models, and the loss that is stated beforehand.
 
-    MERCER_DATA=/path/to/sets python benchmarks/compression.py tables --names calhousing,kin40k,adult
+    MERCER_DATA=/path/to/sets python benchmarks/compression.py tables --names kin40k,adult
     python benchmarks/compression.py stated --draws 10
 
 `tables` fits a two-stage estimator and a stack to 1,000 rows and compresses them by 2,000 others
@@ -109,7 +109,7 @@ def main() -> None:
     """Print the table that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["tables", "stated"])
-    parser.add_argument("--names", default="calhousing,kin40k,adult")
+    parser.add_argument("--names", default="calhousing,kin40k,adult,phoneme")
     parser.add_argument("--draws", type=int, default=10)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
