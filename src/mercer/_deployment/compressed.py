@@ -18,18 +18,20 @@ from mercer._data.folds import sample_rows
 from mercer._deployment.few_centers import with_few_centers
 from mercer._expansion import KernelExpansion
 from mercer._gram.new_rows import fitting_rows
-from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._solvers.likelihoods import rates
 from mercer._typing import Array, Features, available_if
-from mercer._validation import check_number
+from mercer._validation import check_number, warn
 from mercer.inspection._display import best_of
 
 _MOST_ROWS = 20_000
 """A function is fitted to at most this many rows."""
 
-_NUMBERS = (50, 100, 200, 400)
-"""Numbers of centers that are tried. Coefficients of all kernels at them are fitted jointly, in a
-time that grows with the cube of the number of both."""
+_NUMBERS = (50, 100, 200, 400, 800, 1600, 3200)
+"""Numbers of centers that are tried."""
+
+_MOST_FEATURES = 4096
+"""Of centers for all kernels together no more are tried: their coefficients are fitted jointly, in
+half a minute of these."""
 
 _ENOUGH = 0.01
 """Centers are enough where the error grows by at most this, relative to it."""
@@ -160,7 +162,7 @@ def _left_out_loss(model: Any, scale: str, unit: Array) -> float | None:
     if scale == "response" and residuals is not None:
         return float(np.square(residuals.reshape(len(residuals), -1) / unit).mean())
     held_out = getattr(model, "_held_out", None)
-    if scale in _PROBABILITIES and isinstance(held_out, HeldOutProbabilities):
+    if scale in _PROBABILITIES and held_out is not None:
         own = held_out.probabilities[np.arange(len(held_out.codes)), held_out.codes]
         return -float(held_out.weights.mean(np.log(np.maximum(own, _TINY))))
     return None
@@ -240,8 +242,12 @@ class Compressed(BaseEstimator):
             if loss + std < least:
                 least, self.loss_, self.loss_std_ = loss + std, loss, std
                 self._function, self.rows_per_center_ = small, n_rows
-            if least <= _ENOUGH:
+            if least <= _ENOUGH or 2 * number * len(small.terms) > _MOST_FEATURES:
                 break
+        if least > _ENOUGH and self.n_components == "auto":
+            warn(
+                f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."
+            )
         return self
 
     def _values(self, X: Any) -> Any:
@@ -301,9 +307,9 @@ def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto"
         they are unknown, or the model was fitted to them: at its own rows its errors are too small
         to compare with.
     n_components : int or "auto", default="auto"
-        Number of centers, which all kernels of the model share. "auto" tries 50, 100, 200 and 400
-        until the error grows by at most 1 %, standard error included, and keeps the number of the
-        smallest growth.
+        Number of centers, which all kernels of the model share. "auto" doubles it, from 50 on,
+        until the error grows by at most 1 %, standard error included, or there are 4,096 for all
+        kernels together, and keeps the number of the smallest growth.
 
     Returns
     -------
@@ -326,6 +332,11 @@ def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto"
     ValueError
         If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
         is not positive semi-definite.
+
+    Warns
+    -----
+    UserWarning
+        If the error grows by more with each number of centers that "auto" tries.
 
     Notes
     -----

@@ -51,8 +51,7 @@ def kernels_of(function: KernelExpansion) -> tuple[list[tuple[str, Kernel]], lis
 def _check_has_means(kernel: Any) -> None:
     if isinstance(kernel, Categorical | Lookup | Missing | Spectrum):
         raise TypeError(
-            f"The kernel {kernel.describe()} cannot be compressed: centers are means of rows, "
-            "which codes and missing values do not have."
+            f"{kernel.describe()} cannot be compressed: its columns have no means for centers."
         )
     for part in kernel._parts() if hasattr(kernel, "_parts") else ():
         _check_has_means(part)
@@ -90,15 +89,16 @@ def with_few_centers(
     centers, n_rows = _means_of_clusters(views, kernels, n_centers)
     others = replace(function, terms=terms).of_views(views)
     features = [nystroem_features(kernel, centers[view]) for view, kernel in kernels]
-    parts = [own.transform(views[view]) for (view, _), own in zip(kernels, features, strict=True)]
     # Squares of large values overflow, and those of small ones are lost.
     unit = np.abs(values - others).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
+    pairs = list(zip(kernels, features, strict=True))
+    parts = (own.transform(views[view]) for (view, _), own in pairs)
     Z = np.hstack([np.empty((len(values), 0)), *parts])
     solved, constant, left_out = _ridge(Z, (values - others) / unit)
     intercept = function.intercept + unit * constant
-    stops = np.cumsum([part.shape[1] for part in parts])
-    for (view, kernel), own, stop in zip(kernels, features, stops, strict=True):
+    stops = np.cumsum([own.whitening.shape[1] for own in features])
+    for ((view, kernel), own), stop in zip(pairs, stops, strict=True):
         coefficients = own.whitening @ (unit * solved[stop - own.whitening.shape[1] : stop])
         terms.append(KernelTerm(kernel, centers[view], coefficients, view))
         intercept = intercept - (own.columns.means + kernel.offset) @ coefficients
