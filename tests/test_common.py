@@ -18,8 +18,6 @@ from mercer import (
     AlignmentMaximization,
     BayesianMKLClassifier,
     BayesianMKLRegressor,
-    CompressedClassifier,
-    CompressedRegressor,
     ContinuousAlignment,
     ContinuousMKLClassifier,
     EvidenceMaximization,
@@ -165,8 +163,6 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
             "Probabilities, or support vector machines, are found in folds, which hold out a row "
             "with all of its weight, but the copies of a row one by one."
         )
-    if isinstance(estimator, CompressedClassifier | CompressedRegressor):
-        return "Centers are means of rows, among them those of weight zero, and each counts once."
     machines = KernelLogisticRegression | KernelOrdinalClassifier | KernelPoissonRegressor
     if isinstance(estimator, KernelStackingClassifier | KernelStackingRegressor | machines):
         return (

@@ -19,7 +19,6 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
-    compress,
 )
 from mercer.kernels import (
     CallableKernel,
@@ -110,9 +109,8 @@ def test_cards_of_classifiers_and_learners() -> None:
         assert "Kernel" in card_of(model.fit(X, labels))
 
 
-def test_cards_of_compressed_and_updated_models() -> None:
+def test_cards_of_updated_models() -> None:
     model = TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(X, Y)
-    assert "grows by" in card_of(compress(model, n_components=10))
     model.update(X, Y + 100.0)
     assert "fit it anew" in card_of(model)
 

@@ -310,8 +310,8 @@ SOLVED_TO_A_GAP = {
 optimum."""
 
 BY_POSITION = {
-    *("TwoStageClassifier", "KernelStackingClassifier", "HSICClustering"),
-    *("MultipleKernelClustering", "CompressedClassifier", "CompressedRegressor"),
+    *("TwoStageClassifier", "KernelStackingClassifier"),
+    *("HSICClustering", "MultipleKernelClustering"),
 }
 """Folds, centers and first clusters are drawn by positions of rows: other orders, other answers."""
 

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
     from mercer._clustering import HSICClustering, MultipleKernelClustering
-    from mercer._deployment import (
-        CompressedClassifier,
-        CompressedRegressor,
-        compress,
-        to_onnx,
-    )
+    from mercer._deployment import compress, to_onnx
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._generalized import (
         KernelLogisticRegression,
@@ -60,8 +55,6 @@ __all__ = [
     "AlignmentPathDisplay",
     "BayesianMKLClassifier",
     "BayesianMKLRegressor",
-    "CompressedClassifier",
-    "CompressedRegressor",
     "ContinuousAlignment",
     "ContinuousMKLClassifier",
     "ContinuousMKLRegressor",
@@ -101,7 +94,7 @@ __all__ = [
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
     "mercer._clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._deployment": "CompressedClassifier CompressedRegressor compress to_onnx",
+    "mercer._deployment": "compress to_onnx",
     "mercer._feature_selection": "BAHSIC HSICLasso",
     "mercer._generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"

@@ -14,7 +14,7 @@ from mercer._gram.memory import available_memory
 from mercer._model_archives import SCHEMA, Members, check_arrays, end_of, members_of
 from mercer._model_objects import MadeObjects
 from mercer._model_schema import Description, UntrustedTypesError, read_schema
-from mercer._model_types import check_fitted, fits, is_trusted, objects_in, prepare
+from mercer._model_types import check_fitted, fits, is_trusted, objects_in
 from mercer._stacking.deferred import Once, without_inputs
 from mercer._validation import check_bool, warn
 
@@ -135,7 +135,6 @@ def load(path: str | PathLike[str]) -> Any:
             members, description = _checked(file)
             model = MadeObjects(members).of(description.root)
             check_fitted(model)
-            prepare(model)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}{other}") from error
         except (MemoryError, ImportError):

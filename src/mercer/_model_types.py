@@ -164,13 +164,6 @@ _PLAIN = (str, int, float, bool, type(None))
 """Objects that contain no others."""
 
 
-def prepare(model: Any) -> None:
-    """Let a compressed model, also at the end of a pipeline, compute what depends on no row."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if hasattr(last, "_prepare"):
-        last._prepare()
-
-
 def check_fitted(model: Any) -> None:
     """Check the indices and sizes in a loaded model that compiled code relies on.
 

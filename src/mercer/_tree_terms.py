@@ -61,7 +61,7 @@ def as_tree_terms(term: Term) -> list[Term]:
         Several, if its kernel is a sum and a summand is a kernel of trees.
     """
     if isinstance(term, FeatureTerm):
-        return [tree_term(term) or term]
+        return [tree_term(term) or replace(term, kernel=replace(term.kernel, rows=None))]
     if not isinstance(term, KernelTerm):
         return [term]
     sums = list(_summands(term.kernel))
@@ -116,18 +116,3 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         # Indicators are divided by the root of the number of trees, by which a mean divides.
         value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
     return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)
-
-
-def without_training_rows(kernel: Kernel) -> Kernel:
-    """A kernel of trees by their nodes alone; other kernels, which hold no rows, as they are.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
-    if not isinstance(kernel, Forest):
-        return kernel
-    found = as_tree_arrays(kernel.ensemble)
-    if found is None:
-        return replace(kernel, rows=None)
-    return Forest(found, indicators=kernel.indicators)

@@ -20,7 +20,6 @@ from mercer import (
     compress,
     to_onnx,
 )
-from mercer._deployment.few_centers import cluster_means
 from mercer._deployment.onnx_export import onnx_inputs
 from mercer.kernels import (
     Categorical,
@@ -34,13 +33,11 @@ from mercer.kernels import (
     Tanimoto,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
-    pytest.mark.usefixtures("few_folds_throughout"),
-]
+pytestmark = pytest.mark.usefixtures("few_folds_throughout")
 
 KERNEL = Gaussian(2.0)
 X, NEW = rows()[:N], rows()[N:]
+MANY = rows(800, seed=5)
 COUNTS = np.random.default_rng(3).poisson(np.exp(responses(X)))
 GRADES = np.searchsorted([-0.5, 0.5], responses(X))
 
@@ -64,18 +61,16 @@ class TestGeneralizedMachines:
             model = TwoStageRegressor(UniformCombination([KERNEL]), predictor=machine)
         model.fit(X, COUNTS)
         expected = model.predict(NEW)
-        small = compress(model, n_components="all")
-        assert_allclose(small.predict(NEW), expected, rtol=1e-5)
-        assert small.loss_.changed is None
-        few = compress(model, rows(800, seed=5), n_components=80)
-        assert 1e-6 < few.loss_.criterion < 0.05
+        small = compress(model, MANY, n_components=80)
+        assert_allclose(small.predict(NEW), expected, rtol=0.1)
+        assert 1e-8 < small.loss_ < 0.01
         assert_allclose(in_runtime(model, NEW)[0].ravel(), expected, rtol=1e-5)
         assert np.isfinite(in_runtime(model, NEW, dtype="float32")[0]).all()
 
     def test_rates_of_any_size_stay_finite(self) -> None:
         model = KernelPoissonRegressor([KERNEL]).fit(X, COUNTS)
         model.intercept_ += 1000.0
-        small = compress(model, n_components="all")
+        small = compress(model, MANY, n_components=80)
         assert_array_equal(small.predict(NEW), model.predict(NEW))
         assert np.isfinite(in_runtime(model, NEW, dtype="float32")[0]).all()
 
@@ -87,16 +82,16 @@ class TestGeneralizedMachines:
             ),
         ):
             model.fit(X, classes(X, 2))
-            small = compress(model, n_components="all")
-            assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=1e-5)
+            small = compress(model, MANY, n_components=80)
+            assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=0.05)
             label, probabilities = in_runtime(model, NEW)
             assert_array_equal(label, model.predict(NEW))
             assert_allclose(probabilities, model.predict_proba(NEW), atol=2e-5)
 
     def test_more_classes_have_scores(self) -> None:
         model = KernelLogisticRegression([KERNEL]).fit(X, classes(X, 3))
-        small = compress(model, n_components="all")
-        assert_array_equal(small.predict(NEW), model.predict(NEW))
+        small = compress(model, MANY, n_components=200)
+        assert np.mean(small.predict(NEW) == model.predict(NEW)) > 0.95
         assert not hasattr(small, "predict_proba")
         assert_array_equal(in_runtime(model, NEW)[0], model.predict(NEW))
 
@@ -110,7 +105,7 @@ class TestGeneralizedMachines:
         model.fit(X, GRADES)
         name = type(model).__name__
         with pytest.raises(TypeError, match=f"{name} cannot be compressed: its grades lie"):
-            compress(model)
+            compress(model, X)
         with pytest.raises(TypeError, match=f"{name} has no operators in ONNX: its grades lie"):
             to_onnx(model, X)
 
@@ -130,8 +125,8 @@ class TestLogisticMembers:
         model = clone(self.MODEL).fit(X, classes(X, 2))
         names = {type(member.predictor).__name__ for member in model._members}
         assert "LinearPredictor" in names
-        small = compress(model, n_components="all")
-        assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=1e-5)
+        small = compress(model, MANY, n_components=80)
+        assert_allclose(small.predict_proba(NEW), model.predict_proba(NEW), atol=0.05)
         assert_allclose(in_runtime(model, NEW)[1], model.predict_proba(NEW), atol=2e-5)
 
     def test_an_update_is_a_fit_of_each_member_to_all_rows(self) -> None:
@@ -179,6 +174,15 @@ OF_COLUMNS: dict[str, Kernel] = {
 }
 
 
+OF_CODES = {
+    "Categorical": "Categorical, width",
+    "Missing": "missing values at",
+    "Spectrum": "Spectrum of length 1",
+    "Lookup": "Lookup of 4 objects",
+}
+"""Kernels of columns without means, by the words with which they are refused."""
+
+
 @pytest.mark.parametrize("name", OF_COLUMNS)
 @pytest.mark.parametrize("kind", [TwoStageRegressor, KernelStackingRegressor])
 def test_kernels_of_columns(name: str, kind: Any) -> None:
@@ -191,21 +195,14 @@ def test_kernels_of_columns(name: str, kind: Any) -> None:
     )
     model.fit(table[:150], y[:150])
     expected = model.predict(new)
-    same = compress(model, n_components="all").predict(new)
-    assert_allclose(same, expected, atol=1e-5 * np.std(expected))
-    small = compress(model, new, n_components=100)
-    assert np.corrcoef(small.predict(new), expected)[0, 1] > 0.97
+    if name in OF_CODES:
+        with pytest.raises(TypeError, match=f"{OF_CODES[name]}.* cannot be compressed"):
+            compress(model, new, n_components=100)
+    else:
+        small = compress(model, new, n_components=100)
+        assert np.corrcoef(small.predict(new), expected)[0, 1] > 0.97
     pytest.importorskip("onnx")
     with pytest.raises(TypeError, match=f"{name}|Categorical"):
         to_onnx(model, table)
     model.update(table[150:], y[150:])
     assert np.abs(model.predict(new) - expected).max() > 1e-6
-
-
-def test_centers_have_frequent_codes_and_means_of_known_values() -> None:
-    table = np.array([[0.0, 1.0, 7.0], [0.2, np.nan, 7.0], [0.1, np.nan, 5.0]])
-    relevance = {"given": np.array([1.0, 0.0, 0.0])}
-    found = cluster_means({"given": table}, relevance, 1, 0, {"given": [2]})
-    assert_allclose(found.views["given"], [[0.1, np.nan, 7.0]], atol=1e-6)
-    plain = cluster_means({"given": table}, relevance, 1, 0)
-    assert_allclose(plain.views["given"], [[0.1, np.nan, 19.0 / 3.0]], atol=1e-6)

@@ -14,8 +14,6 @@ from sklearn.utils import check_array
 import mercer
 from mercer import compress
 
-pytestmark = pytest.mark.filterwarnings("ignore:No number of centers that was tried")
-
 NEW = rows()[N:]
 MODELS = [
     *(("regression", name) for name in REGRESSORS),
@@ -80,13 +78,3 @@ def test_threads_predict_what_one_does(
     assert len(found) == 40
     for each in found:
         assert_array_equal(each, expected)
-
-
-def test_loading_computes_what_depends_on_centers_alone(tmp_path: Path) -> None:
-    pytest.importorskip("skops")
-    small = compress(fitted("regression", "two-stage"), rows(400, seed=5), n_components=20)
-    mercer.save(small, tmp_path / "m.skops")
-    terms = mercer.load(tmp_path / "m.skops")._expansion().terms
-    kernels = [vars(term) for term in terms if hasattr(term, "centers")]
-    assert kernels
-    assert all("_values" in found for found in kernels)

@@ -10,11 +10,11 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._deployment.compressed import Compressed, refuse_grades
+from mercer._deployment.compressed import Compressed, function_of_table
 from mercer._deployment.onnx_functions import closeness, function_values
 from mercer._deployment.onnx_operators import Nodes, Operators, Tensor, onnx
 from mercer._deployment.onnx_tables import Columns, NamedInputs, Numbers, encoded, views_of_table
-from mercer._expansion import THE_TABLE, KernelExpansion
+from mercer._expansion import THE_TABLE
 from mercer._typing import Array
 from mercer._validation import check_choice
 from mercer.inspection._display import best_of
@@ -161,11 +161,6 @@ def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
         step = best_of(model[-1])
         for _, before in model.steps[:-1]:
             columns = encoded(op, before, columns)
-    if not hasattr(step, "kernel_expansion"):
-        raise TypeError(
-            f"{type(step).__name__} cannot be exported: this takes a fitted estimator of mercer "
-            "that predicts, a Pipeline that ends in one, or a search over either."
-        )
     outputs = [_in_precision(given, output) for output in _outputs(op, step, columns)]
     _check_names(names or [], declared, outputs)
     inputs = [helper.make_tensor_value_info(n, kind, shape) for n, kind in declared.items()]
@@ -226,13 +221,7 @@ def _in_precision(op: Operators, output: _Output) -> _Output:
 
 def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
     """What the model predicts, from the columns that its table has."""
-    expansion: KernelExpansion = model.kernel_expansion()
-    if expansion.sources is not None:
-        raise TypeError(
-            f"This {type(model).__name__} was fitted to precomputed Gram matrices, which have no "
-            "operators in ONNX: fit it to the features."
-        )
-    refuse_grades(model, "has no operators in ONNX")
+    expansion = function_of_table(model, "has no operators in ONNX")
     if expansion.views_of is None:
         views: dict[Any, Tensor] = {THE_TABLE: columns.numbers()}
     else:

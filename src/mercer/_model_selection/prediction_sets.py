@@ -56,17 +56,6 @@ class HeldOutProbabilities:
         means = totals / np.bincount(inverse)[:, None]
         return LeftOutProbabilities(means, classes, samples, classes[self.codes[first]])
 
-    def anonymous(self, rows: NDArray[np.intp]) -> HeldOutProbabilities:
-        """Some of the samples, without their numbers.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        """
-        groups = None if self.groups is None else self.groups[rows]
-        weights = self.weights.take(rows)
-        return HeldOutProbabilities(self.probabilities[rows], self.codes[rows], weights, groups)
-
     def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
         """Largest scores of the classes that a set holds, shape (n_classes,).
 

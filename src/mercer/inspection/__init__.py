@@ -17,7 +17,6 @@ needed only to draw: ``pip install "mercer[plot]"``.
 from mercer._expansion import KernelExpansion
 from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._compression_loss import CompressionLoss
 from mercer.inspection._contribution_displays import ImportanceDisplay, InteractionsDisplay
 from mercer.inspection._contributions import Contribution
 from mercer.inspection._coverage import CoverageDisplay
@@ -39,7 +38,6 @@ from mercer.inspection._training_rows import TrainingContributions, training_con
 
 __all__ = [
     "AlignmentPathDisplay",
-    "CompressionLoss",
     "Contribution",
     "CoverageDisplay",
     "FeatureRelevanceDisplay",
