@@ -129,7 +129,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     regression on the leaves of boosted trees. Its predictions out of fold, by which it is weighted,
     are those of trees that were grown without the fold (benchmarks/every_n.py). Kernels that are
     kept on the same view of the table are added, and one ridge regression is fitted on their sum,
-    where this predicts left-out samples about as well (benchmarks/kernel_sums.py).
+    where this predicts left-out samples about as well.
 
     With `scoring`, candidates are ranked by the scorer's value on their left-out predictions, and
     as many of the best are combined as have the highest value together; `loo_score_` is that of
