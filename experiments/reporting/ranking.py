@@ -108,7 +108,7 @@ def gap_table(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> str:
-    """Return a table of the gaps from some methods (rows) to others (columns), with tests."""
+    """Return a table of the gaps from some methods (rows) to others (columns), with its head."""
     others = present(results, second)
     rows = []
     for one in present(results, first):
@@ -120,7 +120,7 @@ def gap_table(
             for other, each in zip(others, gaps, strict=True)
         ]
         rows.append([one, *cells])
-    return table(["row less column", *others], rows)
+    return f"{GAPS}\n\n{table(['row less column', *others], rows)}"
 
 
 # The text above a `gap_table`.
@@ -245,15 +245,14 @@ def table_2(results: Mapping[str, Results]) -> str:
 
 def bars(
     results: Results,
-    measure: str,
-    label: str,
+    measure: str = "error",
+    label: str = "test error, %",
     *,
-    scale: float = 1.0,
-    problems: Sequence[str] | None = None,
+    scale: float = 100.0,
     columns: int = 4,
 ) -> Figure:
     """Return a panel of bars for each task, with the paper's methods and the grid search."""
-    tasks = results.problems if problems is None else list(problems)
+    tasks = results.problems
     methods = present(results, (*METHODS, "grid search"))
     methods = [name for name in methods if of_tasks(results, measure, name, tasks).size]
     rows = -(-len(tasks) // columns)

@@ -17,7 +17,7 @@ from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.error_tables import grid_ends
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, Verdict, table
+from experiments.reporting.section import Claim, Section, Verdict, section_of, table
 from experiments.running import Archive, Record
 
 # The folder of the figures, relative to the page.
@@ -123,7 +123,8 @@ def read(archive: Archive, *, small: bool) -> list[Chapter]:
         records = declared(name, experiment, archive.latest(name))
         if records:
             results = Results.of(experiment, records)
-            chapters.append(Chapter(name, records, results, catalog.section(name)(results)))
+            section = section_of(catalog.study(name), results)
+            chapters.append(Chapter(name, records, results, section))
     return chapters
 
 

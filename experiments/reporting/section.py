@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
 from inspect import getdoc
-from typing import TYPE_CHECKING, ParamSpec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import pandas as pd
 
 from experiments.problems import Array
-from experiments.reporting.results import deviation, standard_error
+from experiments.reporting.results import Axis, Results, deviation, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -170,6 +172,13 @@ def claim(
     return decorate
 
 
+def along(
+    places: Callable[[Results], Axis], test: Callable[[Results, Axis], Claim | None]
+) -> Callable[[Results], Claim | None]:
+    """Return the test of a claim along an axis."""
+    return lambda results: test(results, places(results))
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of the page.
@@ -192,6 +201,48 @@ class Section:
     def claims(self) -> list[Claim]:
         """The claims that have records."""
         return [claim for claim in self.made if claim]
+
+
+class _Shown(dict[str, Any]):
+    """What the names in a text stand for: constants of a module, or its functions of evidence."""
+
+    def __init__(self, module: ModuleType, evidence: Any) -> None:
+        super().__init__()
+        self.module, self.evidence = module, evidence
+
+    def __missing__(self, name: str) -> Any:
+        shown = getattr(self.module, name)
+        return shown(self.evidence) if callable(shown) else shown
+
+
+def text_of(module: ModuleType, evidence: Any) -> str:
+    """Return the text of the Markdown file beside a module, with its numbers and tables.
+
+    A name in braces is that of a constant of the module, or of a function of the evidence.
+    """
+    template = Path(module.__file__ or "").with_suffix(".md").read_text(encoding="utf-8")
+    return template.format_map(_Shown(module, evidence))
+
+
+def section_of(study: ModuleType, results: Results) -> Section:
+    """Return the section of a study: its text, its `CLAIMS` and its `FIGURES`.
+
+    Parameters
+    ----------
+    study : module
+        `EVIDENCE` makes of the results what its functions are given, by default the results
+        themselves. `CLAIMS` are functions from that to a claim, to several or to none; `FIGURES`
+        are functions to a figure, or to None, by the name of the figure.
+    results : Results
+    """
+    made: list[Claim | None] = []
+    evidence = study.EVIDENCE(results) if hasattr(study, "EVIDENCE") else results
+    for test in getattr(study, "CLAIMS", ()):
+        found = test(evidence)
+        made += found if isinstance(found, Sequence) else [found]
+    figures = {name: draw(evidence) for name, draw in getattr(study, "FIGURES", {}).items()}
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    return Section(text_of(study, evidence), made, known)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:

@@ -14,7 +14,7 @@ from experiments.c_search import C_GRID, error_of_kernel
 from experiments.experiment import Experiment, Measures
 from experiments.problems import CLASSIFICATION_SETS, Array, Split, scaled, three_parts, whole
 from experiments.reporting.results import Results, compare, win_tie_loss
-from experiments.reporting.section import Finding, Section, claim, mean_and_error, table
+from experiments.reporting.section import Finding, claim, mean_and_error, table
 from mercer import ContinuousAlignment
 
 # The largest number of training and of validation samples, and half that of test samples.
@@ -62,13 +62,13 @@ FULL, STAGEWISE = "corrective", "stagewise"
 ROUNDING = 1e-6
 
 
-def section(results: Results) -> Section:
-    """Write alignment, kernels and errors of both kinds of steps."""
-    problems = [
-        name
-        for name in results.problems
-        if results.repeats(name, FULL) and results.repeats(name, STAGEWISE)
-    ]
+def both_tried(results: Results) -> list[str]:
+    """Return the sets on which both kinds of steps were tried."""
+    return results.tried("path", FULL, STAGEWISE)
+
+
+def errors_and_alignments(results: Results) -> str:
+    """Return alignment, kernels and errors of both kinds of steps."""
     rows = [
         [
             problem,
@@ -83,12 +83,11 @@ def section(results: Results) -> Section:
                 for method in (STAGEWISE, FULL)
             ),
         ]
-        for problem in problems
+        for problem in both_tried(results)
     ]
     header = ["set", "alignment, stagewise", "corrective", "kernels, stagewise", "corrective"]
     header += ["reached with", "error, %, stagewise", "corrective"]
-    body = BODY.format(table=table(header, rows), summary=summary(results, problems))
-    return Section(body, [limit(results)])
+    return table(header, rows)
 
 
 def last(results: Results, problem: str, method: str) -> Array:
@@ -124,8 +123,9 @@ def both(results: Results, measure: str, problems: list[str]) -> tuple[Array, Ar
     return first, second
 
 
-def summary(results: Results, problems: list[str]) -> str:
+def summary(results: Results) -> str:
     """Return the comparison in one paragraph."""
+    problems = both_tried(results)
     if not problems:
         return ""
     kernels = both(results, "kernels", problems)
@@ -168,13 +168,4 @@ def gains(results: Results, problems: list[str]) -> Array:
     return np.array(found)
 
 
-BODY = """Each step of CA-1D adds a kernel. As published, only its weight is chosen ("stagewise");
-the package's default solves for all weights anew and moves the widths too ("corrective"). The
-preprint of the paper names such a combination with finite kernel learning as future work. Half of
-each set to train (500 samples at most), a quarter to validate C, the rest to test (1,000 at most);
-standardized features. Alignment is with the training labels; "reached with" is the number of
-kernels with which corrective steps have the alignment that stagewise ones end with.
-
-{table}
-{summary}
-"""
+CLAIMS = (limit,)

@@ -23,7 +23,7 @@ from experiments.halves import quietly
 from experiments.problems import CLASSIFICATION_SETS, Array, Part, whole
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results, compare_methods, win_tie_loss
-from experiments.reporting.section import Section, mean_and_error, table
+from experiments.reporting.section import mean_and_error, table
 from mercer.datasets import make_ringnorm
 
 # The problems of classification.
@@ -118,27 +118,6 @@ METHODS = ("grid search", "default", "CA-1D", "HSIC")
 OURS = METHODS[1:]
 
 
-def section(results: Results) -> Section:
-    """Write errors and times."""
-    body = f"""Every data set: at most 400 training samples, at most half of the set, and at most
-2,000 test samples; features are standardized, missing values filled in. *grid search* is the common
-baseline, `GridSearchCV` over nine widths and seven values of C, or alpha, in five folds, of
-scikit-learn's `SVC`, or of `KernelRidge` for responses. *default* is `TwoStageClassifier()` or
-`TwoStageRegressor()`, which choose a Gaussian or product Laplacian kernel by leave-one-out errors;
-*CA-1D* is the same with `ContinuousAlignment()`, and *HSIC* with one width of the largest HSIC,
-`KernelOptimization()`. All methods see the training samples only. Errors are in %, with their
-standard errors; for responses the error is the root mean squared error over the standard deviation
-of the test responses. + and - where a method is significantly better or worse than the grid search
-(two-tailed corrected resampled t-test at 0.05). Seconds include all choices of parameters.
-
-{errors_and_times(results)}
-{summary(results)}
-
-![Error and time of learned kernels, against the grid search](figure:defaults)
-"""
-    return Section(body, figures={"defaults": figure(results)})
-
-
 def errors_and_times(results: Results) -> str:
     """Return a table with one row for each set."""
     marks = {-1: " +", 0: "", 1: " -"}
@@ -206,3 +185,6 @@ def figure(results: Results) -> Figure:
         axes.set_ylabel(f"learned kernel: {unit}")
         axes.legend()
     return drawn
+
+
+FIGURES = {"defaults": figure}

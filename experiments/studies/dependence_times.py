@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from experiments import halves
@@ -17,7 +18,6 @@ from experiments.reporting.section import (
     Claim,
     Claims,
     Finding,
-    Section,
     by_name,
     claim,
     judged,
@@ -84,33 +84,24 @@ PUBLISHED_ZOO = {"CV": 26.5720, "KA": 0.5943, "CKA": 0.6186, "HSIC": 0.3295}
 NEAR = 1.1
 
 
-def section(results: Results) -> Section:
-    """Write Tables 3 and 5, Figure 2, and the claims."""
-    if not results.tried("seconds", "HSIC"):
-        return Section("No times were taken.\n")
-    body = f"""One split of each set as in the section before, run alone with two threads. Each cell
-is learning + search for C over eleven values in five folds, in milliseconds; learning is the least
-of three where it takes under half a second. CV is the whole grid search, whose refit is counted.
-
-Table 3, one width.
-
-{times(results, ("CV", *ISOTROPIC))}
-Table 5, one width per feature.
-
-{times(results, ARD)}
-Seconds on zoo beside the paper's, which were taken in Matlab on a 2.6 GHz PC, and their ratios to
-HSIC.
-
-{zoo(results)}
-![Seconds of HSIC with one width and with one per feature (Figure 2)](figure:dependence_times)
-"""
+def figure(results: Results) -> Figure:
+    """Draw Figure 2."""
     problems = results.tried("seconds", "HSIC", "HSIC ARD")
     heights = {
         name: np.array([results.mean("seconds", p, name) for p in problems])
         for name in ("HSIC", "HSIC ARD")
     }
-    figure = grouped_bars(problems, heights, "seconds, C included", log=True)
-    return Section(body, claims(results), {"dependence_times": figure})
+    return grouped_bars(problems, heights, "seconds, C included", log=True)
+
+
+def one_width(results: Results) -> str:
+    """Return Table 3."""
+    return times(results, ("CV", *ISOTROPIC))
+
+
+def one_width_per_feature(results: Results) -> str:
+    """Return Table 5."""
+    return times(results, ARD)
 
 
 def times(results: Results, methods: Sequence[str]) -> str:
@@ -303,3 +294,7 @@ def few_iterations(results: Results) -> Finding | None:
         + " (here L-BFGS-B, after the search for the isotropic kernel)",
         "The search for an ARD kernel whose widths move to their bounds takes many steps.",
     )
+
+
+CLAIMS = (claims,)
+FIGURES = {"dependence_times": figure}

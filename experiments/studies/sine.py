@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from sklearn.base import clone
 
 import mercer
@@ -16,7 +17,7 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array, Split, sines
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Finding, Section, claim, mean_and_error, table
+from experiments.reporting.section import Finding, claim, mean_and_error, table
 from mercer.datasets import SINE_FREQUENCIES
 from mercer.kernels import Dirichlet
 
@@ -118,8 +119,8 @@ TONE = 0.15
 FOUND = 0.02
 
 
-def section(results: Results) -> Section:
-    """Write errors, frequencies and dictionaries."""
+def errors_and_alignments(results: Results) -> str:
+    """Return errors beside the paper's."""
     present = [name for name in results.methods if results.repeats(PROBLEM, name)]
     rows = [
         [
@@ -131,19 +132,15 @@ def section(results: Results) -> Section:
         for name in present
     ]
     header = ["kernels", "test error, %", "paper", "alignment with test labels"]
+    return table(header, rows)
+
+
+def drawn(results: Results) -> Figure:
+    """Draw the frequencies that are found, and errors by the spacing of dictionaries."""
     figure, (left, right) = panels(2)
     draw_frequencies(results, left)
     draw_steps(results, right)
-    body = BODY.format(table=table(header, rows))
-    made = (
-        published_errors(results),
-        combination(results),
-        effectiveness(results),
-        frequencies(results),
-        coarse(results),
-        fine(results),
-    )
-    return Section(body, made, {"sine": figure})
+    return figure
 
 
 def error(results: Results, name: str) -> float:
@@ -350,15 +347,5 @@ def draw_steps(results: Results, axes: Axes) -> None:
     axes.legend()
 
 
-BODY = """The label is the sign of sin(√2 x) + sin(√12 x) + sin(√60 x), x uniform on [-10, 10]; 500
-training, 500 validation and 1,000 test points; Dirichlet kernels. CA-1D searches frequencies up
-to 20, with corrective steps (the package's default) or stagewise ones (the paper's). Finite methods
-have frequencies from 0 to 9, in steps of 1 where none is named; the frequency 0
-is a constant, which centering removes. One-stage methods (CR-1D, D1, D2) choose C from 10^-3,
-10^-2, 10^-1 and 1, and CR takes at most 50 steps; the others' machines choose it from the
-paper's grid.
-
-{table}
-![Left: frequencies found in all repeats, and their weights; dotted: the true ones (the paper's
-Figure 2(c)). Right: error of dictionaries of evenly spaced frequencies](figure:sine)
-"""
+CLAIMS = (published_errors, combination, effectiveness, frequencies, coarse, fine)
+FIGURES = {"sine": drawn}
