@@ -18,39 +18,15 @@ from experiments.reporting.results import (
     signed_rank_test,
     standard_error,
 )
-from experiments.reporting.section import by_name, mean_and_error, table
+from experiments.reporting.section import PUBLISHED, by_name, mean_and_error, table
 
 # The methods of the paper, in its order.
 METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
 
 # The median ranks of the paper.
-RANKS: Mapping[str, Mapping[str, float]] = {
-    "digits": {"CA-1D": 1, "CR-1D": 2, "DA": 4.5, "D1": 4.5, "D2": 5, "DU": 4},
-    "letters": dict(zip(METHODS, (1, 5.5, 2, 3, 4.5, 8, 7, 6), strict=True)),
-    "miscellany": dict(zip(METHODS, (3, 2, 3, 5, 3, 4, 7, 7), strict=True)),
-}
-
+RANKS = PUBLISHED["ranks"]
 # The training times of the paper, with their standard errors.
-SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "digits": {
-        "CA-1D": (12, 1),
-        "CR-1D": (377, 56),
-        "DA": (31, 1),
-        "D1": (57, 6),
-        "D2": (58, 3),
-        "DU": (10, 1),
-    },
-    "letters": {
-        "CA-1D": (9, 1),
-        "CA-nD": (770, 80),
-        "CR-1D": (590, 21),
-        "CR-nD": (1550, 200),
-        "DA": (11, 1),
-        "D1": (21, 1),
-        "D2": (22, 1),
-        "DU": (5, 1),
-    },
-}
+SECONDS = PUBLISHED["seconds"]
 
 # The names of the experiments in the paper's table.
 COLUMNS = {"digits": "MNIST", "letters": "Letter", "miscellany": "Misc. data"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,12 @@ from experiments.reporting.results import Axis, Results, deviation, standard_err
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# The numbers of the papers that experiments are compared with.
+PUBLISHED: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "records" / "published.json").read_text(encoding="utf-8")
+)
 
 
 class Verdict(StrEnum):

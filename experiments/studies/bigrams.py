@@ -13,7 +13,7 @@ from experiments.experiment import Experiment
 from experiments.folds import N_FOLDS, Folds, folds_of, one_stage, two_stage
 from experiments.problems import whole
 from experiments.reporting.results import Results, compare_entries, flat
-from experiments.reporting.section import Finding, claim, mean_and_deviation, table
+from experiments.reporting.section import PUBLISHED, Finding, claim, mean_and_deviation, table
 from mercer.kernels import Linear
 
 # The number of repeats of methods that take minutes.
@@ -72,18 +72,7 @@ def experiment(small: bool) -> Experiment:
 
 SOURCE = "Cortes et al. 2010, section 5.2, Table 2"
 # Error and alignment on books, in the paper.
-PAPER = {
-    RATING: {
-        "unif": ("1.442 ± .015", ".029"),
-        "one-stage": ("1.414 ± .020", ".031"),
-        "align": ("1.401 ± .035", ".046"),
-    },
-    GOOD: {
-        "unif": ("25.8 ± 1.7", ".030"),
-        "one-stage": ("28.6 ± 1.6", ".029"),
-        "align": ("24.3 ± 2.0", ".043"),
-    },
-}
+PAPER = PUBLISHED["bigrams"]
 
 
 def scale(problem: str) -> tuple[float, int]:

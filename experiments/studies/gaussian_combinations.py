@@ -24,6 +24,7 @@ from experiments.reporting.results import (
     rank_correlation,
 )
 from experiments.reporting.section import (
+    PUBLISHED,
     Claim,
     Claims,
     Finding,
@@ -110,39 +111,7 @@ def experiment(small: bool) -> Experiment:
 
 SOURCE = "Cortes et al. 2010, section 5.1"
 # Error and alignment in Table 1 of the paper.
-PAPER = {
-    "kinematics": {
-        "unif": (".138 ± .005", ".158"),
-        "one-stage": (".137 ± .005", ".155"),
-        "align": (".125 ± .004", ".173"),
-        "alignf": (".115 ± .004", ".176"),
-    },
-    "ionosphere": {
-        "unif": (".467 ± .085", ".242"),
-        "one-stage": (".457 ± .085", ".248"),
-        "align": (".445 ± .086", ".257"),
-        "alignf": (".442 ± .087", ".273"),
-    },
-    "german": {
-        "unif": ("25.9 ± 1.8", ".089"),
-        "one-stage": ("26.0 ± 2.6", ".082"),
-        "align": ("25.5 ± 1.5", ".089"),
-        "alignf": ("24.2 ± 1.5", ".093"),
-    },
-    "spambase": {
-        "unif": ("18.7 ± 2.8", ".138"),
-        "one-stage": ("20.9 ± 2.8", ".099"),
-        "align": ("18.6 ± 2.6", ".140"),
-        "alignf": ("18.0 ± 2.4", ".146"),
-    },
-    "splice": {
-        "unif": ("15.2 ± 2.2", ".122"),
-        "one-stage": ("15.3 ± 2.5", ".105"),
-        "align": ("15.1 ± 2.4", ".123"),
-        "alignf": ("13.9 ± 1.3", ".124"),
-    },
-}
-
+PAPER = PUBLISHED["gaussian_combinations"]
 METHODS = ("unif", "one-stage", "align", "alignf")
 
 
