@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -222,6 +223,14 @@ class _Shown(dict[str, Any]):
         return shown(self.evidence) if callable(shown) else shown
 
 
+def named_texts(path: Path) -> dict[str, str]:
+    """Return the texts of a Markdown file by name; each follows a line ``<!-- name -->``."""
+    _, *parts = re.split(r"<!-- (\w+) -->\n", path.read_text(encoding="utf-8"))
+    return {
+        name: text.removesuffix("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
 def text_of(module: ModuleType, evidence: Any) -> str:
     """Return the text of the Markdown file beside a module, with its numbers and tables.
 
@@ -252,10 +261,15 @@ def section_of(study: ModuleType, results: Results) -> Section:
     return Section(text_of(study, evidence), made, known)
 
 
+def line(*cells: object) -> str:
+    """Return a line of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:
     """Return a Markdown table; columns after the first are flush right unless they hold text."""
     marks = ["---", *["---" if text else "---:"] * (len(header) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)) + "\n"
+    return "\n".join(line(*cells) for cells in (header, marks, *rows)) + "\n"
 
 
 def mean_and_error(values: Array, scale: float = 1.0, digits: int = 1) -> str:
