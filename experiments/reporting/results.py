@@ -105,6 +105,16 @@ class Results:
         pairs = np.array(both, dtype=float).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
+    def ratios(
+        self, measure: str, first: str, second: str, problems: Iterable[str] | None = None
+    ) -> dict[str, float]:
+        """Return by problem how many times the mean of another method one method has."""
+        found = {
+            problem: self.mean(measure, problem, first) / self.mean(measure, problem, second)
+            for problem in (self.problems if problems is None else problems)
+        }
+        return {problem: ratio for problem, ratio in found.items() if np.isfinite(ratio)}
+
     def repeats(self, problem: str, method: str) -> int:
         """Return the number of repeats of a method on a problem."""
         return len(self._pairs.get((problem, method), ()))

@@ -272,6 +272,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = 
     return "\n".join(line(*cells) for cells in (header, marks, *rows)) + "\n"
 
 
+def table_of(
+    corner: str, rows: Iterable[str], columns: Sequence[str], cell: Callable[[str, str], str]
+) -> str:
+    """Return a Markdown table with a cell for each row and column, by their names."""
+    lines = [[row, *(cell(row, column) for column in columns)] for row in rows]
+    return table([corner, *columns], lines)
+
+
 def mean_and_error(values: Array, scale: float = 1.0, digits: int = 1) -> str:
     """Format mean and standard error; of one value the mean alone, of none a hyphen."""
     numbers = _finite(values, scale)

@@ -171,11 +171,7 @@ def overfitting(results: Results, places: Axis) -> Finding | None:
 
 def ratios(results: Results, first: str, second: str, places: Axis) -> list[float]:
     """Return the times of one method relative to another's, where both are known."""
-    found = [
-        results.mean("seconds", problem, first) / results.mean("seconds", problem, second)
-        for problem in places
-    ]
-    return [ratio for ratio in found if np.isfinite(ratio)]
+    return list(results.ratios("seconds", first, second, places).values())
 
 
 def extent(values: Sequence[float]) -> str:

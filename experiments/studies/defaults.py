@@ -20,7 +20,7 @@ import mercer
 from experiments.c_search import MAX_ITER, error, seconds
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import quietly
-from experiments.problems import CLASSIFICATION_SETS, Array, Part, whole
+from experiments.problems import CLASSIFICATION_SETS, Part, whole
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results, compare_methods, win_tie_loss
 from experiments.reporting.section import mean_and_error, table
@@ -144,20 +144,11 @@ def summary(results: Results) -> str:
             f"{method} is significantly better than the grid search on {wins} sets, worse on "
             f"{losses}, neither on {ties} ({gap(results, method, 'grid search').description})"
         )
-        ratios = speed(results, method)
-        if ratios.size:
+        ratios = list(results.ratios("seconds", "grid search", method).values())
+        if ratios:
             text += f"; the grid search takes {np.median(ratios):.3g} times as long (median)"
         said.append(text)
     return "; ".join(said) + "."
-
-
-def speed(results: Results, method: str) -> Array:
-    """Return how many times as long the grid search takes, by set."""
-    ratios = [
-        results.mean("seconds", p, "grid search") / results.mean("seconds", p, method)
-        for p in results.problems
-    ]
-    return np.array([ratio for ratio in ratios if np.isfinite(ratio)])
 
 
 def figure(results: Results) -> Figure:

@@ -22,6 +22,7 @@ from experiments.reporting.section import (
     claim,
     judged,
     table,
+    table_of,
 )
 from experiments.studies.dependence import ARD_SUFFIX, CRITERIA, Criterion, learner
 
@@ -106,20 +107,17 @@ def one_width_per_feature(results: Results) -> str:
 
 def times(results: Results, methods: Sequence[str]) -> str:
     """Return milliseconds of learning and of the search for C, or of both together."""
-    rows = []
-    for problem in results.problems:
-        row = [problem]
-        for method in methods:
-            total = 1e3 * results.mean("seconds", problem, method)
-            learning = 1e3 * results.mean("seconds_learning", problem, method)
-            if np.isnan(total):
-                row.append("-")
-            elif np.isnan(learning):
-                row.append(f"{total:.0f}")
-            else:
-                row.append(f"{learning:.1f} + {total - learning:.0f}")
-        rows.append(row)
-    return table(["set", *methods], rows)
+
+    def cell(problem: str, method: str) -> str:
+        total, learning = (
+            1e3 * results.mean(measure, problem, method)
+            for measure in ("seconds", "seconds_learning")
+        )
+        if np.isnan(total):
+            return "-"
+        return f"{total:.0f}" if np.isnan(learning) else f"{learning:.1f} + {total - learning:.0f}"
+
+    return table_of("set", results.problems, methods, cell)
 
 
 def zoo(results: Results) -> str:
@@ -138,14 +136,6 @@ def zoo(results: Results) -> str:
             ]
         )
     return table(["method", "paper, s", "here, s", "paper, ratio", "here, ratio"], rows)
-
-
-def ratios(results: Results, measure: str, method: str, other: str) -> dict[str, float]:
-    """Return how many times as long a method takes as another, by set."""
-    return {
-        problem: results.mean(measure, problem, method) / results.mean(measure, problem, other)
-        for problem in results.tried("seconds", method, other)
-    }
 
 
 def claims(results: Results) -> Claims:
@@ -171,7 +161,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
         least = {p: NEAR * min(results.mean(measure, p, m) for m in methods[1:]) for p in sets}
         won[measure] = [results.mean(measure, p, methods[0]) <= least[p] for p in sets]
     slower = {
-        m: np.median(list(ratios(results, "seconds_learning", m, methods[0]).values()))
+        m: np.median(list(results.ratios("seconds_learning", m, methods[0]).values()))
         for m in methods[1:]
         if sets
     }
@@ -201,7 +191,7 @@ def on_zoo(results: Results) -> Finding | None:
         return None
     unit = results.mean("seconds", "zoo", "HSIC")
     here = {m: results.mean("seconds", "zoo", m) / unit for m in ("KA", "CKA", "CV")}
-    learning = {m: ratios(results, "seconds_learning", m, "HSIC")["zoo"] for m in ("KA", "CKA")}
+    learning = {m: results.ratios("seconds_learning", m, "HSIC")["zoo"] for m in ("KA", "CKA")}
     return (
         [here[m] >= PUBLISHED_ZOO[m] / PUBLISHED_ZOO["HSIC"] / 1.5 for m in here],
         f"{by_name(here)}; of learning alone {by_name(learning)}",
@@ -214,7 +204,7 @@ def on_zoo(results: Results) -> Finding | None:
 @claim(SOURCE + ", Table 3", "CV takes at least five times as long on each set.", explained=True)
 def against_cv(results: Results) -> Finding | None:
     """HSIC takes significantly less time than cross-validation."""
-    found = ratios(results, "seconds", "CV", "HSIC")
+    found = results.ratios("seconds", "CV", "HSIC")
     if not found:
         return None
     learning = {
@@ -237,8 +227,8 @@ def against_cv(results: Results) -> Finding | None:
 )
 def ard_takes_longer(results: Results) -> Finding | None:
     """ARD kernels take clearly longer than isotropic kernels."""
-    found = ratios(results, "seconds", "HSIC ARD", "HSIC").values()
-    learning = ratios(results, "seconds_learning", "HSIC ARD", "HSIC").values()
+    found = results.ratios("seconds", "HSIC ARD", "HSIC").values()
+    learning = results.ratios("seconds_learning", "HSIC ARD", "HSIC").values()
     if not found:
         return None
     return (
@@ -257,7 +247,7 @@ def ard_takes_longer(results: Results) -> Finding | None:
 )
 def longer_with_features(results: Results) -> Finding | None:
     """This is particularly true of sets with many features."""
-    learning = ratios(results, "seconds_learning", "HSIC ARD", "HSIC")
+    learning = results.ratios("seconds_learning", "HSIC ARD", "HSIC")
     if len(learning) < 3:
         return None
     features = [halves.N_FEATURES[name] for name in learning]

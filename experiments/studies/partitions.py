@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from experiments.experiment import Draw, Experiment, Measures, Method
 from experiments.problems import Array, whole
 from experiments.reporting.results import Results, compare_methods
-from experiments.reporting.section import Claim, judged, mean_and_deviation, table
+from experiments.reporting.section import Claim, judged, mean_and_deviation, table_of
 from mercer import HSICClustering, MultipleKernelClustering
 from mercer.kernels._distances import median_distance
 
@@ -97,13 +97,12 @@ NEAR = 5.0
 
 def indices(results: Results) -> str:
     """Return the adjusted Rand indices."""
-    rows = []
-    for problem in results.problems:
-        row = [problem]
-        for method in (*METHODS, *OTHERS):
-            row.append(mean_and_deviation(results.values("index", problem, method), 100.0))
-        rows.append(row)
-    return table(["set", *METHODS, *OTHERS], rows)
+    return table_of(
+        "set",
+        results.problems,
+        (*METHODS, *OTHERS),
+        lambda p, method: mean_and_deviation(results.values("index", p, method), 100.0),
+    )
 
 
 def comparable(results: Results, method: str, statement: str) -> Claim | None:

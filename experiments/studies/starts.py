@@ -13,7 +13,7 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Finding, claim, judged, table
+from experiments.reporting.section import Claim, Finding, claim, judged, table, table_of
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._kernel_objectives import CRITERIA, Dependence
@@ -215,11 +215,12 @@ def losses(results: Results, form: str) -> str:
 
 def widths(results: Results) -> str:
     """Return the best single widths."""
-    rows = [
-        [p, *(shown(results.mean("width", p, f"{name}, grid"), 2) for name in CRITERION_NAMES)]
-        for p in results.problems
-    ]
-    return table(["set", *CRITERION_NAMES], rows)
+    return table_of(
+        "set",
+        results.problems,
+        CRITERION_NAMES,
+        lambda p, name: shown(results.mean("width", p, f"{name}, grid"), 2),
+    )
 
 
 def shown(value: float, digits: int) -> str:
