@@ -115,6 +115,17 @@ class Results:
         }
         return {problem: ratio for problem, ratio in found.items() if np.isfinite(ratio)}
 
+    @property
+    def complete(self) -> bool:
+        """Whether every method has a record of every problem that it is to be tried on."""
+        first = self.experiment.runs("", 1)
+        return all((run.problem, run.method) in self._pairs for run in first)
+
+    @property
+    def timed(self) -> bool:
+        """Whether times were taken."""
+        return "seconds" in self.frame
+
     def repeats(self, problem: str, method: str) -> int:
         """Return the number of repeats of a method on a problem."""
         return len(self._pairs.get((problem, method), ()))

@@ -247,13 +247,15 @@ def section_of(study: ModuleType, results: Results) -> Section:
     ----------
     study : module
         `EVIDENCE` makes of the results what its functions are given, by default the results
-        themselves. `CLAIMS` are functions from that to a claim, to several or to none; `FIGURES`
-        are functions to a figure, or to None, by the name of the figure.
+        themselves. `CLAIMS` are functions from that to a claim, to several or to none, and are
+        tested once all methods have records; `FIGURES` are functions to a figure, or to None, by
+        the name of the figure.
     results : Results
     """
     made: list[Claim | None] = []
+    tests = getattr(study, "CLAIMS", ()) if results.complete else ()
     evidence = study.EVIDENCE(results) if hasattr(study, "EVIDENCE") else results
-    for test in getattr(study, "CLAIMS", ()):
+    for test in tests:
         found = test(evidence)
         made += found if isinstance(found, Sequence) else [found]
     figures = {name: draw(evidence) for name, draw in getattr(study, "FIGURES", {}).items()}

@@ -105,17 +105,10 @@ def errors_and_alignments(results: Results) -> str:
     return table(header, rows)
 
 
-def differences(
-    results: Results, problem: str, first: str, second: str
-) -> tuple[bool, bool, str] | None:
-    """Return whether error and alignment are significantly better, and the numbers as text.
-
-    The result is None if a method has no records.
-    """
+def differences(results: Results, problem: str, first: str, second: str) -> tuple[bool, bool, str]:
+    """Return whether error and alignment are significantly better, and the numbers as text."""
     error = compare_entries(results, "error", problem, first, second)
     alignment = compare_entries(results, "alignment", problem, first, second)
-    if not error.n_pairs:
-        return None
     factor, digits = scale(problem)
     text = (
         f"{problem}: {first} less {second}, error {factor * error.difference:+.{digits}f} (p = "
@@ -129,8 +122,7 @@ def ratios(results: Results) -> str:
     found = []
     for problem in results.problems:
         own, plain = (flat(results, "alignment", problem, name) for name in ("align", "unif"))
-        if own.size and plain.size:
-            found.append(f"{own.mean() / plain.mean():.2f} times")
+        found.append(f"{own.mean() / plain.mean():.2f} times")
     return " and ".join(found)
 
 
@@ -149,8 +141,7 @@ def higher(results: Results) -> bool:
 )
 def improves(results: Results) -> Finding | None:
     """align significantly improves both the alignment and the error over unif."""
-    pairs = [differences(results, problem, "align", "unif") for problem in results.problems]
-    known = [pair for pair in pairs if pair is not None]
+    known = [differences(results, problem, "align", "unif") for problem in results.problems]
     return (
         [part for error, alignment, _ in known for part in (error, alignment)],
         "; ".join(text for *_, text in known),
@@ -169,7 +160,7 @@ def beats_one_stage(results: Results) -> Finding | None:
     """align improves somewhat over the one-stage l2-krr."""
     pair = differences(results, RATING, "align", "one-stage")
     error = compare_entries(results, "error", RATING, "align", "one-stage")
-    return pair and (
+    return (
         [error.difference < 0.0],
         pair[2],
         "l2-krr's weights stay within one length of the uniform ones around which they are "
@@ -189,10 +180,9 @@ def sparse_is_no_better(results: Results) -> Finding | None:
     texts, conditions = [], []
     for problem, method in ((GOOD, "one-stage"), (GOOD, "alignf"), (RATING, "alignf")):
         pair = differences(results, problem, method, "unif")
-        if pair is not None:
-            conditions.append(not pair[0])
-            count = flat(results, "kernels", problem, method).mean()
-            texts.append(f"{pair[2]}, {count:.0f} kernels")
+        conditions.append(not pair[0])
+        count = flat(results, "kernels", problem, method).mean()
+        texts.append(f"{pair[2]}, {count:.0f} kernels")
     return conditions, "; ".join(texts), "The paper does not show alignf here."
 
 

@@ -258,8 +258,6 @@ def two_points(results: Results) -> Finding | None:
         flat(results, name, TWO_POINTS, "both alignments")
         for name in ("share", "centered", "uncentered")
     )
-    if not share.size:
-        return None
     inside = (share > 0.0) & (share < 1.0)
     apart = float(np.abs(theirs - closed_form(share))[inside].max())
     below = float(np.abs(ours - 1.0)[inside].max())

@@ -270,8 +270,6 @@ def predictor_table(results: Results) -> str:
 def concentration(results: Results) -> Finding | None:
     """The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))."""
     rates = {name: slopes(results, name) for name in measured(results)}
-    if not rates:
-        return None
     both = ("quantile", "bound")
     pairs = [[stacked(results, each, name, "deviations") for each in both] for name in rates]
     inside = [bool((quantile <= bound).all()) for quantile, bound in pairs]

@@ -62,11 +62,6 @@ FULL, STAGEWISE = "corrective", "stagewise"
 ROUNDING = 1e-6
 
 
-def both_tried(results: Results) -> list[str]:
-    """Return the sets on which both kinds of steps were tried."""
-    return results.tried("path", FULL, STAGEWISE)
-
-
 def errors_and_alignments(results: Results) -> str:
     """Return alignment, kernels and errors of both kinds of steps."""
     rows = [
@@ -83,7 +78,7 @@ def errors_and_alignments(results: Results) -> str:
                 for method in (STAGEWISE, FULL)
             ),
         ]
-        for problem in both_tried(results)
+        for problem in results.problems
     ]
     header = ["set", "alignment, stagewise", "corrective", "kernels, stagewise", "corrective"]
     header += ["reached with", "error, %, stagewise", "corrective"]
@@ -125,9 +120,7 @@ def both(results: Results, measure: str, problems: list[str]) -> tuple[Array, Ar
 
 def summary(results: Results) -> str:
     """Return the comparison in one paragraph."""
-    problems = both_tried(results)
-    if not problems:
-        return ""
+    problems = results.problems
     kernels = both(results, "kernels", problems)
     errors = compare(*(100.0 * side for side in both(results, "error", problems)))
     gain = gains(results, problems)
@@ -147,9 +140,7 @@ def summary(results: Results) -> str:
 def limit(results: Results) -> Finding | None:
     """The procedure always stops before the limit of 50 iterations."""
     rows = results.frame[results.frame["method"] == STAGEWISE]
-    steps = [len(path) for path in rows["path"]] if len(rows) else []
-    if not steps:
-        return None
+    steps = [len(path) for path in rows["path"]]
     over = sum(number >= 50 for number in steps)
     return (
         [over == 0],

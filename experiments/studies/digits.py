@@ -108,9 +108,7 @@ their standard errors.
 
 
 def claims(results: Results) -> Claims:
-    """Return the paper's claims on MNIST, or nothing unless all methods have records."""
-    if len(results.methods) < len(results.experiment.methods):
-        return []
+    """Return the paper's claims on MNIST."""
     read_off = ranking.gap(results, "CA-1D", "DA, widths read off")
     objective = ranking.gap(results, "CA-1D", "CR-1D")
     means = {

@@ -222,8 +222,6 @@ def counts(differences: list[Comparison]) -> tuple[int, int]:
 def claims(results: Results) -> Claims:
     """Return the claims on improvement, best alignment, and correlation."""
     raw, other = divided(results)
-    if not raw:
-        return []
     tests = (best_alignment, heuristic, correlated)
     improvements = [improvement(results, raw, other, rival) for rival in ("unif", "one-stage")]
     return [*improvements, *(test(results, raw, other) for test in tests)]

@@ -225,8 +225,6 @@ def terms(results: Results) -> Finding | None:
 )
 def several_optima(results: Results) -> Finding | None:
     """MKL is jointly convex, with one optimum; joint MAP can have several stationary points."""
-    if not (block_problems(results) and real(results)):
-        return None
     several = {name: int((of_blocks(results, f"{name}_minima") > 1).sum()) for name in COSTS}
     drawn = of_blocks(results, "map_minima").size
     counts = {
@@ -255,8 +253,6 @@ def sparsity(results: Results) -> Finding | None:
     """MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights."""
     zeros = {name: int((of_blocks(results, f"{name}_zeros") > 0).sum()) for name in COSTS}
     total, joint = of_blocks(results, "map_zeros").size, zeros["map"]
-    if not total:
-        return None
     return (
         [joint > 0, joint > zeros["tangent"], joint > zeros["mkl_1"]],
         f"of {total}: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL with "

@@ -122,8 +122,6 @@ def errors(found: Errors) -> str:
 def one_width_suffices(found: Errors) -> Finding | None:
     """One kernel parameter for all classes performs like one for each pair."""
     outcomes = list(found.outcomes(PAIRS, "HSIC").values())
-    if not outcomes:
-        return None
     spread = []
     for problem in found.both(PAIRS):
         for widths in found.results.series("widths", problem, PAIRS):

@@ -17,7 +17,7 @@ from experiments.reporting.figures import draw_curves, errors_on_logarithms, leg
 from experiments.reporting.results import Axis, Results, axis, curves
 from experiments.reporting.section import along, mean_and_error, table
 from experiments.studies import _relevance_claims as claims
-from experiments.studies._relevance_claims import ARD, GRID, ONE_WIDTH, PUBLISHED_CR
+from experiments.studies._relevance_claims import ARD, GRID, ONE_WIDTH, PUBLISHED_CR, UNSCALED
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
@@ -28,8 +28,6 @@ ENDS = (0, 5, 40)
 N_KERNELS = 50
 N_FEATURES = 50
 RHO = 1.75
-# Methods that are tried on class means that are not normalized.
-UNSCALED = ("CA-1D", "CA-nD", "CA-nD, no penalty", "CR-1D", "DA", "D1", "D2", "DU")
 # CA-nD with the published steps.
 PUBLISHED_ARD = "CA-nD, stagewise"
 # Methods that are left out of the small experiment.

@@ -216,11 +216,8 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
 )
 def few_minima(results: Results) -> Finding | None:
     """As a function of the width the objective of a step has no more than two local minima."""
-    rules = steps_by_rule(results)
-    if not rules:
-        return None
     conditions, parts = [], []
-    for rule, found in rules.items():
+    for rule, found in steps_by_rule(results).items():
         for kind, name in (("inside", "inside"), ("with the ends", "minima")):
             number = counts(found, name, 1)
             if rule == "stagewise":
@@ -246,10 +243,7 @@ def few_minima(results: Results) -> Finding | None:
 )
 def not_difficult(results: Results) -> Finding | None:
     """Minimizing it does not seem very difficult: local searches from nine starts do."""
-    rules = steps_by_rule(results)
-    if "stagewise" not in rules:
-        return None
-    found = searches(rules["stagewise"])
+    found = searches(steps_by_rule(results)["stagewise"])
     parts = [
         f"{name}: {100 * (shortfall <= REACHED).mean():.0f} %" for name, shortfall in found.items()
     ]

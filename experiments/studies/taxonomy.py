@@ -212,9 +212,7 @@ def tangent_bound(results: Results) -> Finding | None:
 )
 def similar(results: Results) -> Finding | None:
     """For Gaussian noise, MLM and joint MAP are very similar."""
-    problem = next((name for name in with_bounds(results) if name.endswith("Gaussian")), None)
-    if problem is None:
-        return None
+    [problem] = [name for name in results.problems if name.endswith("Gaussian")]
     values = [stacked(results, name, problem, "bounds") for name in ("marginal", "map")]
     ranks = [rank_correlation(a, b) for a, b in zip(*values, strict=True)]
     conditions = [float(np.mean(ranks)) >= 0.9]
