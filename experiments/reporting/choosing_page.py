@@ -14,7 +14,7 @@ from experiments.reporting import table_parts
 from experiments.reporting import table_results as grouped
 from experiments.reporting.evidence import SIZES, Evidence
 from experiments.reporting.results import Results, compare_entries
-from experiments.reporting.section import by_name, listed, table, text_of
+from experiments.reporting.section import by_name, listed, table, table_of, text_of
 from experiments.reporting.table_results import REFERENCE
 from experiments.tabular.table_files import TIMED_SIZE
 
@@ -298,12 +298,12 @@ def log_losses(found: Evidence) -> str:
 def clusters(found: Evidence) -> str:
     """Return adjusted Rand indices."""
     results = found.results["partitions"]
-    means = results.means("index")
-    rows = [
-        [p, *(f"{100 * mean:.0f}" if np.isfinite(mean) else "-" for mean in means.loc[p])]
-        for p in results.problems
-    ]
-    return table(["adjusted Rand index, %", *results.methods], rows)
+
+    def cell(problem: str, method: str) -> str:
+        mean = results.mean("index", problem, method)
+        return f"{100 * mean:.0f}" if np.isfinite(mean) else "-"
+
+    return table_of("adjusted Rand index, %", results.problems, results.methods, cell)
 
 
 def mean_indices(found: Evidence) -> str:
