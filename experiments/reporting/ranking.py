@@ -165,7 +165,7 @@ def rank_table(results: Results, name: str, problems: Sequence[str] | None = Non
         The tasks; all if None.
     """
     found = ranks(results, problems=problems)
-    timed = "seconds" in results.frame and name in SECONDS
+    timed = results.timed and name in SECONDS
     header = ["", "median rank", "paper"]
     header += ["seconds", "paper", "times DU", "paper"] if timed else []
     rows = []
@@ -195,7 +195,7 @@ def table_2(results: Mapping[str, Results]) -> str:
     """
     found = {name: results[name] for name in COLUMNS if name in results}
     header = ["", *(f"rank, {COLUMNS[name]}" for name in found)]
-    timed = [name for name in found if name in SECONDS and "seconds" in found[name].frame]
+    timed = [name for name in found if name in SECONDS and found[name].timed]
     header += [f"seconds, {COLUMNS[name]}" for name in timed]
     positions = {
         name: ranks(one, problems=[task for task in one.problems if not task.endswith(", raw")])

@@ -130,11 +130,6 @@ class Results:
         """Return the number of repeats of a method on a problem."""
         return len(self._pairs.get((problem, method), ()))
 
-    def common_methods(self, measure: str) -> list[str]:
-        """Return the methods that have the measure on every problem."""
-        means = self.means(measure)
-        return [str(name) for name in means if np.isfinite(means[name]).all()]
-
     def tried(self, measure: str, *methods: str) -> list[str]:
         """Return the problems on which all these methods have the measure."""
         return [

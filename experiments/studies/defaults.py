@@ -121,7 +121,7 @@ OURS = METHODS[1:]
 def errors_and_times(results: Results) -> str:
     """Return a table with one row for each set."""
     marks = {-1: " +", 0: "", 1: " -"}
-    timed = [method for method in METHODS if "seconds" in results.frame]
+    timed = [method for method in METHODS if results.timed]
     rows = []
     for problem in results.problems:
         row = [problem]

@@ -177,7 +177,6 @@ def figure(results: Results) -> Figure:
 
 
 MEASURES = ("alignment", "error")
-SIGNS = {"alignment": 1.0, "error": -1.0}
 
 
 def divided(results: Results) -> tuple[list[str], list[str]]:
