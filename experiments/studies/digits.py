@@ -96,7 +96,7 @@ def gaps(results: Results) -> str:
 
 def times(results: Results) -> str:
     """Say what times are, if any were measured."""
-    return TIMES * (results.timed)
+    return TIMES * results.timed
 
 
 errors = ranking.error_table
