@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 import warnings
@@ -26,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from experiments.c_search import seconds
 from experiments.data_sets import load_data_set
-from experiments.problems import Part, Split, three_parts, two_classes, whole
+from experiments.problems import Part, three_parts, two_classes, whole
 
 __all__ = [
     "LETTER_PAIRS",
@@ -35,21 +36,23 @@ __all__ = [
     "Labels",
     "Part",
     "Record",
-    "Split",
     "alternate",
+    "apart",
     "append_records",
     "classification_set",
     "command_line",
     "load_data_set",
-    "mean_and_error",
+    "peak_resident",
     "print_table",
     "read_records",
     "run_named",
     "seconds",
+    "squared_distances",
     "standardized_sample",
     "three_parts",
     "two_classes",
     "whole",
+    "widths_around",
     "write_records",
 ]
 
@@ -78,6 +81,18 @@ def standardized_sample(name: str, n_samples: int, seed: int) -> Part:
     return make_pipeline(SimpleImputer(), StandardScaler()).fit_transform(X[rows]), y[rows]
 
 
+def squared_distances(X: Array) -> Array:
+    """Return squared distances by the usual formula in NumPy."""
+    squares = (X**2).sum(axis=1)
+    squared: Array = squares[:, None] + squares - 2.0 * (X @ X.T)
+    return np.maximum(squared, 0.0, out=squared)
+
+
+def widths_around(D: Array, number: int) -> Array:
+    """Return widths in geometric progression, from a fifth to five times the root of the median."""
+    return float(np.sqrt(np.median(D))) * np.geomspace(0.2, 5.0, number)
+
+
 def alternate(functions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Array]:
     """Return wall-clock times of functions called in turn, so that all meet the same noise.
 
@@ -89,13 +104,25 @@ def alternate(functions: Mapping[str, Callable[[], object]], repeats: int) -> di
     return dict(zip(functions, np.array(rounds).T, strict=True))
 
 
-def mean_and_error(values: Sequence[float] | Array, scale: float = 1.0, digits: int = 1) -> str:
-    """Format the mean and, of several values, its standard error."""
-    numbers = scale * np.asarray(values, dtype=float)
-    if numbers.size == 1:
-        return f"{numbers[0]:.{digits}f}"
-    error = numbers.std(ddof=1) / np.sqrt(numbers.size)
-    return f"{numbers.mean():.{digits}f} ± {error:.{digits}f}"
+def peak_resident() -> float:
+    """Return the peak resident memory of this process so far, in GB."""
+    unit = 1.0 if sys.platform == "darwin" else 1024.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns in a process of its own, on `THREADS` threads.
+
+    On Linux a program inherits the peak memory of the process that starts it, unless a fork server
+    starts it.
+    """
+    with ProcessPoolExecutor(1, get_context("forkserver")) as pool:
+        return pool.submit(_limited, function, arguments, THREADS).result()
+
+
+def _limited(function: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> Any:
+    with threadpool_limits(threads):
+        return function(*arguments)
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -153,8 +180,7 @@ def append_records(
 def _on_one_thread(function: Callable[..., Record | None], task: tuple[Any, ...]) -> Record | None:
     warnings.simplefilter("ignore")
     start = time.process_time()
-    with threadpool_limits(1):
-        record = function(*task)
+    record = _limited(function, task, 1)
     return record and {**record, "seconds": round(time.process_time() - start, 2)}
 
 

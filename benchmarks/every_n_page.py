@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from experiments.reporting.section import line, named_texts
+
 Record = dict[str, Any]
+TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 STACK, CATBOOST = "stacking", "CatBoost"
 OFFSET = 0.005
 """Added to fractions of wrong labels in ratios, so that few of them do not make large ones."""
-
-HEAD = """# Errors and times as the number of rows grows
-
-Written by `python benchmarks/every_n.py page` from benchmarks/every_n.jsonl. "Stacking" is
-`table_encoder()` with `KernelStackingRegressor()` or `KernelStackingClassifier()`; all methods have
-their defaults and one thread. Errors are root mean squared errors in units of the deviation of the
-response, or percentages of wrong labels: means over random splits, of which the tables say how
-many. "All" rows are those that are not among the 10 % for the test. Seconds are processor time of a
-fit, and of predictions for up to 10,000 rows.
-
-![Errors of stacking in units of CatBoost's as the number of rows grows](images/every_n.png)
-
-"""
 
 
 def page(records: Sequence[Record]) -> str:
@@ -40,14 +31,8 @@ def page(records: Sequence[Record]) -> str:
     cells = means(records)
     methods = list(dict.fromkeys(record["method"] for record in records))
     others = [method for method in methods if method != STACK]
-    parts = [
-        HEAD,
-        "## Ratios\n\n",
-        _ratios(cells, others),
-        "\n## Errors\n\n",
-        _errors(cells, methods),
-    ]
-    return "".join(parts)
+    ratios, errors = _ratios(cells, others), _errors(cells, methods)
+    return TEXTS["page"].format(offset=100 * OFFSET, ratios=ratios, errors=errors)
 
 
 def means(records: Sequence[Record]) -> dict[tuple[str, int], dict[str, Record]]:
@@ -90,8 +75,8 @@ def figure(records: Sequence[Record]) -> Figure:
             by_size[found[STACK]["size"]].append(point)
     drawn = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = drawn.subplots()
-    for table, line in points.items():
-        axes.plot(*np.transpose(line), marker="o", ms=3, lw=1.0, alpha=0.7, label=table)
+    for table, drawn_points in points.items():
+        axes.plot(*np.transpose(drawn_points), marker="o", ms=3, lw=1.0, alpha=0.7, label=table)
     middle = [np.exp(np.log(values).mean(axis=0)) for values in by_size.values()]
     axes.plot(*np.transpose(middle), color="black", marker="o", lw=2.5, label="geometric mean")
     axes.axhline(1.0, color="0.4", lw=0.8)
@@ -113,32 +98,21 @@ def ratio(stack: Record, other: Record, name: str) -> float:
 
 def _ratios(cells: dict[tuple[str, int], dict[str, Record]], others: list[str]) -> str:
     """Geometric means of ratios over tables, for each number of rows."""
-    lines = [
-        "Geometric means, over tables, of what stacking has in units of another method; errors of",
-        f"classes plus {100 * OFFSET} %.\n",
-        "| rows | tables | "
-        + " | ".join(f"error / {o}" for o in others)
-        + " | "
-        + " | ".join(f"fit / {o}" for o in others)
-        + " |",
-        "| ---: | ---: |" + " ---: |" * (2 * len(others)),
-    ]
+    header = ["rows", "tables", *(f"{what} / {o}" for what in ("error", "fit") for o in others)]
+    lines = [line(*header), line(*["---:"] * len(header))]
     for size in dict.fromkeys(found[STACK]["size"] for found in cells.values()):
         of_rows = [found for found in cells.values() if found[STACK]["size"] == size]
         row = [size, str(len(of_rows))]
         for name, other in [(n, o) for n in ("error", "fit") for o in others]:
             values = [ratio(f[STACK], f[other], name) for f in of_rows if other in f]
             row.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
-        lines.append("| " + " | ".join(row) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append(line(*row))
+    return "\n".join(lines)
 
 
 def _errors(cells: dict[tuple[str, int], dict[str, Record]], methods: list[str]) -> str:
     """Errors, log-losses and seconds of all methods."""
-    lines = [
-        "| table | rows | method | splits | error | log-loss | fit, s | predict, s |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    lines = []
     for (table, rows), found in cells.items():
         for method in (method for method in methods if method in found):
             cell = found[method]
@@ -147,5 +121,5 @@ def _errors(cells: dict[tuple[str, int], dict[str, Record]], methods: list[str])
             loss = f"{cell['log_loss']:.4f}" if "log_loss" in cell else ""
             values = [table, f"{rows:,}", method, str(cell["splits"]), error, loss]
             values += [f"{cell['fit']:.1f}", f"{cell['predict']:.2f}"]
-            lines.append("| " + " | ".join(values) + " |")
-    return "\n".join(lines) + "\n"
+            lines.append(line(*values))
+    return "\n".join(lines)

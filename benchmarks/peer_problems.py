@@ -11,11 +11,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from common import THREADS, Array, Labels, alternate, load_data_set, standardized_sample
+from common import (
+    THREADS,
+    Array,
+    Labels,
+    alternate,
+    load_data_set,
+    squared_distances,
+    standardized_sample,
+    widths_around,
+)
 from numpy.typing import NDArray
-from selection import relevant_ten
 from sklearn.preprocessing import StandardScaler
-from speed import squared_distances, widths_around
 
 from mercer import MKLRegressor
 from mercer.kernels import Linear, OnColumns
@@ -213,6 +220,14 @@ def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Arr
     chosen = other.get_index()
     weights[chosen] = other.beta[chosen, 0]
     found.append(weights)
+
+
+def relevant_ten(n: int, p: int) -> tuple[Array, Labels]:
+    """Return noise, but for ten features of decreasing effect, half of them even functions."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    score = sum((X[:, 2 * j] + X[:, 2 * j + 1] ** 2 - 1.0) / (j + 1.0) for j in range(5))
+    return X, np.where(score + 0.3 * rng.normal(size=n) > 0.0, 1, -1)
 
 
 def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:

@@ -23,6 +23,8 @@ from peer_comparisons import COMPARISONS, gpml_values
 from peer_problems import REACHED, Comparison
 from threadpoolctl import threadpool_limits
 
+from experiments.reporting.section import named_texts, table
+
 PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
 
 PACKAGES = {
@@ -34,39 +36,7 @@ PACKAGES = {
 }
 """Peers, and the names of their distributions."""
 
-OFFERS = {
-    "MKLpy": (
-        "Weights of a finite dictionary for classifiers of large margin (EasyMKL, MEMO, RMKL, "
-        "GRAM, CKA), on torch tensors. No lp-norms other than these algorithms', no regression, no "
-        "search of parameters, no duality gap."
-    ),
-    "himalaya": (
-        "Ridge and kernel ridge regression of many responses, with one penalty for each group of "
-        "features or each kernel chosen by cross-validation; sparse group lasso; GPUs by torch. "
-        "Its weights minimize a cross-validation error, and mercer's a regularized risk. No "
-        "classifiers, no search of kernel parameters."
-    ),
-    "pyHSICLasso": (
-        "Selection of features by HSIC lasso, also in blocks of samples. `HSICLasso` solves the "
-        "same problem from factors, without an n x n matrix for each feature."
-    ),
-    "scikit-learn": (
-        "Support vector machines and kernel ridge regression on one given kernel; Gaussian "
-        "processes whose kernel parameters maximize the marginal likelihood, from a gradient "
-        "tensor of shape (n, n, parameters). Weights of kernels as parameters of these alone."
-    ),
-    "xRFM": (
-        "Recursive feature machines: one kernel on features that the average gradient outer "
-        "product of kernel ridge regression scales, in a tree of splits; regression and "
-        "classification of tables, GPUs by torch. `GradientOuterProduct` learns such a scaling of "
-        "one table."
-    ),
-    "GPML": (
-        "Gaussian processes in Octave and MATLAB, with many likelihoods and approximations. Here "
-        "its values test mercer's objectives; its times are not measured."
-    ),
-}
-"""What each package offers beside mercer."""
+TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 
 def versions() -> dict[str, str | None]:
@@ -78,12 +48,6 @@ def versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             found[package] = None
     return found
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; all columns but the first are flush right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def times_table(comparisons: Sequence[Comparison]) -> str:
@@ -109,7 +73,7 @@ def times_table(comparisons: Sequence[Comparison]) -> str:
         ]
         for c in comparisons
     ]
-    return markdown(header, rows)
+    return table(header, rows).removesuffix("\n")
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
@@ -137,39 +101,31 @@ def page(
     found: dict[str, str | None], comparisons: dict[str, list[Comparison]], repeats: int
 ) -> str:
     """Return the page."""
-    every = [c for rows in comparisons.values() for c in rows]
-    own = {name: version(name) for name in ("mercer", "numpy", "scipy")}
-    parts = [
-        "# Other packages",
-        "`benchmarks/peers.py` writes this page from one run; no number on it is written by hand. "
-        f"Python {platform.python_version()}, "
-        + ", ".join(f"{name} {number}" for name, number in own.items())
-        + f"; {THREADS} threads, {platform.machine()}, {platform.system()}. Each time is the least "
-        f"of {repeats} runs, which take turns with the other side's.",
-        markdown(
-            ["package", "version", "what it offers"],
-            [
-                [name, found.get(name) or ("values only" if name == "GPML" else "absent"), text]
-                for name, text in OFFERS.items()
-            ],
-        ).replace("| ---: | ---: |", "| --- | --- |"),
-        "## Summary",
-        summary(every),
+    chapters = [
+        f"## {package}\n\n"
+        + (times_table(rows) if found.get(package) else f"{package} was absent from this run.")
+        for package, rows in comparisons.items()
     ]
-    for package, rows in comparisons.items():
-        parts.append(f"## {package}")
-        if found.get(package) is None:
-            parts.append(f"{package} was absent from this run.")
-        else:
-            parts.append(times_table(rows))
-    parts.append("## GPML")
-    folder = os.environ.get("MERCER_REFERENCE")
-    if folder is None:
-        parts.append("GPML's values were absent from this run (`MERCER_REFERENCE`).")
-    else:
+    folder, gpml = (
+        os.environ.get("MERCER_REFERENCE"),
+        "GPML's values were absent from this run (`MERCER_REFERENCE`).",
+    )
+    if folder:
         header = ["objective", "GPML's value", "mercer's value", "relative difference"]
-        parts.append(markdown(header, gpml_values(Path(folder))))
-    return "\n\n".join(parts) + "\n"
+        gpml = table(header, gpml_values(Path(folder)))
+    return TEXTS["page"].format(
+        python=platform.python_version(),
+        own=", ".join(f"{name} {version(name)}" for name in ("mercer", "numpy", "scipy")),
+        threads=THREADS,
+        machine=platform.machine(),
+        system=platform.system(),
+        repeats=repeats,
+        versions={name: number or "absent" for name, number in found.items()}
+        | {"GPML": "values only"},
+        summary=summary([c for rows in comparisons.values() for c in rows]),
+        chapters="\n\n".join(chapters),
+        gpml=gpml.removesuffix("\n"),
+    )
 
 
 def main() -> None:

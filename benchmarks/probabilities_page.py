@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.reporting.section import line, named_texts
+
 Record = dict[str, Any]
+TEXTS = named_texts(Path(__file__).with_suffix(".md"))
 
 WAYS: dict[str, dict[str, Any]] = {
     "sigmoid": {"method": "sigmoid"},
@@ -34,74 +38,6 @@ PRIOR = "class frequencies"
 PEERS = ("SVC()", "SVC, grid search")
 N_RESAMPLES = 10_000
 LEVEL = 0.95
-
-HEAD = """# Probabilities beside calibrated ones
-
-Written by `python benchmarks/probabilities.py page` from benchmarks/probabilities.jsonl.
-
-Each classifier has its own `predict_proba`, and stands inside scikit-learn's
-`CalibratedClassifierCV(estimator, cv=5)` by sigmoid, isotonic regression or a temperature, which
-takes its decision values, or its probabilities where it has no decision values. That averages the
-probabilities of five estimators; "temperature, one" is `ensemble=False`, with one estimator fitted
-to all rows, as own probabilities are those of one, and tells calibration from averaging.
-Two support vector machines are calibrated in the same ways: `SVC()`, and `SVC` with the C and the
-gamma, five by four values, of the highest accuracy in five folds. All else are defaults. `L1SVM()`
-is `MKLClassifier()` as well.
-
-There are {n_sets} sets and tables with classes. Splits are random and stratified, at most
-{n_splits} of each set. Of sets of fewer than 600 rows, half are for training at n = 300; at
-n = 1,000 are those that have 1,100 rows or more. At most 2,000 other rows are predicted. Columns
-are encoded by `mercer.preprocessing.table_encoder()`, fitted to the training rows. Classes of fewer
-than five training rows are left out, as `CalibratedClassifierCV` refuses them.
-
-Measures are scikit-learn's `log_loss` and `brier_score_loss`, and the expected calibration error of
-the most probable class in 15 bins of equally many rows (Roelofs et al. 2022, *Mitigating bias in
-calibration error estimation*).
-
-Three things are left out, as they take long. `BayesianMKLClassifier()` has a search for each class:
-only sets of two classes are calibrated at n = 300, and at n = 1,000 only those are measured. Stacks
-learn projections of the features: sets of more than {max_columns} columns have none. Nor are stacks
-calibrated at n = 1,000.
-"""
-
-RATIOS = """
-## Training rows: {rows}
-
-Measures of an estimator's own probabilities, as ratios to those of calibrated ones: below one, its
-own are better. Geometric means over sets, after means over splits, with {level:.0%} intervals by
-the bootstrap over sets. A star stands beside an interval above one. A set on which one of the two
-is zero, to five decimals, has no ratio.
-
-{verdict}
-
-| estimator | measure | sets | {columns} |
-| --- | --- | ---: | {marks} |
-"""
-
-SETS = """
-Log-loss by set, mean over splits: own probabilities, of support vector machines those of the lowest
-mean, by {method}.
-
-| set | n | classes | {names} |
-| --- | ---: | ---: | {marks} |
-"""
-
-NOISE_HEAD = """
-## Noise
-
-Log-loss of own probabilities, and of support vector machines by {method}, less that of the class
-frequencies of the training rows, in thousandths, where labels do not depend on the five features:
-means over draws, and their standard errors. A star stands beside those that are larger than two
-standard errors. To fit p parameters to n left-out rows costs p / 2n on new ones, on average: with
-one, {one}. A temperature keeps the predicted class the most probable and has no
-intercepts: of more than two unequal classes, it cannot make up for frequencies that machines of one
-class against the rest do not tell.
-
-{verdict}
-
-| estimator | {columns} |
-| --- | {marks} |
-"""
 
 
 class Ratio(NamedTuple):
@@ -156,10 +92,6 @@ class Scores:
         first = (PEERS[1], next(iter(WAYS)))
         found = {way: self.ratio((PEERS[1], way), first, "log_loss") for way in WAYS}
         return min(WAYS, key=lambda way: getattr(found[way], "value", np.inf))
-
-
-def _row(*entries: Any) -> str:
-    return "| " + " | ".join(map(str, entries)) + " |"
 
 
 def _marks(n: int) -> str:
@@ -231,9 +163,9 @@ def _ratios(scores: Scores, rows: int) -> str:
         for measure, title in MEASURES.items():
             ratios = [scores.ratio((name, "own"), other, measure) for other in others]
             found |= {(name, measure, o): r for o, r in zip(others, ratios, strict=True) if r}
-            lines.append(_row(_code(name), title, sets, *("" if r is None else r for r in ratios)))
+            lines.append(line(_code(name), title, sets, *("" if r is None else r for r in ratios)))
     columns = [*(f"calibrated, {way}" for way in WAYS), *(_title(way) for way in peers)]
-    head = RATIOS.format(
+    head = TEXTS["ratios"].format(
         rows=f"{rows:,}",
         level=LEVEL,
         verdict=_verdict(found),
@@ -256,10 +188,12 @@ def _by_set(scores: Scores, records: Sequence[Record]) -> str:
             f"**{known[w]:.3f}**" if known.get(w) == least else f"{known.get(w, np.nan):.3f}"
             for w in ways
         ]
-        lines.append(_row(name, *size, *(cell.replace("nan", "") for cell in cells)))
+        lines.append(line(name, *size, *(cell.replace("nan", "") for cell in cells)))
     names = " | ".join(_code(name) for name, _ in ways)
     return (
-        SETS.format(method=method, names=names, marks=_marks(len(ways))) + "\n".join(lines) + "\n"
+        TEXTS["sets"].format(method=method, names=names, marks=_marks(len(ways)))
+        + "\n".join(lines)
+        + "\n"
     )
 
 
@@ -287,8 +221,8 @@ def _noise(records: Sequence[Record], method: str) -> str:
             texts.append("" if np.isnan(value) else f"{value:.1f} ± {error:.1f}{star}")
         own = [c for k, c in cells.items() if k[0] == estimator]
         beyond += [_code(estimator)] * (estimator not in PEERS and any(v > 2 * e for v, e in own))
-        lines.append(_row(_code(estimator), *texts))
-    text = NOISE_HEAD.format(
+        lines.append(line(_code(estimator), *texts))
+    text = TEXTS["noise_head"].format(
         method=method,
         one=" and ".join(f"{500.0 / r:.1f} at n = {r:,}" for r in sorted({s[0] for s in settings})),
         verdict=fill(
@@ -310,7 +244,7 @@ def page(records: Sequence[Record]) -> str:
     """
     public = [r for r in records if r["set"] not in NOISE]
     n_splits = 1 + max(record["split"] for record in public)
-    text = HEAD.format(
+    text = TEXTS["head"].format(
         n_sets=len({record["set"] for record in public}), n_splits=n_splits, max_columns=MAX_COLUMNS
     )
     for rows in sorted({record["rows"] for record in public}):

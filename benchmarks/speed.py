@@ -17,24 +17,28 @@ memory
 gradient
     Centered alignment of an ARD Gaussian kernel and its gradient in 60 log-widths, n = 2000,
     against two matrix products and one exponential, which it cannot do without: `X @ X.T`,
-    `np.exp(D)` and `W @ X` in plain NumPy; the same on tiles of the upper triangle alone, in
-    threads; and the tensor of scikit-learn's `RBF(...)(X, eval_gradient=True)` contracted with the
-    sensitivity of the same criterion. The peak of the memory allocated is in Gram matrices.
+    `np.exp(D)` and `W @ X` in plain NumPy; and the tensor of scikit-learn's
+    `RBF(...)(X, eval_gradient=True)` contracted with the sensitivity of the same criterion. The
+    peak of the memory allocated is in Gram matrices.
 norms
-    The same value and gradient of ARD kernels of norms 1 (the product Laplacian) and 1.5, n = 1000,
-    d = 20, against the Gaussian's; and of norm 1 with 180 columns of zeros and ones more.
+    The same value and gradient of ARD kernels of norms 1 and 1.5, n = 1000, d = 20, against the
+    Gaussian's; and of norm 1 with 180 columns of zeros and ones more.
 two_stage
-    `TwoStageClassifier().fit` against `GridSearchCV(SVC())` over 19 widths and the same 11 values
-    of C, 5 folds, spambase, n = 1500, standardized; both with their default `n_jobs`.
+    `TwoStageClassifier().fit` against `GridSearchCV(SVC())` over 19 widths and the same values of
+    C, 5 folds, spambase, n = 1500, standardized.
 cand
     `ContinuousAlignment(Gaussian(ard=True))` against `ContinuousAlignment()` on eight pairs of
     letters, n = 300, d = 16; each repeat is one pass over all pairs.
+l1svm
+    `L1SVM().fit` over 20 widths to a duality gap of 1e-3, C = 1, n = 1000, for each kernel that has
+    weight in some step; against `SVC(kernel="precomputed").fit` on their sum.
+explanations
+    Processor time of the Shapley values of a row: 1,000 training and 100 background rows, d = 20.
 package
     Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
-    the latter; and the same with every public name of `mercer` used.
+    it; and the same with every public name of `mercer`.
 command
-    `mercer --help`, relative to `import sklearn.svm`. Processes take turns; the user and system
-    time of a bare interpreter is subtracted.
+    `mercer --help`, relative to `import sklearn.svm`. The time of a bare interpreter is subtracted.
 
 Of repeated timings, the minimum and the median are printed. Sides take turns; the tensor and the
 baselines of alignf and two_stage run once.
@@ -44,13 +48,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import resource
 import subprocess
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -64,26 +67,38 @@ from common import (
     Labels,
     Part,
     alternate,
+    apart,
     command_line,
+    peak_resident,
     seconds,
+    squared_distances,
     standardized_sample,
     three_parts,
     two_classes,
+    widths_around,
 )
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
+from mercer import (
+    L1SVM,
+    AlignmentMaximization,
+    ContinuousAlignment,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer._gram.dense import centered
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile, map_tiles, tile_plan
 from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer._two_stage import C_GRID
 from mercer.datasets import make_relevance
+from mercer.inspection import shapley_values
 from mercer.kernels import ExponentialPower, Gaussian, Kernel
 
 
@@ -109,18 +124,6 @@ def odd_or_even(n_samples: int) -> Part:
     """Return MNIST digits, labeled odd or even."""
     X, y = two_classes("mnist20k", range(0, 10, 2), range(1, 10, 2))
     return three_parts(X, y, (n_samples, 0, 0), seed=0).train
-
-
-def squared_distances(X: Array) -> Array:
-    """Return squared distances by the usual formula in NumPy."""
-    squares = (X**2).sum(axis=1)
-    squared: Array = squares[:, None] + squares - 2.0 * (X @ X.T)
-    return np.maximum(squared, 0.0, out=squared)
-
-
-def widths_around(D: Array, number: int) -> Array:
-    """Return widths in geometric progression, from a fifth to five times the root of the median."""
-    return float(np.sqrt(np.median(D))) * np.geomspace(0.2, 5.0, number)
 
 
 def gaussians(D: Array, widths: Array) -> None:
@@ -175,27 +178,17 @@ def alignf(repeats: int) -> Iterator[Record]:
     yield Record("alignf n=1500 p=20", "at most 0.25 s, target 0.12", figures)
 
 
-def peak_resident() -> float:
-    """Return the peak resident memory of this process so far, in GB."""
-    unit = 1.0 if sys.platform == "darwin" else 1024.0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
-
-
 def peak_memory(n_samples: int) -> tuple[float, float]:
     """Return the peak resident memory before and after a fit of 20 widths."""
-    with threadpool_limits(THREADS):
-        X, y = make_relevance(n_samples, random_state=0)
-        before = peak_resident()
-        AlignmentMaximization().fit(X, y)
+    X, y = make_relevance(n_samples, random_state=0)
+    before = peak_resident()
+    AlignmentMaximization().fit(X, y)
     return before, peak_resident()
 
 
 def memory(repeats: int) -> Iterator[Record]:
     """Measure the memory of the finite dictionary from features, in a process of its own."""
-    # On Linux a program inherits the peak memory of the process that starts it, unless a fork
-    # server starts it.
-    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        before, after = pool.submit(peak_memory, 8000).result()
+    before, after = apart(peak_memory, 8000)
     figures = {"peak GB": after, "before the fit GB": before}
     yield Record("memory n=8000 p=20", "under 1.5 GB", figures)
 
@@ -227,18 +220,6 @@ def least_work(X: Array, D: Array, W: Array) -> None:
     W @ X
 
 
-def least_work_on_tiles(X: Array) -> None:
-    """The same of half of the pairs, in threads, without the arithmetic between the three."""
-
-    def work(tile: Tile) -> Array:
-        values = X[tile.rows] @ X[tile.columns].T
-        np.negative(values, out=values)
-        return np.exp(values, out=values) @ X[tile.columns]
-
-    for _ in map_tiles(work, tile_plan(len(X))):
-        pass
-
-
 def gradient(repeats: int) -> Iterator[Record]:
     """Compare the gradient of an ARD kernel with its least work and with scikit-learn's tensor."""
     n, d = 2000, 60
@@ -248,9 +229,7 @@ def gradient(repeats: int) -> Iterator[Record]:
     sides = {
         "own": lambda: own_gradient(X, y, widths),
         "least": lambda: least_work(X / widths, D, W),
-        "tiles": lambda: least_work_on_tiles(X / widths),
     }
-    # These take milliseconds, so that many repeats cost little.
     times = alternate(sides, 10 * repeats)
     own = times["own"]
     found: list[Any] = []
@@ -261,7 +240,6 @@ def gradient(repeats: int) -> Iterator[Record]:
     tracemalloc.stop()
     error = max(abs(value - found[0][0]), float(np.abs(slope - found[0][1]).max()))
     figures = spread("ratio to least work", own / times["least"])
-    figures |= spread("ratio to least work on tiles", own / times["tiles"])
     figures |= spread("times faster than the tensor", baseline / own) | spread("own s", own)
     figures |= {"baseline s": baseline, "peak in Gram matrices": peak, "largest difference": error}
     target = "at most 1.5 of the least work, 100 times faster, under 2 Gram matrices"
@@ -326,6 +304,36 @@ def cand(repeats: int) -> Iterator[Record]:
     yield Record("cand, eight pairs", "at most 5", figures)
 
 
+def l1svm(repeats: int) -> Iterator[Record]:
+    """Compare one-stage learning with support vector machines on the uniform sum of its kernels."""
+    samples = {name: standardized_sample(name, 1000, seed=0) for name in ("spambase", "splice")}
+    for name, (X, y) in {**samples, "mnist": odd_or_even(1000)}.items():
+        gram = UniformCombination(normalize="trace").fit(X, y).transform(X)
+        gram = KernelCenterer().fit_transform(gram)
+        model, machine = L1SVM(tol=1e-3), SVC(kernel="precomputed")
+        sides = {
+            "fit": partial(model.fit, X, y),
+            "svc": partial(machine.fit, gram * (len(gram) / gram.trace()), y),
+        }
+        times = alternate(sides, repeats)
+        active = max(step.n_kernels for step in model.history_)
+        figures = spread("ratio a kernel", times["fit"] / times["svc"] / active)
+        yield Record(f"l1svm {name} n=1000", "at most 10", figures | spread("fit s", times["fit"]))
+
+
+def explanations(repeats: int) -> Iterator[Record]:
+    """Time Shapley values."""
+    X = np.random.default_rng(0).normal(size=(1000, 20))
+    learner = UniformCombination([Gaussian(5.0)])
+    model = TwoStageRegressor(learner, alpha=0.1).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    found = []
+    for _ in range(repeats):
+        start = time.process_time()
+        shapley_values(model, X[:10], X[-100:])
+        found.append((time.process_time() - start) / 10.0)
+    yield Record("explanations n=1000 d=20", "at most 0.1 s", spread("row s", np.array(found)))
+
+
 PROCESSES = {
     **{"bare": ["-c", "pass"], "sklearn": ["-c", "import sklearn.svm"]},
     "package": ["-c", "import sklearn.svm, mercer"],
@@ -364,7 +372,8 @@ def command(repeats: int) -> Iterator[Record]:
     yield Record("mercer --help", "under 1 s", figures | spread("command s", times["command"]))
 
 
-_BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, package, command)
+_BENCHMARKS = (ca1d, alignf, memory, gradient, norms, two_stage, cand, l1svm, explanations)
+_BENCHMARKS += (package, command)
 BENCHMARKS = {benchmark.__name__: benchmark for benchmark in _BENCHMARKS}
 
 

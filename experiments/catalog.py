@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from experiments import studies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from types import ModuleType
 
     from experiments.experiment import Experiment
-    from experiments.reporting.results import Results
-    from experiments.reporting.section import Section
 
 
 # The names of the experiments, grouped by the paper that they reproduce.
@@ -80,11 +78,10 @@ def experiment(name: str, *, small: bool = False) -> Experiment:
     known = names()
     if name not in known:
         raise ValueError(f"no experiment {name!r}; there are: {', '.join(known)}")
-    found: Experiment = import_module(f"{studies.__name__}.{name}").experiment(small)
+    found: Experiment = study(name).experiment(small)
     return found
 
 
-def section(name: str) -> Callable[[Results], Section]:
-    """Return the function that turns the records of an experiment into a section of the report."""
-    write: Callable[[Results], Section] = import_module(f"{studies.__name__}.{name}").section
-    return write
+def study(name: str) -> ModuleType:
+    """Return the module that declares and reports an experiment."""
+    return import_module(f"{studies.__name__}.{name}")

@@ -14,24 +14,13 @@ from scipy.sparse import csr_array
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-# Identifiers on OpenML of the data sets that are the same there.
-OPENML_IDS = {
-    "australian": 40981,
-    "banana": 1460,
-    "dermatology": 35,
-    "diabetes_pima": 37,
-    "ecoli": 39,
-    "heart": 53,
-    "ionosphere": 59,
-    "kin8nm": 189,
-    "letter": 6,
-    "segment": 36,
-    "sonar": 40,
-    "spambase": 44,
-    "vehicle": 54,
-    "waveform40": 60,
-    "yeast": 181,
-}
+# What is known of data sets and tables: numbers of rows, where experiments need them, whether
+# targets are classes, and identifiers on OpenML of those that are the same there. Tables are files
+# of their own; "mixed" ones have categories or missing values.
+KNOWN: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8")
+)
+OPENML_IDS = {name: entry["openml"] for name, entry in KNOWN.items() if "openml" in entry}
 
 
 def load_data_set(name: str) -> Bunch:

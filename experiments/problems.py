@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from experiments.data_sets import load_data_set
+from experiments.data_sets import KNOWN, load_data_set
 from mercer.datasets import make_relevance, make_sine
 
 Array = NDArray[Any]
@@ -20,30 +20,8 @@ Part = tuple[Array, Array]
 
 
 # The data sets of `load_data_set` whose target is a class.
-CLASSIFICATION_SETS = (
-    "australian",
-    "banana",
-    "breast_cancer_ljubljana",
-    "dermatology",
-    "diabetes_pima",
-    "ecoli",
-    "german",
-    "heart",
-    "image",
-    "ionosphere",
-    "letter",
-    "mfeat",
-    "mnist20k",
-    "segment",
-    "sonar",
-    "spambase",
-    "splice",
-    "thyroid",
-    "vehicle",
-    "waveform",
-    "waveform40",
-    "yeast",
-    "zoo",
+CLASSIFICATION_SETS = tuple(
+    name for name, entry in KNOWN.items() if entry["classes"] and "table" not in entry
 )
 
 

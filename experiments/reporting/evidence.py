@@ -67,6 +67,12 @@ class Evidence:
         """Return the difference of two methods over problems, with a test."""
         return gap(self.results[name], first, second, self.problems(name))
 
+    def lower(self, name: str, first: str, second: str, problems: Sequence[str]) -> int:
+        """Count the problems on which the first method has the lower mean error."""
+        return sum(
+            self.mean(name, first, only=[p]) < self.mean(name, second, only=[p]) for p in problems
+        )
+
     def outcomes(self, name: str, first: str, second: str) -> str:
         """State on how many problems one method is significantly better, and worse."""
         counts = win_tie_loss(self.results[name], "error", first, second)

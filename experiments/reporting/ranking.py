@@ -18,39 +18,15 @@ from experiments.reporting.results import (
     signed_rank_test,
     standard_error,
 )
-from experiments.reporting.section import by_name, mean_and_error, table
+from experiments.reporting.section import PUBLISHED, by_name, mean_and_error, table
 
 # The methods of the paper, in its order.
 METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
 
 # The median ranks of the paper.
-RANKS: Mapping[str, Mapping[str, float]] = {
-    "digits": {"CA-1D": 1, "CR-1D": 2, "DA": 4.5, "D1": 4.5, "D2": 5, "DU": 4},
-    "letters": dict(zip(METHODS, (1, 5.5, 2, 3, 4.5, 8, 7, 6), strict=True)),
-    "miscellany": dict(zip(METHODS, (3, 2, 3, 5, 3, 4, 7, 7), strict=True)),
-}
-
+RANKS = PUBLISHED["ranks"]
 # The training times of the paper, with their standard errors.
-SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "digits": {
-        "CA-1D": (12, 1),
-        "CR-1D": (377, 56),
-        "DA": (31, 1),
-        "D1": (57, 6),
-        "D2": (58, 3),
-        "DU": (10, 1),
-    },
-    "letters": {
-        "CA-1D": (9, 1),
-        "CA-nD": (770, 80),
-        "CR-1D": (590, 21),
-        "CR-nD": (1550, 200),
-        "DA": (11, 1),
-        "D1": (21, 1),
-        "D2": (22, 1),
-        "DU": (5, 1),
-    },
-}
+SECONDS = PUBLISHED["seconds"]
 
 # The names of the experiments in the paper's table.
 COLUMNS = {"digits": "MNIST", "letters": "Letter", "miscellany": "Misc. data"}
@@ -108,7 +84,7 @@ def gap_table(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> str:
-    """Return a table of the gaps from some methods (rows) to others (columns), with tests."""
+    """Return a table of the gaps from some methods (rows) to others (columns), with its head."""
     others = present(results, second)
     rows = []
     for one in present(results, first):
@@ -120,7 +96,7 @@ def gap_table(
             for other, each in zip(others, gaps, strict=True)
         ]
         rows.append([one, *cells])
-    return table(["row less column", *others], rows)
+    return f"{GAPS}\n\n{table(['row less column', *others], rows)}"
 
 
 # The text above a `gap_table`.
@@ -189,7 +165,7 @@ def rank_table(results: Results, name: str, problems: Sequence[str] | None = Non
         The tasks; all if None.
     """
     found = ranks(results, problems=problems)
-    timed = "seconds" in results.frame and name in SECONDS
+    timed = results.timed and name in SECONDS
     header = ["", "median rank", "paper"]
     header += ["seconds", "paper", "times DU", "paper"] if timed else []
     rows = []
@@ -219,7 +195,7 @@ def table_2(results: Mapping[str, Results]) -> str:
     """
     found = {name: results[name] for name in COLUMNS if name in results}
     header = ["", *(f"rank, {COLUMNS[name]}" for name in found)]
-    timed = [name for name in found if name in SECONDS and "seconds" in found[name].frame]
+    timed = [name for name in found if name in SECONDS and found[name].timed]
     header += [f"seconds, {COLUMNS[name]}" for name in timed]
     positions = {
         name: ranks(one, problems=[task for task in one.problems if not task.endswith(", raw")])
@@ -245,15 +221,14 @@ def table_2(results: Mapping[str, Results]) -> str:
 
 def bars(
     results: Results,
-    measure: str,
-    label: str,
+    measure: str = "error",
+    label: str = "test error, %",
     *,
-    scale: float = 1.0,
-    problems: Sequence[str] | None = None,
+    scale: float = 100.0,
     columns: int = 4,
 ) -> Figure:
     """Return a panel of bars for each task, with the paper's methods and the grid search."""
-    tasks = results.problems if problems is None else list(problems)
+    tasks = results.problems
     methods = present(results, (*METHODS, "grid search"))
     methods = [name for name in methods if of_tasks(results, measure, name, tasks).size]
     rows = -(-len(tasks) // columns)

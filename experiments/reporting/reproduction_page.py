@@ -17,7 +17,7 @@ from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.error_tables import grid_ends
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, Verdict, table
+from experiments.reporting.section import Claim, Section, Verdict, section_of, table
 from experiments.running import Archive, Record
 
 # The folder of the figures, relative to the page.
@@ -123,7 +123,8 @@ def read(archive: Archive, *, small: bool) -> list[Chapter]:
         records = declared(name, experiment, archive.latest(name))
         if records:
             results = Results.of(experiment, records)
-            chapters.append(Chapter(name, records, results, catalog.section(name)(results)))
+            section = section_of(catalog.study(name), results)
+            chapters.append(Chapter(name, records, results, section))
     return chapters
 
 
@@ -313,46 +314,8 @@ def methods_on(methods: Sequence[str], found: Sequence[str], problems: Sequence[
 
 
 # Verdicts by statement, before claims were judged by shares of their conditions and tests were
-# corrected for shared rows.
+# corrected for shared rows, and why a verdict has changed.
 EARLIER = Path(__file__).parents[1] / "records" / "earlier_verdicts.json"
-
-_SHARE = "Fewer than half of its conditions are met, which had been enough for a part."
-_CORRECTED = "Fewer differences are significant with the test that is corrected for shared rows."
-_TIMES = "Times are means of five runs, one at a time but beside other work, and not of one run."
-
-# Why a verdict has changed, by statement.
-REASONS: dict[str, str] = {
-    "align significantly improves both the alignment and the error over unif": _CORRECTED,
-    "On MNIST, CA-1D has the best median rank (1) and CR-1D the second (2)": _SHARE,
-    "With proper capacity control, overfitting of the alignment can be overcome (on Letter)": (
-        "On the published scale of the penalty CA-nD errs significantly less than without one."
-    ),
-    "align is an inexpensive heuristic": _TIMES,
-    "CA-nD, with and without regularization, is faster than CR-nD, without almost ten times": (
-        f"{_SHARE} {_TIMES}"
-    ),
-    "On MNIST, one-stage methods (D1, D2, CR) are slower than two-stage ones (CA, DA)": _TIMES,
-    "On Letter, DU is the fastest method and CA-1D the fastest of the rest": _TIMES,
-    "On Letter, one-stage methods (D1, D2, CR) are slower than two-stage ones (CA, DA)": _TIMES,
-    "On the eleven sets, alignment on test data is generally a good indicator of the error, but a "
-    "larger alignment need not mean a smaller error": (
-        "CA-nD's penalty is on the published scale, and its kernels differ."
-    ),
-    "Cross-validation always has the lowest error": _SHARE,
-    "CKA and HSIC do not differ significantly on any set": _CORRECTED,
-    "ARD kernels: HSIC is better than KA or comparable on all sets": _CORRECTED,
-    "ARD kernels have lower errors on all sets but zoo and sonar": _SHARE,
-    "The difference between the two forms is not stably significant": (
-        f"{_CORRECTED} Ties on some sets are no longer a condition of their own."
-    ),
-    "Isotropic kernels must be preferred: they perform comparably": (
-        "To be significantly better is not to be comparable."
-    ),
-    "HSIC takes the shortest time on all sets": f"{_SHARE} {_TIMES}",
-    "ARD kernels: HSIC is the most efficient of the three": f"{_SHARE} {_TIMES}",
-    "ARD kernels take clearly longer than isotropic kernels": _TIMES,
-    "One kernel parameter for all classes performs like one for each pair": _CORRECTED,
-}
 
 
 def summary(counts: Mapping[Verdict, int]) -> str:
@@ -374,7 +337,8 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
     ValueError
         If a verdict has changed and no reason is known.
     """
-    earlier = {text: Verdict(verdict) for text, verdict in json.loads(EARLIER.read_text()).items()}
+    known = json.loads(EARLIER.read_text())
+    earlier = {text: Verdict(entry["verdict"]) for text, entry in known.items()}
     rows, added = [], 0
     for number, claim in enumerate(claims, start=1):
         statement = statement_of(claim)
@@ -382,12 +346,12 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
         added += before is None
         if before in (None, claim.verdict):
             continue
-        if statement not in REASONS:
+        if "reason" not in known[statement]:
             raise ValueError(
                 f"no reason is known for the change from {before!r} to {str(claim.verdict)!r}: "
                 f"{statement}"
             )
-        rows.append([str(number), statement, before, claim.verdict, REASONS[statement]])
+        rows.append([str(number), statement, before, claim.verdict, known[statement]["reason"]])
     body = (
         "## Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
         "at least half of them are. Tests "

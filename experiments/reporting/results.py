@@ -105,14 +105,30 @@ class Results:
         pairs = np.array(both, dtype=float).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
+    def ratios(
+        self, measure: str, first: str, second: str, problems: Iterable[str] | None = None
+    ) -> dict[str, float]:
+        """Return by problem how many times the mean of another method one method has."""
+        found = {
+            problem: self.mean(measure, problem, first) / self.mean(measure, problem, second)
+            for problem in (self.problems if problems is None else problems)
+        }
+        return {problem: ratio for problem, ratio in found.items() if np.isfinite(ratio)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every method has a record of every problem that it is to be tried on."""
+        first = self.experiment.runs("", 1)
+        return all((run.problem, run.method) in self._pairs for run in first)
+
+    @property
+    def timed(self) -> bool:
+        """Whether times were taken."""
+        return "seconds" in self.frame
+
     def repeats(self, problem: str, method: str) -> int:
         """Return the number of repeats of a method on a problem."""
         return len(self._pairs.get((problem, method), ()))
-
-    def common_methods(self, measure: str) -> list[str]:
-        """Return the methods that have the measure on every problem."""
-        means = self.means(measure)
-        return [str(name) for name in means if np.isfinite(means[name]).all()]
 
     def tried(self, measure: str, *methods: str) -> list[str]:
         """Return the problems on which all these methods have the measure."""

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
 from inspect import getdoc
-from typing import TYPE_CHECKING, ParamSpec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import pandas as pd
 
 from experiments.problems import Array
-from experiments.reporting.results import deviation, standard_error
+from experiments.reporting.results import Axis, Results, deviation, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# The numbers of the papers that experiments are compared with.
+PUBLISHED: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "records" / "published.json").read_text(encoding="utf-8")
+)
 
 
 class Verdict(StrEnum):
@@ -170,6 +180,13 @@ def claim(
     return decorate
 
 
+def along(
+    places: Callable[[Results], Axis], test: Callable[[Results, Axis], Claim | None]
+) -> Callable[[Results], Claim | None]:
+    """Return the test of a claim along an axis."""
+    return lambda results: test(results, places(results))
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of the page.
@@ -194,10 +211,75 @@ class Section:
         return [claim for claim in self.made if claim]
 
 
+class _Shown(dict[str, Any]):
+    """What the names in a text stand for: constants of a module, or its functions of evidence."""
+
+    def __init__(self, module: ModuleType, evidence: Any) -> None:
+        super().__init__()
+        self.module, self.evidence = module, evidence
+
+    def __missing__(self, name: str) -> Any:
+        shown = getattr(self.module, name)
+        return shown(self.evidence) if callable(shown) else shown
+
+
+def named_texts(path: Path) -> dict[str, str]:
+    """Return the texts of a Markdown file by name; each follows a line ``<!-- name -->``."""
+    _, *parts = re.split(r"<!-- (\w+) -->\n", path.read_text(encoding="utf-8"))
+    return {
+        name: text.removesuffix("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def text_of(module: ModuleType, evidence: Any) -> str:
+    """Return the text of the Markdown file beside a module, with its numbers and tables.
+
+    A name in braces is that of a constant of the module, or of a function of the evidence.
+    """
+    template = Path(module.__file__ or "").with_suffix(".md").read_text(encoding="utf-8")
+    return template.format_map(_Shown(module, evidence))
+
+
+def section_of(study: ModuleType, results: Results) -> Section:
+    """Return the section of a study: its text, its `CLAIMS` and its `FIGURES`.
+
+    Parameters
+    ----------
+    study : module
+        `EVIDENCE` makes of the results what its functions are given, by default the results
+        themselves. `CLAIMS` are functions from that to a claim, to several or to none, and are
+        tested once all methods have records; `FIGURES` are functions to a figure, or to None, by
+        the name of the figure.
+    results : Results
+    """
+    made: list[Claim | None] = []
+    tests = getattr(study, "CLAIMS", ()) if results.complete else ()
+    evidence = study.EVIDENCE(results) if hasattr(study, "EVIDENCE") else results
+    for test in tests:
+        found = test(evidence)
+        made += found if isinstance(found, Sequence) else [found]
+    figures = {name: draw(evidence) for name, draw in getattr(study, "FIGURES", {}).items()}
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    return Section(text_of(study, evidence), made, known)
+
+
+def line(*cells: object) -> str:
+    """Return a line of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:
     """Return a Markdown table; columns after the first are flush right unless they hold text."""
     marks = ["---", *["---" if text else "---:"] * (len(header) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)) + "\n"
+    return "\n".join(line(*cells) for cells in (header, marks, *rows)) + "\n"
+
+
+def table_of(
+    corner: str, rows: Iterable[str], columns: Sequence[str], cell: Callable[[str, str], str]
+) -> str:
+    """Return a Markdown table with a cell for each row and column, by their names."""
+    lines = [[row, *(cell(row, column) for column in columns)] for row in rows]
+    return table([corner, *columns], lines)
 
 
 def mean_and_error(values: Array, scale: float = 1.0, digits: int = 1) -> str:

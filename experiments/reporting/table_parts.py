@@ -10,14 +10,18 @@ import pandas as pd
 
 from experiments.reporting import table_results as grouped
 from experiments.reporting.results import Results
-from experiments.reporting.section import listed, mean_and_error, table
+from experiments.reporting.section import listed, mean_and_error, table, table_of
 from experiments.tabular.table_files import TIMED_SIZE
 
 
 def ratio_table(groups: Mapping[str, grouped.Group], methods: Sequence[str]) -> str:
     """Return geometric means of the ratio of errors to the reference's, by method and group."""
-    rows = [[method, *(mean_ratio(each, method) for each in groups.values())] for method in methods]
-    return table([f"error / {grouped.REFERENCE}'s", *groups], rows)
+    return table_of(
+        f"error / {grouped.REFERENCE}'s",
+        methods,
+        list(groups),
+        lambda method, title: mean_ratio(groups[title], method),
+    )
 
 
 def mean_ratio(found: grouped.Group, method: str) -> str:
@@ -124,15 +128,15 @@ def time_table(groups: Mapping[str, grouped.Group], methods: Sequence[str], grid
 
 def split_table(groups: Mapping[str, grouped.Group]) -> str:
     """Return the numbers of splits by method and group, the least and the most over problems."""
-    rows = []
-    for method in dict.fromkeys(name for found in groups.values() for name in found.methods):
-        cells = []
-        for found in groups.values():
-            numbers = [found.results.repeats(problem, method) for problem in found.problems]
-            least, most = min(numbers), max(numbers)
-            cells.append(f"{most}" if least == most else f"{least}-{most}")
-        rows.append([method, *cells])
-    return table(["splits", *groups], rows)
+
+    def cell(method: str, title: str) -> str:
+        found = groups[title]
+        numbers = [found.results.repeats(problem, method) for problem in found.problems]
+        least, most = min(numbers), max(numbers)
+        return f"{most}" if least == most else f"{least}-{most}"
+
+    methods = dict.fromkeys(name for found in groups.values() for name in found.methods)
+    return table_of("splits", methods, list(groups), cell)
 
 
 def ranking_of(

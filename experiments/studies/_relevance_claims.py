@@ -19,21 +19,14 @@ SOURCE = "Afkanpour et al. 2013, section 3.1, Figure 3"
 ONE_WIDTH = ("CA-1D", "CR-1D", "DA", "D1", "D2", "DU")
 ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
 UNREGULARIZED = ARD[1:]
+# Methods that are tried on class means that are not normalized.
+UNSCALED = (*ONE_WIDTH, *ARD[:2])
 # A difference in error of at least this counts.
 POINT = 0.01
 # Overfitting is drastic if the error is at least this many points above that of CA-1D.
 DRASTIC = 3
 # Claims on small and on large gamma are tested up to the first value, and from the second on.
 SMALL, LARGE = 2.0, 10.0
-
-
-def measured(results: Results, measure: str, names: Sequence[str], places: Axis) -> list[str]:
-    """Return the methods that have the measure on every problem."""
-    return [
-        name
-        for name in names
-        if all(results.values(measure, problem, name).size for problem in places)
-    ]
 
 
 @claim(
@@ -45,10 +38,7 @@ def rising(results: Results, places: Axis) -> Finding | None:
     """The error of methods with one width for all features grows with gamma, the number of
     irrelevant features.
     """
-    names = measured(results, "error", ONE_WIDTH, places)
-    if not names or len(places) < 2:
-        return None
-    trends = {name: trend(results, "error", name, places) for name in names}
+    trends = {name: trend(results, "error", name, places) for name in ONE_WIDTH}
     if any(np.isnan(change) for change, _ in trends.values()):
         return None
     conditions = [change >= POINT and p < LEVEL for change, p in trends.values()]
@@ -68,13 +58,10 @@ def unscaled_changes(results: Results) -> str:
     """State how errors change with gamma where class means are not normalized."""
     places = axis(results, "unscaled, gamma")
     problems = list(places)
-    names = measured(results, "error", (*ONE_WIDTH, *ARD), places)
-    if len(problems) < 2 or not names:
-        return ""
     ends = ", ".join(
         f"{name} {100 * results.mean('error', problems[0], name):.1f} to "
         f"{100 * results.mean('error', problems[-1], name):.1f} %"
-        for name in names
+        for name in UNSCALED
     )
     return (
         "With means at ±rho theta, not normalized, so that the classes come nearer as gamma grows, "
@@ -83,18 +70,18 @@ def unscaled_changes(results: Results) -> str:
         "that way"
         + (
             f", but then {' and '.join(rise)}, which the paper finds to improve, err more as well."
-            if (rise := unscaled_rise(results, problems, names))
+            if (rise := unscaled_rise(results, problems))
             else "."
         )
     )
 
 
-def unscaled_rise(results: Results, problems: Sequence[str], names: Sequence[str]) -> list[str]:
+def unscaled_rise(results: Results, problems: Sequence[str]) -> list[str]:
     """Return ARD methods whose error rises by a point or more on unnormalized means."""
     first, last = problems[0], problems[-1]
     return [
         name
-        for name in names
+        for name in UNSCALED
         if name in ARD
         and results.mean("error", last, name) - results.mean("error", first, name) >= POINT
     ]
@@ -107,12 +94,9 @@ def unscaled_rise(results: Results, problems: Sequence[str], names: Sequence[str
 )
 def coping(results: Results, places: Axis) -> Finding | None:
     """Methods with a width for each feature cope with irrelevant features, and even improve."""
-    names = measured(results, "error", ARD, places)
     large = [problem for problem, place in places.items() if place >= LARGE]
-    if not names or not large or not measured(results, "error", ["CA-1D"], places):
-        return None
     conditions, parts = [], []
-    for name in names:
+    for name in ARD:
         change, p = trend(results, "error", name, places)
         better = [
             results.mean("error", problem, name) < results.mean("error", problem, "CA-1D")
@@ -141,9 +125,6 @@ def overfitting(results: Results, places: Axis) -> Finding | None:
     does not.
     """
     small = [problem for problem, place in places.items() if place <= SMALL]
-    names = measured(results, "error", ("CA-1D", *ARD), places)
-    if not small or len(names) < 4:
-        return None
     automatic = [results.mean("error", problem, "CA-nD, automatic penalty") for problem in small]
     conditions, parts = [], []
     for name in ARD:
@@ -171,11 +152,7 @@ def overfitting(results: Results, places: Axis) -> Finding | None:
 
 def ratios(results: Results, first: str, second: str, places: Axis) -> list[float]:
     """Return the times of one method relative to another's, where both are known."""
-    found = [
-        results.mean("seconds", problem, first) / results.mean("seconds", problem, second)
-        for problem in places
-    ]
-    return [ratio for ratio in found if np.isfinite(ratio)]
+    return list(results.ratios("seconds", first, second, places).values())
 
 
 def extent(values: Sequence[float]) -> str:
@@ -235,13 +212,9 @@ def edge(results: Results, places: Axis) -> Finding | None:
     """Where many features are irrelevant, methods with a width for each have an edge in alignment
     on test data.
     """
-    large = {problem: place for problem, place in places.items() if place >= LARGE}
-    names = measured(results, "alignment", ARD, large)
-    isotropic = measured(results, "alignment", ONE_WIDTH, large)
-    if not large or not names or not isotropic:
-        return None
-    best = [max(results.mean("alignment", p, name) for name in isotropic) for p in large]
-    mine = {name: [results.mean("alignment", p, name) for p in large] for name in names}
+    large = [problem for problem, place in places.items() if place >= LARGE]
+    best = [max(results.mean("alignment", p, name) for name in ONE_WIDTH) for p in large]
+    mine = {name: [results.mean("alignment", p, name) for p in large] for name in ARD}
     conditions = [
         value > most for each in mine.values() for value, most in zip(each, best, strict=True)
     ]
@@ -264,8 +237,6 @@ def edge(results: Results, places: Axis) -> Finding | None:
 )
 def fine_enough(results: Results, places: Axis) -> Finding | None:
     """With 50 widths DA reaches the same alignment as CA-1D."""
-    if len(measured(results, "alignment", ("DA", "CA-1D"), places)) < 2:
-        return None
     found = [
         results.mean("alignment", problem, "DA") - results.mean("alignment", problem, "CA-1D")
         for problem in places

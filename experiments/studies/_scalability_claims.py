@@ -41,13 +41,8 @@ def known(results: Results, measure: str, names: Sequence[str], problem: str) ->
 )
 def similar(results: Results, places: Axis) -> Finding | None:
     """The methods' errors become similar as the training set grows."""
-    if len(places) < 2:
-        return None
     ends = [known(results, "error", METHODS, list(places)[end]) for end in (0, -1)]
-    both = [name for name in METHODS if all(name in end for end in ends)]
-    if len(both) < 2:
-        return None
-    spans = [float(np.ptp([end[name] for name in both])) for end in ends]
+    spans = [float(np.ptp(list(end.values()))) for end in ends]
     first, *_, last = places.values()
     return (
         [spans[1] <= 0.5 * spans[0]],
@@ -65,13 +60,10 @@ def small_sets(results: Results, places: Axis) -> Finding | None:
     conditions, parts = [], []
     for problem in (name for name, size in places.items() if size <= FEW):
         means = known(results, "error", ONE_WIDTH, problem)
-        if {"CA-1D", "DA"} <= set(means) and len(means) > 2:
-            rest = min(value for name, value in means.items() if name not in ("CA-1D", "DA"))
-            conditions += [means[name] <= rest for name in ("CA-1D", "DA")]
-            each = by_name(means, ".1f", 100.0)
-            parts.append(f"{problem}: {each} %")
-    if not conditions:
-        return None
+        rest = min(value for name, value in means.items() if name not in ("CA-1D", "DA"))
+        conditions += [means[name] <= rest for name in ("CA-1D", "DA")]
+        each = by_name(means, ".1f", 100.0)
+        parts.append(f"{problem}: {each} %")
     return (
         conditions,
         "; ".join(parts),
@@ -97,7 +89,7 @@ def differences(results: Results, places: Axis) -> str:
     found = {
         name: compare(*results.pairs("error", problem, name, "CA-1D"))
         for name in ONE_WIDTH
-        if name != "CA-1D" and results.values("error", problem, name).size
+        if name != "CA-1D"
     }
     return ", ".join(
         f"{name} {100 * each.difference:+.1f} points (p = {each.p_value:.2f})"
@@ -114,13 +106,10 @@ def ard_has_least_error(results: Results, places: Axis) -> Finding | None:
     for problem in places:
         isotropic = known(results, "error", ONE_WIDTH, problem)
         ard = known(results, "error", ARD, problem)
-        if isotropic and ard:
-            best = min(isotropic.values())
-            conditions += [value < best for value in ard.values()]
-            lower = sum(value < best for value in ard.values())
-            parts.append(f"{problem}: {lower} of {len(ard)} below {100 * best:.1f} %")
-    if not conditions:
-        return None
+        best = min(isotropic.values())
+        conditions += [value < best for value in ard.values()]
+        lower = sum(value < best for value in ard.values())
+        parts.append(f"{problem}: {lower} of {len(ard)} below {100 * best:.1f} %")
     problem, last = list(places.items())[-1]
     return (
         conditions,
@@ -189,13 +178,11 @@ def by_size(values: Sequence[float]) -> str:
     return listed(f"{value:.1f}" for value in values)
 
 
-def change(results: Results, places: Axis, name: str) -> tuple[float, float] | None:
+def change(results: Results, places: Axis, name: str) -> tuple[float, float]:
     """Return the change in error from the fewest kernels to the most, and its p-value."""
     first, *_, last = places
     ends = [results.series("error", problem, name) for problem in (last, first)]
     both = ends[0].index.intersection(ends[1].index)
-    if both.empty:
-        return None
     found = compare(*(end.loc[both].to_numpy(dtype=float) for end in ends))
     return found.difference, found.p_value
 
@@ -207,12 +194,7 @@ def change(results: Results, places: Axis, name: str) -> tuple[float, float] | N
 )
 def no_gain(results: Results, places: Axis) -> Finding | None:
     """Finite methods do not improve with more kernels."""
-    if len(places) < 2:
-        return None
-    changes = {name: change(results, places, name) for name in FINITE}
-    found = {name: value for name, value in changes.items() if value is not None}
-    if not found:
-        return None
+    found = {name: change(results, places, name) for name in FINITE}
     return (
         [difference > -POINT for difference, _ in found.values()],
         shifts(found),
@@ -235,11 +217,8 @@ def shifts(found: dict[str, tuple[float, float]]) -> str:
 )
 def worse(results: Results, places: Axis) -> Finding | None:
     """D1 gets worse with more kernels."""
-    found = change(results, places, "D1") if len(places) > 1 else None
-    if found is None:
-        return None
-    others = {name: change(results, places, name) for name in OTHER_D1}
-    tried = shifts({name: value for name, value in others.items() if value is not None})
+    found = change(results, places, "D1")
+    tried = shifts({name: change(results, places, name) for name in OTHER_D1})
     return (
         [found[0] > 0.0 and found[1] < LEVEL],
         shifts({"D1": found}),

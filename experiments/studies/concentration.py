@@ -13,13 +13,14 @@ from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results, flat, stacked
-from experiments.reporting.section import Finding, Section, claim, listed, table
+from experiments.reporting.section import Finding, claim, listed, table
 from experiments.studies.class_balance import RARE, with_share
 from mercer.kernels import Gaussian
 from mercer.metrics import alignment, centered_alignment
 
 # A deviation exceeds the bound with at most this probability.
 CONFIDENCE = 0.05
+LEVEL = 1.0 - CONFIDENCE
 
 N_DRAWS = 200
 SIZES: Array = 25 * 2 ** np.arange(9)
@@ -103,7 +104,7 @@ def deviations(data: Population, *, sizes: Array, n_draws: int) -> Measures:
         errors = np.abs(drawn - expected[-1])
         found["mean"].append(list(errors.mean(axis=1)))
         found["bias"].append(list(drawn.mean(axis=1) - expected[-1]))
-        found["quantile"].append(list(np.quantile(errors, 1.0 - CONFIDENCE, axis=1)))
+        found["quantile"].append(list(np.quantile(errors, LEVEL, axis=1)))
         found["bound"].append(list(18.0 * beta * shape))
     return {**found, "alignment": expected, "sizes": sizes}
 
@@ -219,8 +220,8 @@ def figure(results: Results) -> Figure:
     return picture
 
 
-def section(results: Results) -> Section:
-    """Write the results on theorems 1 to 3."""
+def deviation_table(results: Results) -> str:
+    """Return alignments, rates and biases by population and width."""
     rows = []
     for problem in measured(results):
         ratio = curves(results, "bound", problem) / curves(results, "quantile", problem)
@@ -237,21 +238,7 @@ def section(results: Results) -> Section:
             for k, power in enumerate(POWERS)
         ]
     header = ["population, width", "alignment", "slope", "bias at least m", "bound / quantile"]
-    body = (
-        "Up to 1,000 samples of a set are taken for the whole distribution, so that expectations "
-        f"are sums; m draws with replacement, {N_DRAWS} times for each m. Gaussian kernels, widths "
-        "two to the power given times the root of the number of standardized features. Deviation "
-        f"is the quantile of level {1.0 - CONFIDENCE:.2f} of the distance between the alignment of "
-        "draws and that of the distribution; the bound (dotted) is theorem 1's with delta = "
-        f"{CONFIDENCE}. The slope is over the larger half of the m. The last column is the least "
-        f"ratio of bound and quantile.\n\n{table(header, rows)}\n![Deviation of alignment by "
-        "number of draws](figure:concentration)\n\nThe predictor h(x) = E[y' K_c(x, x')] / "
-        "sqrt(E[K_c^2]) of theorems 2 and 3, on the same populations and one where one sample in "
-        "ten is positive, for seven widths; labels as they are, and centered and divided by their "
-        f"standard deviation.\n\n{predictor_table(results)}"
-    )
-    made = [concentration(results), classification(results), regression(results)]
-    return Section(body, made, {"concentration": figure(results)})
+    return table(header, rows)
 
 
 def predictor_table(results: Results) -> str:
@@ -283,8 +270,6 @@ def predictor_table(results: Results) -> str:
 def concentration(results: Results) -> Finding | None:
     """The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))."""
     rates = {name: slopes(results, name) for name in measured(results)}
-    if not rates:
-        return None
     both = ("quantile", "bound")
     pairs = [[stacked(results, each, name, "deviations") for each in both] for name in rates]
     inside = [bool((quantile <= bound).all()) for quantile, bound in pairs]
@@ -360,3 +345,7 @@ def regression(results: Results) -> Finding | None:
         "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "
         "unless the alignment is above 1/2.",
     )
+
+
+CLAIMS = (concentration, classification, regression)
+FIGURES = {"concentration": figure}

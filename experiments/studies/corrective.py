@@ -14,7 +14,7 @@ from experiments.c_search import C_GRID, error_of_kernel
 from experiments.experiment import Experiment, Measures
 from experiments.problems import CLASSIFICATION_SETS, Array, Split, scaled, three_parts, whole
 from experiments.reporting.results import Results, compare, win_tie_loss
-from experiments.reporting.section import Finding, Section, claim, mean_and_error, table
+from experiments.reporting.section import Finding, claim, mean_and_error, table
 from mercer import ContinuousAlignment
 
 # The largest number of training and of validation samples, and half that of test samples.
@@ -62,13 +62,8 @@ FULL, STAGEWISE = "corrective", "stagewise"
 ROUNDING = 1e-6
 
 
-def section(results: Results) -> Section:
-    """Write alignment, kernels and errors of both kinds of steps."""
-    problems = [
-        name
-        for name in results.problems
-        if results.repeats(name, FULL) and results.repeats(name, STAGEWISE)
-    ]
+def errors_and_alignments(results: Results) -> str:
+    """Return alignment, kernels and errors of both kinds of steps."""
     rows = [
         [
             problem,
@@ -83,12 +78,11 @@ def section(results: Results) -> Section:
                 for method in (STAGEWISE, FULL)
             ),
         ]
-        for problem in problems
+        for problem in results.problems
     ]
     header = ["set", "alignment, stagewise", "corrective", "kernels, stagewise", "corrective"]
     header += ["reached with", "error, %, stagewise", "corrective"]
-    body = BODY.format(table=table(header, rows), summary=summary(results, problems))
-    return Section(body, [limit(results)])
+    return table(header, rows)
 
 
 def last(results: Results, problem: str, method: str) -> Array:
@@ -124,10 +118,9 @@ def both(results: Results, measure: str, problems: list[str]) -> tuple[Array, Ar
     return first, second
 
 
-def summary(results: Results, problems: list[str]) -> str:
+def summary(results: Results) -> str:
     """Return the comparison in one paragraph."""
-    if not problems:
-        return ""
+    problems = results.problems
     kernels = both(results, "kernels", problems)
     errors = compare(*(100.0 * side for side in both(results, "error", problems)))
     gain = gains(results, problems)
@@ -147,9 +140,7 @@ def summary(results: Results, problems: list[str]) -> str:
 def limit(results: Results) -> Finding | None:
     """The procedure always stops before the limit of 50 iterations."""
     rows = results.frame[results.frame["method"] == STAGEWISE]
-    steps = [len(path) for path in rows["path"]] if len(rows) else []
-    if not steps:
-        return None
+    steps = [len(path) for path in rows["path"]]
     over = sum(number >= 50 for number in steps)
     return (
         [over == 0],
@@ -168,13 +159,4 @@ def gains(results: Results, problems: list[str]) -> Array:
     return np.array(found)
 
 
-BODY = """Each step of CA-1D adds a kernel. As published, only its weight is chosen ("stagewise");
-the package's default solves for all weights anew and moves the widths too ("corrective"). The
-preprint of the paper names such a combination with finite kernel learning as future work. Half of
-each set to train (500 samples at most), a quarter to validate C, the rest to test (1,000 at most);
-standardized features. Alignment is with the training labels; "reached with" is the number of
-kernels with which corrective steps have the alignment that stagewise ones end with.
-
-{table}
-{summary}
-"""
+CLAIMS = (limit,)

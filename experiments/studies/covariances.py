@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array
 from experiments.reporting.results import Results, stacked
-from experiments.reporting.section import Finding, Section, claim, rough, table
+from experiments.reporting.section import Finding, claim, rough, table
 
 # The numbers of rows of the covariance matrices.
 SIZES = (2, 4, 8)
@@ -119,24 +119,15 @@ SOURCE = "Nickisch, Seeger 2011, section 2.2"
 CLOSE = 1e-4
 
 
-def section(results: Results) -> Section:
-    """Write where descents end, and the claims."""
+def spreads_and_distances(results: Results) -> str:
+    """Return where descents end."""
     rows = []
     for problem in results.problems:
         spreads = [rough(spread(results, problem, name)) for name in PENALTIES]
         distances = [rough(distance(results, problem, name)) for name in PENALTIES]
         rows.append([problem, spreads[0], distances[0], spreads[1], distances[1]])
     header = ["", "MAP: spread", "from S", "MKL: spread", "from the root of S"]
-    body = (
-        "The parts of joint MAP and of MKL that depend on the covariance matrix K of latent values "
-        "u are tr(S K^-1) + ln det K and tr(S K^-1) + tr K, where S = uu', or the mean of uu' over "
-        "several vectors, which is not singular. Here K is any positive definite matrix, and not a "
-        "sum of given kernels. L-BFGS descends in a factor of K from "
-        f"{N_STARTS} random matrices. The spread is the largest relative difference of the values "
-        "that are reached, and distances are those of the best K, relative, in the Frobenius "
-        f"norm; the worst of all repeats.\n\n{table(header, rows)}"
-    )
-    return Section(body, [invex(results), minimizers(results)])
+    return table(header, rows)
 
 
 def spread(results: Results, problem: str, name: str) -> float:
@@ -188,3 +179,6 @@ def minimizers(results: Results) -> Finding | None:
         f"MAP {rough(max(joint))}, MKL {rough(max(risk))} at most",
         "The derivatives in K are K^-1 - K^-1 S K^-1 and I - K^-1 S K^-1.",
     )
+
+
+CLAIMS = (invex, minimizers)

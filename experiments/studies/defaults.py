@@ -20,10 +20,10 @@ import mercer
 from experiments.c_search import MAX_ITER, error, seconds
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import quietly
-from experiments.problems import CLASSIFICATION_SETS, Array, Part, whole
+from experiments.problems import CLASSIFICATION_SETS, Part, whole
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results, compare_methods, win_tie_loss
-from experiments.reporting.section import Section, mean_and_error, table
+from experiments.reporting.section import mean_and_error, table
 from mercer.datasets import make_ringnorm
 
 # The problems of classification.
@@ -118,31 +118,10 @@ METHODS = ("grid search", "default", "CA-1D", "HSIC")
 OURS = METHODS[1:]
 
 
-def section(results: Results) -> Section:
-    """Write errors and times."""
-    body = f"""Every data set: at most 400 training samples, at most half of the set, and at most
-2,000 test samples; features are standardized, missing values filled in. *grid search* is the common
-baseline, `GridSearchCV` over nine widths and seven values of C, or alpha, in five folds, of
-scikit-learn's `SVC`, or of `KernelRidge` for responses. *default* is `TwoStageClassifier()` or
-`TwoStageRegressor()`, which choose a Gaussian or product Laplacian kernel by leave-one-out errors;
-*CA-1D* is the same with `ContinuousAlignment()`, and *HSIC* with one width of the largest HSIC,
-`KernelOptimization()`. All methods see the training samples only. Errors are in %, with their
-standard errors; for responses the error is the root mean squared error over the standard deviation
-of the test responses. + and - where a method is significantly better or worse than the grid search
-(two-tailed corrected resampled t-test at 0.05). Seconds include all choices of parameters.
-
-{errors_and_times(results)}
-{summary(results)}
-
-![Error and time of learned kernels, against the grid search](figure:defaults)
-"""
-    return Section(body, figures={"defaults": figure(results)})
-
-
 def errors_and_times(results: Results) -> str:
     """Return a table with one row for each set."""
     marks = {-1: " +", 0: "", 1: " -"}
-    timed = [method for method in METHODS if "seconds" in results.frame]
+    timed = [method for method in METHODS if results.timed]
     rows = []
     for problem in results.problems:
         row = [problem]
@@ -165,20 +144,11 @@ def summary(results: Results) -> str:
             f"{method} is significantly better than the grid search on {wins} sets, worse on "
             f"{losses}, neither on {ties} ({gap(results, method, 'grid search').description})"
         )
-        ratios = speed(results, method)
-        if ratios.size:
+        ratios = list(results.ratios("seconds", "grid search", method).values())
+        if ratios:
             text += f"; the grid search takes {np.median(ratios):.3g} times as long (median)"
         said.append(text)
     return "; ".join(said) + "."
-
-
-def speed(results: Results, method: str) -> Array:
-    """Return how many times as long the grid search takes, by set."""
-    ratios = [
-        results.mean("seconds", p, "grid search") / results.mean("seconds", p, method)
-        for p in results.problems
-    ]
-    return np.array([ratio for ratio in ratios if np.isfinite(ratio)])
 
 
 def figure(results: Results) -> Figure:
@@ -206,3 +176,6 @@ def figure(results: Results) -> Figure:
         axes.set_ylabel(f"learned kernel: {unit}")
         axes.legend()
     return drawn
+
+
+FIGURES = {"defaults": figure}

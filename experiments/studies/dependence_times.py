@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from experiments import halves
@@ -17,11 +18,11 @@ from experiments.reporting.section import (
     Claim,
     Claims,
     Finding,
-    Section,
     by_name,
     claim,
     judged,
     table,
+    table_of,
 )
 from experiments.studies.dependence import ARD_SUFFIX, CRITERIA, Criterion, learner
 
@@ -84,51 +85,39 @@ PUBLISHED_ZOO = {"CV": 26.5720, "KA": 0.5943, "CKA": 0.6186, "HSIC": 0.3295}
 NEAR = 1.1
 
 
-def section(results: Results) -> Section:
-    """Write Tables 3 and 5, Figure 2, and the claims."""
-    if not results.tried("seconds", "HSIC"):
-        return Section("No times were taken.\n")
-    body = f"""One split of each set as in the section before, run alone with two threads. Each cell
-is learning + search for C over eleven values in five folds, in milliseconds; learning is the least
-of three where it takes under half a second. CV is the whole grid search, whose refit is counted.
-
-Table 3, one width.
-
-{times(results, ("CV", *ISOTROPIC))}
-Table 5, one width per feature.
-
-{times(results, ARD)}
-Seconds on zoo beside the paper's, which were taken in Matlab on a 2.6 GHz PC, and their ratios to
-HSIC.
-
-{zoo(results)}
-![Seconds of HSIC with one width and with one per feature (Figure 2)](figure:dependence_times)
-"""
+def figure(results: Results) -> Figure:
+    """Draw Figure 2."""
     problems = results.tried("seconds", "HSIC", "HSIC ARD")
     heights = {
         name: np.array([results.mean("seconds", p, name) for p in problems])
         for name in ("HSIC", "HSIC ARD")
     }
-    figure = grouped_bars(problems, heights, "seconds, C included", log=True)
-    return Section(body, claims(results), {"dependence_times": figure})
+    return grouped_bars(problems, heights, "seconds, C included", log=True)
+
+
+def one_width(results: Results) -> str:
+    """Return Table 3."""
+    return times(results, ("CV", *ISOTROPIC))
+
+
+def one_width_per_feature(results: Results) -> str:
+    """Return Table 5."""
+    return times(results, ARD)
 
 
 def times(results: Results, methods: Sequence[str]) -> str:
     """Return milliseconds of learning and of the search for C, or of both together."""
-    rows = []
-    for problem in results.problems:
-        row = [problem]
-        for method in methods:
-            total = 1e3 * results.mean("seconds", problem, method)
-            learning = 1e3 * results.mean("seconds_learning", problem, method)
-            if np.isnan(total):
-                row.append("-")
-            elif np.isnan(learning):
-                row.append(f"{total:.0f}")
-            else:
-                row.append(f"{learning:.1f} + {total - learning:.0f}")
-        rows.append(row)
-    return table(["set", *methods], rows)
+
+    def cell(problem: str, method: str) -> str:
+        total, learning = (
+            1e3 * results.mean(measure, problem, method)
+            for measure in ("seconds", "seconds_learning")
+        )
+        if np.isnan(total):
+            return "-"
+        return f"{total:.0f}" if np.isnan(learning) else f"{learning:.1f} + {total - learning:.0f}"
+
+    return table_of("set", results.problems, methods, cell)
 
 
 def zoo(results: Results) -> str:
@@ -147,14 +136,6 @@ def zoo(results: Results) -> str:
             ]
         )
     return table(["method", "paper, s", "here, s", "paper, ratio", "here, ratio"], rows)
-
-
-def ratios(results: Results, measure: str, method: str, other: str) -> dict[str, float]:
-    """Return how many times as long a method takes as another, by set."""
-    return {
-        problem: results.mean(measure, problem, method) / results.mean(measure, problem, other)
-        for problem in results.tried("seconds", method, other)
-    }
 
 
 def claims(results: Results) -> Claims:
@@ -180,7 +161,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
         least = {p: NEAR * min(results.mean(measure, p, m) for m in methods[1:]) for p in sets}
         won[measure] = [results.mean(measure, p, methods[0]) <= least[p] for p in sets]
     slower = {
-        m: np.median(list(ratios(results, "seconds_learning", m, methods[0]).values()))
+        m: np.median(list(results.ratios("seconds_learning", m, methods[0]).values()))
         for m in methods[1:]
         if sets
     }
@@ -210,7 +191,7 @@ def on_zoo(results: Results) -> Finding | None:
         return None
     unit = results.mean("seconds", "zoo", "HSIC")
     here = {m: results.mean("seconds", "zoo", m) / unit for m in ("KA", "CKA", "CV")}
-    learning = {m: ratios(results, "seconds_learning", m, "HSIC")["zoo"] for m in ("KA", "CKA")}
+    learning = {m: results.ratios("seconds_learning", m, "HSIC")["zoo"] for m in ("KA", "CKA")}
     return (
         [here[m] >= PUBLISHED_ZOO[m] / PUBLISHED_ZOO["HSIC"] / 1.5 for m in here],
         f"{by_name(here)}; of learning alone {by_name(learning)}",
@@ -223,7 +204,7 @@ def on_zoo(results: Results) -> Finding | None:
 @claim(SOURCE + ", Table 3", "CV takes at least five times as long on each set.", explained=True)
 def against_cv(results: Results) -> Finding | None:
     """HSIC takes significantly less time than cross-validation."""
-    found = ratios(results, "seconds", "CV", "HSIC")
+    found = results.ratios("seconds", "CV", "HSIC")
     if not found:
         return None
     learning = {
@@ -246,8 +227,8 @@ def against_cv(results: Results) -> Finding | None:
 )
 def ard_takes_longer(results: Results) -> Finding | None:
     """ARD kernels take clearly longer than isotropic kernels."""
-    found = ratios(results, "seconds", "HSIC ARD", "HSIC").values()
-    learning = ratios(results, "seconds_learning", "HSIC ARD", "HSIC").values()
+    found = results.ratios("seconds", "HSIC ARD", "HSIC").values()
+    learning = results.ratios("seconds_learning", "HSIC ARD", "HSIC").values()
     if not found:
         return None
     return (
@@ -266,7 +247,7 @@ def ard_takes_longer(results: Results) -> Finding | None:
 )
 def longer_with_features(results: Results) -> Finding | None:
     """This is particularly true of sets with many features."""
-    learning = ratios(results, "seconds_learning", "HSIC ARD", "HSIC")
+    learning = results.ratios("seconds_learning", "HSIC ARD", "HSIC")
     if len(learning) < 3:
         return None
     features = [halves.N_FEATURES[name] for name in learning]
@@ -303,3 +284,7 @@ def few_iterations(results: Results) -> Finding | None:
         + " (here L-BFGS-B, after the search for the isotropic kernel)",
         "The search for an ARD kernel whose widths move to their bounds takes many steps.",
     )
+
+
+CLAIMS = (claims,)
+FIGURES = {"dependence_times": figure}

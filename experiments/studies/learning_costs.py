@@ -15,7 +15,7 @@ from experiments.c_search import seconds
 from experiments.experiment import Experiment, Measures
 from experiments.folds import Folds
 from experiments.reporting.results import Results
-from experiments.reporting.section import Finding, Section, claim, table
+from experiments.reporting.section import Finding, claim, table
 from experiments.studies.gaussian_combinations import SETS, published, raw
 from mercer import AlignmentMaximization, IndependentAlignment, UniformCombination
 from mercer._kernel_learner import KernelLearner
@@ -73,11 +73,8 @@ def milliseconds(value: float) -> str:
     return f"{1000.0 * value:.0f}" if np.isfinite(value) else "-"
 
 
-def section(results: Results) -> Section:
-    """Write the times of both stages."""
-    timed = [name for name in results.problems if results.values("seconds", name, "align").size]
-    if not timed:
-        return Section("No times were taken.\n")
+def times(results: Results) -> str:
+    """Return the times of both stages."""
     rows = [
         [
             problem,
@@ -86,12 +83,7 @@ def section(results: Results) -> Section:
         ]
         for problem in results.problems
     ]
-    body = (
-        "Milliseconds to learn the kernel on the 600 training samples of Table 1, Gram matrices "
-        "included, of a one-stage fit at a single C, and of the machine that is trained with "
-        f"align's kernel. C = 1.\n\n{table(['set', *METHODS, 'machine'], rows)}"
-    )
-    return Section(body, [cheap(results, timed)])
+    return table(["set", *METHODS, "machine"], rows)
 
 
 METHODS = ("unif", "align", "alignf", "one-stage")
@@ -102,10 +94,10 @@ METHODS = ("unif", "align", "alignf", "one-stage")
     "time to learn the kernel; true for each set where it is below 1.5 times that of unif, "
     "which needs the Gram matrices and their traces as well, and below that of a one-stage fit",
 )
-def cheap(results: Results, timed: list[str]) -> Finding | None:
+def cheap(results: Results) -> Finding | None:
     """align is an inexpensive heuristic."""
     conditions, texts = [], []
-    for problem in timed:
+    for problem in results.tried("seconds", "align"):
         own, plain, joint, rival = (
             results.mean("seconds", problem, method)
             for method in ("align", "unif", "alignf", "one-stage")
@@ -121,3 +113,6 @@ def cheap(results: Results, timed: list[str]) -> Finding | None:
         "unif learns nothing and needs the kernels' values all the same, so that what a method "
         "takes beyond it is what learning costs.",
     )
+
+
+CLAIMS = (cheap,)

@@ -12,7 +12,7 @@ from experiments.experiment import Experiment, Measures
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Finding, Section, claim, rough, table
+from experiments.reporting.section import Finding, claim, rough, table
 from experiments.weight_searches import JITTER, alternation, case, newton, quasi_newton
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._objectives import (
@@ -127,8 +127,8 @@ def shown(value: float, digits: int = 0) -> str:
     return "-" if np.isnan(value) else "never" if np.isinf(value) else f"{value:.{digits}f}"
 
 
-def section(results: Results) -> Section:
-    """Write steps and times of five searches."""
+def steps_and_times(results: Results) -> str:
+    """Return steps and times of five searches."""
     rows = []
     for problem in results.problems:
         for method in results.methods:
@@ -145,22 +145,7 @@ def section(results: Results) -> Section:
                 ]
             )
     header = ["problem: search", "steps", "to its own value", "inner steps", "s", "excess"]
-    body = (
-        "400 samples, ten Gaussian widths from 1 to 30 on standardized features, equal weights of "
-        "sum one to start from; german for the logistic likelihood, kin8nm for Laplace's (rate 4). "
-        'MAP has white noise of 2. "newton" is algorithm 1 with what this package adds (the '
-        'curvature of ln det K estimated, so that steps are longer), "newton, plain" without it; '
-        '"alternation" finds latent values for fixed weights by Newton\'s method and then weights '
-        'for fixed latent values in closed form; "profile" is L-BFGS-B on the minimum over latent '
-        "values, in the weights or their logarithms. Steps to within 1e-5, relative, of the lowest "
-        "value that any search found, and of the lowest value that the search itself found "
-        "(objectives other than MKL have several optima); medians over repeats. Inner steps are "
-        "the sum of those for latent values; seconds are to the search's own value; the last "
-        "column is its relative excess over the lowest. Searches end after 300 "
-        f"steps.\n\n{table(header, rows)}\n![Distance from the lowest value by "
-        "step](figure:newton)\n"
-    )
-    return Section(body, [slow(results), step_cost(results)], {"newton": figure(results)})
+    return table(header, rows)
 
 
 def figure(results: Results) -> Figure:
@@ -247,3 +232,7 @@ def step_cost(results: Results) -> Finding | None:
         "MAP updates the same tangent of a log-determinant as VB does; MKL has none. Times include "
         "the estimate of curvature, which MAP and VB both need.",
     )
+
+
+CLAIMS = (slow, step_cost)
+FIGURES = {"newton": figure}

@@ -22,7 +22,7 @@ from experiments.learned_objectives import PROBLEMS, sample
 from experiments.problems import Array
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results, flat, stacked
-from experiments.reporting.section import Finding, Section, claim, rough, table
+from experiments.reporting.section import Finding, claim, rough, table
 
 
 def experiment(small: bool) -> Experiment:
@@ -80,39 +80,18 @@ def real(results: Results) -> list[str]:
     return [name for name in results.problems if results.repeats(name, "optima")]
 
 
-def section(results: Results) -> Section:
-    """Write Figures 1 and 2, stationary points, and optima of real problems."""
-    figures = {}
-    body = (
-        "The building block u'K^-1 u + ln det K of joint MAP for given latent values u, with two "
-        "Gaussian kernels of widths .3 and 1.5 on n random points in [-2, 2], u drawn from their "
-        "equal mixture, and white noise of 1e-3. Both terms along equal weights (left), and "
-        "ln det K below its bounds by weights to the powers 1 and 2 (right; the paper's Figure 1, "
-        "as far as its text describes it).\n\n"
-    )
+def drawn_block(results: Results) -> str | None:
+    """Return the problem whose terms are drawn, if it has records."""
     shown = block_problems(results)[-1:]
-    if shown and results.repeats(shown[0], "line") and results.repeats(shown[0], "surface"):
-        figures = {"objectives_line": lines(results, shown[0])}
-        figures["objectives_surface"] = surfaces(results, shown[0])
-        body += (
-            "![Terms of the building block and bounds of ln det K](figure:objectives_line)\n\nOver "
-            "both weights (the paper's Figure 2), joint MAP's block and MKL's, logarithms of the "
-            "distance from the least value on the grid:\n\n![Joint MAP and MKL over two "
-            "weights](figure:objectives_surface)\n\n"
-        )
-    body += (
-        "Local minima of the block over both weights, from 15 starts for each draw of u: how many "
-        "draws have more than one, and how many have a zero weight at the "
-        f"lowest.\n\n{block_table(results)}\nSearches from ten random weights each for the "
-        "problems of the section before, with 150 samples: how many optima of different value they "
-        f"end in, and how far the worst is above the best, relative (values within {DISTINCT:g} "
-        f"count as one).\n\n{optima_table(results)}"
-    )
-    return Section(body, [terms(results), several_optima(results), sparsity(results)], figures)
+    tried = shown and all(results.repeats(shown[0], name) for name in ("line", "surface"))
+    return shown[0] if tried else None
 
 
-def lines(results: Results, problem: str) -> Figure:
+def lines(results: Results) -> Figure | None:
     """Draw both terms and the bounds along equal weights."""
+    problem = drawn_block(results)
+    if problem is None:
+        return None
     t, square, height, first, second = (
         stacked(results, name, problem, "line")[0]
         for name in ("t", "square", "log_determinant", "bound_1", "bound_2")
@@ -137,8 +116,11 @@ def lines(results: Results, problem: str) -> Figure:
     return picture
 
 
-def surfaces(results: Results, problem: str) -> Figure:
+def surfaces(results: Results) -> Figure | None:
     """Draw both objectives over both weights."""
+    problem = drawn_block(results)
+    if problem is None:
+        return None
     weights = stacked(results, "weights", problem, "surface")[0]
     picture, axes = panels(2, width=4.2)
     for panel, (name, title) in zip(axes, (("map", "MAP"), ("mkl", "MKL")), strict=True):
@@ -243,8 +225,6 @@ def terms(results: Results) -> Finding | None:
 )
 def several_optima(results: Results) -> Finding | None:
     """MKL is jointly convex, with one optimum; joint MAP can have several stationary points."""
-    if not (block_problems(results) and real(results)):
-        return None
     several = {name: int((of_blocks(results, f"{name}_minima") > 1).sum()) for name in COSTS}
     drawn = of_blocks(results, "map_minima").size
     counts = {
@@ -273,8 +253,6 @@ def sparsity(results: Results) -> Finding | None:
     """MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights."""
     zeros = {name: int((of_blocks(results, f"{name}_zeros") > 0).sum()) for name in COSTS}
     total, joint = of_blocks(results, "map_zeros").size, zeros["map"]
-    if not total:
-        return None
     return (
         [joint > 0, joint > zeros["tangent"], joint > zeros["mkl_1"]],
         f"of {total}: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL with "
@@ -285,3 +263,7 @@ def sparsity(results: Results) -> Finding | None:
         "the comparison with the tangent is independent of that scale. Learned dictionaries are "
         "compared in the section before.",
     )
+
+
+CLAIMS = (terms, several_optima, sparsity)
+FIGURES = {"objectives_line": lines, "objectives_surface": surfaces}

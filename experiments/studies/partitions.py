@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from experiments.experiment import Draw, Experiment, Measures, Method
 from experiments.problems import Array, whole
 from experiments.reporting.results import Results, compare_methods
-from experiments.reporting.section import Claim, Section, judged, mean_and_deviation, table
+from experiments.reporting.section import Claim, judged, mean_and_deviation, table_of
 from mercer import HSICClustering, MultipleKernelClustering
 from mercer.kernels._distances import median_distance
 
@@ -94,32 +95,14 @@ OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbors"
 NEAR = 5.0
 
 
-def section(results: Results) -> Section:
-    """Write the adjusted Rand indices."""
-    rows = []
-    for problem in results.problems:
-        row = [problem]
-        for method in (*METHODS, *OTHERS):
-            row.append(mean_and_deviation(results.values("index", problem, method), 100.0))
-        rows.append(row)
-    body = f"""The paper says that its framework covers clustering and combinations of kernels, and
-shows neither. Here `HSICClustering` finds the partition that maximizes HSIC with a Gaussian kernel
-as wide as the median distance, or with a linear kernel, for which the criterion is that of k-means,
-and `MultipleKernelClustering` does so with twenty widths whose weights it learns. k-means and
-spectral clustering are scikit-learn's: spectral with gamma = 1, with the median width, and on a
-graph of nearest neighbors. Features are in [0, 1], there are as many clusters as classes, and
-repeats differ in the seed of the starts.
-
-Adjusted Rand index with the classes, in %, mean ± standard deviation.
-
-{table(["set", *METHODS, *OTHERS], rows)}"""
-    applied = "The framework is directly applied to clustering."
-    several = "It gives an algorithm of clustering with multiple kernels."
-    made = [
-        comparable(results, "HSIC", applied),
-        comparable(results, "multiple kernels", several),
-    ]
-    return Section(body, made)
+def indices(results: Results) -> str:
+    """Return the adjusted Rand indices."""
+    return table_of(
+        "set",
+        results.problems,
+        (*METHODS, *OTHERS),
+        lambda p, method: mean_and_deviation(results.values("index", p, method), 100.0),
+    )
 
 
 def comparable(results: Results, method: str, statement: str) -> Claim | None:
@@ -141,3 +124,15 @@ def comparable(results: Results, method: str, statement: str) -> Claim | None:
         "order of the baselines, too, differs from set to set.",
         explained=True,
     )
+
+
+CLAIMS = (
+    partial(
+        comparable, method="HSIC", statement="The framework is directly applied to clustering."
+    ),
+    partial(
+        comparable,
+        method="multiple kernels",
+        statement="It gives an algorithm of clustering with multiple kernels.",
+    ),
+)

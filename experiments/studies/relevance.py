@@ -15,9 +15,9 @@ from experiments.experiment import Draw, Experiment, Method
 from experiments.problems import Split, relevance
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
 from experiments.reporting.results import Axis, Results, axis, curves
-from experiments.reporting.section import Section, mean_and_error, table
+from experiments.reporting.section import along, mean_and_error, table
 from experiments.studies import _relevance_claims as claims
-from experiments.studies._relevance_claims import ARD, GRID, ONE_WIDTH, PUBLISHED_CR
+from experiments.studies._relevance_claims import ARD, GRID, ONE_WIDTH, PUBLISHED_CR, UNSCALED
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
@@ -28,8 +28,6 @@ ENDS = (0, 5, 40)
 N_KERNELS = 50
 N_FEATURES = 50
 RHO = 1.75
-# Methods that are tried on class means that are not normalized.
-UNSCALED = ("CA-1D", "CA-nD", "CA-nD, no penalty", "CR-1D", "DA", "D1", "D2", "DU")
 # CA-nD with the published steps.
 PUBLISHED_ARD = "CA-nD, stagewise"
 # Methods that are left out of the small experiment.
@@ -119,29 +117,14 @@ BEYOND = (
 )
 
 
-def section(results: Results) -> Section:
-    """Write errors, alignments and times against gamma."""
-    places = axis(results, "gamma")
-    made = (
-        claims.rising(results, places),
-        claims.coping(results, places),
-        claims.overfitting(results, places),
-        claims.one_stage_slower(results, places),
-        claims.tuning_time(results, places),
-        claims.edge(results, places),
-        claims.fine_enough(results, places),
-    )
-    body = BODY.format(
-        errors=errors_table(results, places),
-        unscaled=unscaled_table(results),
-        beyond=beyond(results, places),
-    )
-    return Section(body, made, {"relevance": drawn(results, places)})
+def places_of(results: Results) -> Axis:
+    """Return the values of gamma by problem."""
+    return axis(results, "gamma")
 
 
-def drawn(results: Results, places: Axis) -> Figure:
+def drawn(results: Results) -> Figure:
     """Draw errors, alignments and, where they were measured, times."""
-    shown = (*ONE_WIDTH, *ARD)
+    shown, places = (*ONE_WIDTH, *ARD), places_of(results)
     ranks = {problem: float(rank) for rank, problem in enumerate(places)}
     lines = {
         "test error, %": curves(results, "error", shown, ranks, 100.0),
@@ -174,7 +157,12 @@ def errors_table(results: Results, places: Axis) -> str:
     return table(["error, %, at gamma =", *(f"{place:g}" for place in places.values())], rows)
 
 
-def unscaled_table(results: Results) -> str:
+def all_errors(results: Results) -> str:
+    """Return errors where class means are normalized."""
+    return errors_table(results, places_of(results))
+
+
+def unscaled_errors(results: Results) -> str:
     """Return errors where class means are not normalized, if there are any."""
     places = axis(results, "unscaled, gamma")
     if not places:
@@ -183,12 +171,14 @@ def unscaled_table(results: Results) -> str:
     return f"\n{head}\n\n{errors_table(results, places)}"
 
 
-def beyond(results: Results, places: Axis) -> str:
+def other_errors(results: Results) -> str:
     """Return the errors of methods beyond the paper's, as text."""
     names = [name for name in BEYOND if name in results.methods]
     parts = []
     for name in names:
-        where = [problem for problem in places if results.values("error", problem, name).size]
+        where = [
+            problem for problem in places_of(results) if results.values("error", problem, name).size
+        ]
         errors = ", ".join(
             f"{100 * results.mean('error', problem, name):.1f} % ({problem})" for problem in where
         )
@@ -196,20 +186,16 @@ def beyond(results: Results, places: Axis) -> str:
     return "\n".join(parts)
 
 
-BODY = """Two Gaussian classes in 50 dimensions, identity covariance, means at ±1.75 theta / |theta|
-with theta_i = (i / 50)^gamma: the larger gamma, the fewer features matter. The best possible error
-is 4.0 % for every gamma. 50 training, 1,000 validation and 2,000 test points. Finite methods have
-50 widths from 10^-3 to 10^3 in geometric progression. CA-nD's penalty, on the differences between
-widths, is the one of 0, 10^-5, ..., 10^14 with the best alignment on the validation points.
-One-stage methods choose C from 10^-3, ..., 10^2 on validation data, the others' machines from the
-paper's grid. Times are of one fit of kernel and machine, and of tuning the penalty for CA-nD.
-
-{errors}
-![Error, alignment on test data, and training time; the paper's Figures 3 and 10](figure:relevance)
-
-Besides: stagewise steps as published (the others are fully corrective), penalties and forms of the
-kernel chosen on the training data alone, and a grid search over the width and C of one Gaussian on
-the validation data:
-
-{beyond}
-{unscaled}"""
+CLAIMS = tuple(
+    along(places_of, test)
+    for test in (
+        claims.rising,
+        claims.coping,
+        claims.overfitting,
+        claims.one_stage_slower,
+        claims.tuning_time,
+        claims.edge,
+        claims.fine_enough,
+    )
+)
+FIGURES = {"relevance": drawn}

@@ -17,7 +17,7 @@ from experiments.experiment import Experiment, Method
 from experiments.problems import Array, Split, relevance
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
 from experiments.reporting.results import Axis, Results, axis, curves
-from experiments.reporting.section import Section, mean_and_error, table
+from experiments.reporting.section import along, mean_and_error, table
 from experiments.studies import _scalability_claims as claims
 from experiments.studies._scalability_claims import EARLY, FINITE, METHODS, OTHER_D1
 from mercer._model_selection.penalty_choice import PENALTIES
@@ -113,30 +113,15 @@ def experiment(small: bool) -> Experiment:
 SHOWN = {"error": ("error, %", 100.0, 1), "seconds": ("seconds", 1.0, 2)}
 
 
-def section(results: Results) -> Section:
-    """Write errors and times."""
-    samples, kernels = by_samples(results), by_kernels(results)
-    figure = drawn(results, samples, kernels)
-    made = (
-        claims.similar(results, samples),
-        claims.small_sets(results, samples),
-        claims.ard_has_least_error(results, samples),
-        claims.fastest(results, samples),
-        claims.ard_alignment_is_faster(results, samples),
-        claims.no_gain(results, kernels),
-        claims.worse(results, kernels),
-        claims.linear(results, kernels),
-        claims.cubic(results, kernels),
-    )
-    tables = [
-        values_table(results, measure, places) for places in (samples, kernels) for measure in SHOWN
-    ]
-    body = BODY.format(tables="".join(tables))
-    return Section(body, made, {"scalability": figure})
+def tables(results: Results) -> str:
+    """Return errors and times along both axes."""
+    axes = by_samples(results), by_kernels(results)
+    return "".join(values_table(results, measure, places) for places in axes for measure in SHOWN)
 
 
-def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
+def drawn(results: Results) -> Figure:
     """Draw errors and, where they were measured, times."""
+    samples, kernels = by_samples(results), by_kernels(results)
     lines = [
         (measure, places, curves(results, measure, names, places, SHOWN[measure][1]))
         for places, names in ((samples, METHODS), (kernels, FINITE))
@@ -187,12 +172,15 @@ def values_table(results: Results, measure: str, places: Axis) -> str:
     return table(header, rows) + "\n"
 
 
-BODY = """The problem of the previous section with gamma = 40: 1,000 validation and 2,000 test
-points. Finite methods have 50 widths from 10^-3 to 10^3 as the training set grows, and up to 2,000
-with 50 training points. One-stage methods choose C from 10^-2, ..., 10 on validation data. The
-largest training sets have fewer repeats for the slow methods. Times are of one fit of kernel and
-machine, and of tuning the penalty for CA-nD.
-
-{tables}
-![Error and time against training points and kernels; the paper's Figure 4](figure:scalability)
-"""
+CLAIMS = (
+    along(by_samples, claims.similar),
+    along(by_samples, claims.small_sets),
+    along(by_samples, claims.ard_has_least_error),
+    along(by_samples, claims.fastest),
+    along(by_samples, claims.ard_alignment_is_faster),
+    along(by_kernels, claims.no_gain),
+    along(by_kernels, claims.worse),
+    along(by_kernels, claims.linear),
+    along(by_kernels, claims.cubic),
+)
+FIGURES = {"scalability": drawn}

@@ -15,7 +15,7 @@ from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Finding, Section, claim, table
+from experiments.reporting.section import Finding, claim, table
 from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
 from mercer._gram.samples import Samples
@@ -136,16 +136,10 @@ DRAWN_PROBLEMS = ("digits 3 and 8", "digits 1 and 7", "letters B and E", "letter
 DRAWN_STEPS = 4
 
 
-def section(results: Results) -> Section:
-    """Write curves, minima and searches."""
+def steps_by_rule(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the steps of each kind that were taken, one in each row."""
     taken = {rule: steps(results, rule) for rule in RULES}
-    rules = {rule: found for rule, found in taken.items() if len(found)}
-    figure = drawn(results)
-    made = (few_minima(rules), not_difficult(rules), few_steps(results))
-    body = BODY.format(minima=minima_table(rules), searches=searches_table(rules))
-    if figure is None:
-        return Section(body, made)
-    return Section(f"{body}\n{CAPTION}\n", made, {"search-objective": figure})
+    return {rule: found for rule, found in taken.items() if len(found)}
 
 
 def steps(results: Results, rule: str) -> pd.DataFrame:
@@ -171,10 +165,10 @@ def counts(found: pd.DataFrame, name: str, depth: int) -> Array:
     return np.array([entry[depth] for entry in found[name]])
 
 
-def minima_table(rules: dict[str, pd.DataFrame]) -> str:
+def minima_table(results: Results) -> str:
     """Return a table of the numbers of minima."""
     rows = []
-    for rule, found in rules.items():
+    for rule, found in steps_by_rule(results).items():
         for kind, name in (("inside", "inside"), ("with the ends", "minima")):
             for position, depth in enumerate(DEPTHS):
                 number = counts(found, name, position)
@@ -184,10 +178,10 @@ def minima_table(rules: dict[str, pd.DataFrame]) -> str:
     return table(["steps, %, by number of local minima", "0", "1", "2", "more", "most"], rows)
 
 
-def searches_table(rules: dict[str, pd.DataFrame]) -> str:
+def searches_table(results: Results) -> str:
     """Return a table of how often searches reach the least value."""
     rows = []
-    for rule, found in rules.items():
+    for rule, found in steps_by_rule(results).items():
         for name, shortfall in searches(found).items():
             reached = 100.0 * (shortfall <= REACHED).mean()
             rows.append([f"{rule}, {name}", f"{reached:.0f}", percentage(100.0 * shortfall.max())])
@@ -220,12 +214,10 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
     f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
     explained=True,
 )
-def few_minima(rules: dict[str, pd.DataFrame]) -> Finding | None:
+def few_minima(results: Results) -> Finding | None:
     """As a function of the width the objective of a step has no more than two local minima."""
-    if not rules:
-        return None
     conditions, parts = [], []
-    for rule, found in rules.items():
+    for rule, found in steps_by_rule(results).items():
         for kind, name in (("inside", "inside"), ("with the ends", "minima")):
             number = counts(found, name, 1)
             if rule == "stagewise":
@@ -249,11 +241,9 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Finding | None:
     f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
     "of the steps, and in all",
 )
-def not_difficult(rules: dict[str, pd.DataFrame]) -> Finding | None:
+def not_difficult(results: Results) -> Finding | None:
     """Minimizing it does not seem very difficult: local searches from nine starts do."""
-    if "stagewise" not in rules:
-        return None
-    found = searches(rules["stagewise"])
+    found = searches(steps_by_rule(results)["stagewise"])
     parts = [
         f"{name}: {100 * (shortfall <= REACHED).mean():.0f} %" for name, shortfall in found.items()
     ]
@@ -295,12 +285,17 @@ def few_steps(results: Results) -> Finding | None:
     )
 
 
-def drawn(results: Results) -> Figure | None:
-    """Draw the objective of the first steps on some problems."""
+def curves_of(results: Results) -> tuple[pd.DataFrame, list[str]]:
+    """Return the runs of published steps that have curves, and the problems that are drawn."""
     frame = results.frame[results.frame["method"] == "stagewise"]
     frame = frame[frame["curves"].map(len).to_numpy(dtype=float) > 0]
-    known: Sequence[str] = [name for name in results.problems if name in set(frame["problem"])]
-    shown = [name for name in DRAWN_PROBLEMS if name in known] or list(known[:2])
+    known = [name for name in results.problems if name in set(frame["problem"])]
+    return frame, [name for name in DRAWN_PROBLEMS if name in known] or known[:2]
+
+
+def drawn(results: Results) -> Figure | None:
+    """Draw the objective of the first steps on some problems."""
+    frame, shown = curves_of(results)
     if not shown:
         return None
     figure, panes = panels(len(shown), width=3.4)
@@ -317,20 +312,5 @@ def drawn(results: Results) -> Figure | None:
     return figure
 
 
-BODY = """A step of CA-1D minimizes h(s) = -<K_s, F'(K)> over the width s, F' being the gradient of
-the alignment. Here h is computed exactly at 321 widths from 10^-3 to 10^5 at every step, on eight
-pairs of digits (500 training points) and of letters (300), raw features, with the published,
-stagewise steps and with corrective ones. A local minimum counts if it is deep enough: by a part of
-the range of h. At the ends of the interval kernels are the identity and a constant; a minimum there
-is one that a search within the interval ends at.
-
-{minima}
-How searches fare: the package's global one; quasi-Newton searches (L-BFGS-B for Matlab's fmincon)
-from the paper's nine starts, in the width, and in its logarithm. The shortfall is a part of the
-least value that any search or the grid found.
-
-{searches}"""
-
-CAPTION = (
-    "![The objective of the first published steps; the paper's Figure 9](figure:search-objective)"
-)
+CLAIMS = (few_minima, not_difficult, few_steps)
+FIGURES = {"search-objective": drawn}

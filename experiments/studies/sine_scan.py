@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.svm import SVC
 
 from experiments.c_search import C_GRID
@@ -12,7 +13,7 @@ from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, Split, sines
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judged
+from experiments.reporting.section import Claim, judged
 from mercer.datasets import SINE_FREQUENCIES
 
 HIGHEST = 20.0
@@ -82,19 +83,20 @@ def scanned(results: Results) -> tuple[Array, Array]:
     return places, np.bincount(which, errors) / np.bincount(which)
 
 
-def section(results: Results) -> Section:
-    """Write errors against frequencies."""
+def drawn(results: Results) -> Figure:
+    """Draw errors against frequencies."""
     frequencies, errors = scanned(results)
     figure, (axes,) = panels(1, width=8.0)
     axes.plot(frequencies, 100.0 * errors, lw=0.8, color="tab:blue")
     for true in SINE_FREQUENCIES:
         axes.axvline(true, color="tab:gray", ls=":", lw=1.0)
     axes.set(xlabel="frequency of a single Dirichlet kernel", ylabel="test error, %")
-    return Section(BODY, [lowest(frequencies, errors)], {"sine-scan": figure})
+    return figure
 
 
-def lowest(frequencies: Array, errors: Array) -> Claim | None:
+def lowest(results: Results) -> Claim | None:
     """Return the claim that the true frequencies have the lowest errors."""
+    frequencies, errors = scanned(results)
     distances = np.abs(frequencies[:, None] - np.array(SINE_FREQUENCIES)).min(axis=1)
     spacing = float(np.median(np.diff(frequencies)))
     near = max(NEAR, spacing)
@@ -126,10 +128,6 @@ of the three sines, and the others are noise to it. The sign of the sum holds we
 
 TONE = " The best frequency elsewhere, {place:.2f}, is near the tone at {tone:.2f}."
 
-BODY = """A thousand frequencies between 0 and 20, one Dirichlet kernel each: 1,000 training and
-1,000 validation points, 2,000 test points, C from the paper's grid. The kernel less its constant is
-twice the inner product of cos(s x) and sin(s x), so that the machines are linear ones of two
-features; those for which libsvm needs more than 20,000 iterations are left out.
 
-![Error of single Dirichlet kernels; dotted: the true ones; the paper's Figure 1](figure:sine-scan)
-"""
+CLAIMS = (lowest,)
+FIGURES = {"sine-scan": drawn}

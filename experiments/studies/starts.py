@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,7 +13,7 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Finding, Section, claim, judged, table
+from experiments.reporting.section import Claim, Finding, claim, judged, table, table_of
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._kernel_objectives import CRITERIA, Dependence
@@ -169,34 +170,14 @@ FORMS = {"": "grid", " ARD": "isotropic"}
 FROM_FEATURES = ("1/d", "gamma 1/d")
 
 
-def section(results: Results) -> Section:
-    """Write the loss of the paper's start, in the criterion and in error."""
-    body = f"""SciPy's BFGS on log-widths until an iteration gains less than 1e-5 of the criterion,
-as in the paper, which starts all widths at *1/d*, d being the number of features. Beside it, not in
-the paper: a start at *gamma = 1/d*, the default of LIBSVM, that is at widths of the root of d; one
-width from the best of nine spread evenly, in logarithm, over the range of the data's distances
-(*grid*); an ARD kernel from the best single width (*isotropic*). HSIC is tr(KHLH), as the paper
-writes it, without a factor. There are no bounds and no penalty. Sets and the choice of C are those
-of the section on errors.
+def one_width(results: Results) -> str:
+    """Return losses and errors of one width."""
+    return losses(results, "")
 
-One width: what the criterion lacks after the starts at 1/d and at gamma = 1/d, in % of what the
-grid's start finds (negative: more was found), and errors in % from 1/d, from gamma = 1/d and from
-the grid.
 
-{losses(results, "")}
-The one widths that the grid's start finds, means over the splits.
-
-{widths(results)}
-One width per feature: the same against the start from the best isotropic kernel.
-
-{losses(results, " ARD")}"""
-    made = [
-        on_start(results, "", "one width"),
-        on_start(results, " ARD", "one width per feature"),
-        stability(results),
-        with_the_papers_start(results),
-    ]
-    return Section(body, made)
+def one_width_per_feature(results: Results) -> str:
+    """Return losses and errors of one width per feature."""
+    return losses(results, " ARD")
 
 
 def pair(criterion: str, form: str, start: str = "1/d") -> tuple[str, str]:
@@ -234,11 +215,12 @@ def losses(results: Results, form: str) -> str:
 
 def widths(results: Results) -> str:
     """Return the best single widths."""
-    rows = [
-        [p, *(shown(results.mean("width", p, f"{name}, grid"), 2) for name in CRITERION_NAMES)]
-        for p in results.problems
-    ]
-    return table(["set", *CRITERION_NAMES], rows)
+    return table_of(
+        "set",
+        results.problems,
+        CRITERION_NAMES,
+        lambda p, name: shown(results.mean("width", p, f"{name}, grid"), 2),
+    )
 
 
 def shown(value: float, digits: int) -> str:
@@ -249,8 +231,6 @@ def shown(value: float, digits: int) -> str:
 def on_start(results: Results, form: str, label: str) -> Claim | None:
     """Return the claim that the paper's start finds what another start finds."""
     known = losses_by_pair(results, form, "1/d")
-    if not known:
-        return None
     missed = {key: value for key, value in known.items() if value > CLOSE}
     worst = max(known, key=lambda key: known[key])
     at_worst = [error(results, worst[0], method) for method in pair(worst[1], form)]
@@ -351,8 +331,6 @@ def with_the_papers_start(results: Results) -> Finding | None:
     """ARD kernels have lower errors on all sets but zoo and sonar (with the paper's start)."""
     found = {start: _lower(results, f"HSIC ARD, {start}") for start in FROM_FEATURES}
     paper = found["1/d"]
-    if not paper:
-        return None
     gamma = found["gamma 1/d"]
     figures = ", ".join(f"{p} {ours:.1f} against {one:.1f} %" for p, (ours, one) in paper.items())
     return (
@@ -384,3 +362,11 @@ def lacking(missed: dict[tuple[str, str], float]) -> str:
     worst = sorted(missed.items(), key=lambda entry: -entry[1])[:WORST]
     rest = f", and {len(missed) - len(worst)} others" * (len(missed) > len(worst))
     return (", ".join(f"{p} {c} ({100 * v:.1f} %)" for (p, c), v in worst) or "none") + rest
+
+
+CLAIMS = (
+    partial(on_start, form="", label="one width"),
+    partial(on_start, form=" ARD", label="one width per feature"),
+    stability,
+    with_the_papers_start,
+)

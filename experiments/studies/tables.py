@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from experiments.experiment import Draw, Experiment, Method
@@ -10,10 +11,10 @@ from experiments.reporting import table_parts
 from experiments.reporting import table_results as grouped
 from experiments.reporting.figures import critical_differences, ratio_strips, ratios_by_rows
 from experiments.reporting.results import Results
-from experiments.reporting.section import Section, listed
+from experiments.reporting.section import listed
 from experiments.tabular import table_files as files
-from experiments.tabular.table_files import MAX_TEST, MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
-from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_ITER, METHODS
+from experiments.tabular import table_methods
+from experiments.tabular.table_files import MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
 
 # The methods with all repeats at every number of rows.
 EVERY_SIZE = (table_parts.OURS, grouped.REFERENCE, "CatBoost")
@@ -53,7 +54,7 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
     if n_train == TIMED_SIZE:
         return 1 if method in ("stacking", "two-stage", "grid search", "LightGBM") else 0
     many = n_train >= SIZES[2]
-    if method in ENCODED:
+    if method in table_methods.ENCODED:
         return None if name in files.MIXED and not many else 0
     if method == "GP-ARD":
         classes = name in files.CLASSES
@@ -71,7 +72,7 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
 
 def experiment(small: bool) -> Experiment:
     """Declare all tables, with five repeats and fewer of slow methods on many rows."""
-    methods: dict[str, Method] = dict(METHODS)
+    methods: dict[str, Method] = dict(table_methods.METHODS)
     if small:
         chosen = {problem(name, 60): (name, 60) for name in ("car", "concrete")}
     else:
@@ -102,43 +103,28 @@ MERCER = (table_parts.OURS, table_parts.DEFAULT)
 Groups = Mapping[str, grouped.Group]
 
 
-def section(results: Results) -> Section:
-    """Write the page, from the inputs of each method with which it errs less."""
-    found = grouped.better_inputs(results)
-    groups = grouped.groups_of(found)
-    rankings, left_out = all_rankings(groups, found.methods)
-    parts = [
-        SETTING,
-        table_parts.split_table(groups),
-        "## What was to be reached\n",
-        TARGETS,
-        table_parts.targets(found),
-        "## Ranks\n",
-        RANKS,
-        "![Mean ranks of the methods, with critical differences](figure:tables_ranks)\n",
-        *(
-            f"{title}: Friedman's p = {each.p_value:.1g}{left_out[title]}.\n"
-            for title, each in rankings.items()
-        ),
-        "## Errors relative to LightGBM's\n",
-        relative_errors(groups, found.methods),
-        "## More rows\n",
-        MORE_ROWS,
-        "## Wins, ties and losses\n",
-        COUNTS,
-        table_parts.win_table(
-            groups, [name for name in MERCER if name in found.methods], found.methods
-        ),
-        "## What was not compared\n",
-        NOT_COMPARED,
-        *details(groups, found.methods),
-    ]
-    figures = {
-        "tables_ranks": critical_differences(rankings, MERCER),
-        "tables_ratios": ratio_strips(few_rows(groups), found.methods, MERCER),
-        "tables_rows": ratios_by_rows(untimed(groups), table_parts.OURS, "CatBoost"),
-    }
-    return Section("\n".join(part.rstrip("\n") + "\n" for part in parts), figures=figures)
+@dataclass(frozen=True)
+class Found:
+    """Results in which each method has the inputs with which it errs less, and their groups."""
+
+    results: Results
+    groups: Groups
+
+    @classmethod
+    def of(cls, results: Results) -> Found:
+        """Choose the inputs, and group the problems."""
+        better = grouped.better_inputs(results)
+        return cls(better, grouped.groups_of(better))
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that have records."""
+        return self.results.methods
+
+    @property
+    def mercer(self) -> list[str]:
+        """The methods of mercer that have records."""
+        return [name for name in MERCER if name in self.methods]
 
 
 def few_rows(groups: Groups) -> Groups:
@@ -150,166 +136,124 @@ def few_rows(groups: Groups) -> Groups:
     }
 
 
-def untimed(groups: Groups) -> Groups:
-    """Return the groups of tables that are tried for their errors."""
-    return {title: each for title, each in groups.items() if each.n_train in SIZES}
+def splits(found: Found) -> str:
+    """Return the numbers of splits."""
+    return table_parts.split_table(found.groups)
 
 
-def all_rankings(
-    groups: Groups, methods: Sequence[str]
-) -> tuple[dict[str, grouped.Ranking], dict[str, str]]:
-    """Rank the methods over all tables of each size; also say which methods are left out."""
-    rankings, left_out = {}, {}
-    for size in sorted({each.n_train for each in few_rows(groups).values() if each.n_train}):
-        chosen = [each for each in groups.values() if each.n_train == size]
+def targets(found: Found) -> str:
+    """Return what was to be reached."""
+    return table_parts.targets(found.results)
+
+
+def all_rankings(found: Found) -> dict[str, tuple[grouped.Ranking, list[str]]]:
+    """Rank the methods over all tables of each size; also name those that are left out."""
+    rankings = {}
+    for size in sorted({each.n_train for each in few_rows(found.groups).values() if each.n_train}):
+        chosen = [each for each in found.groups.values() if each.n_train == size]
         title = f"{sum(len(each.problems) for each in chosen)} tables, n = {size}"
-        rankings[title], without = table_parts.ranking_of(chosen, methods)
-        left_out[title] = f"; not tried on all: {listed(without)}" * bool(without)
-    return rankings, left_out
+        rankings[title] = table_parts.ranking_of(chosen, found.methods)
+    return rankings
 
 
-def relative_errors(groups: Groups, methods: Sequence[str]) -> str:
-    """Return the figure and the table of ratios, and where trees err less."""
-    ours = next((name for name in MERCER if name in methods), table_parts.GRID)
-    tables = [each for each in groups.values() if each.n_train is not None]
-    worse = table_parts.better_trees(tables, ours, table_parts.TREES)
-    return f"""![Errors relative to LightGBM's: a dot is a table, a bar the geometric
-mean](figure:tables_ratios)
-
-Geometric means over tables of mean RMSE, or of mean error + 0.5 % for classes; the number of tables
-in brackets where not all were tried.
-
-{table_parts.ratio_table(groups, methods)}
-Some kind of trees has a lower mean error than {ours} on: {worse}.
-"""
+def friedman(found: Found) -> str:
+    """Return tests that all methods are alike."""
+    return "\n".join(
+        f"{title}: Friedman's p = {ranking.p_value:.1g}"
+        + f"; not tried on all: {listed(without)}" * bool(without)
+        + ".\n"
+        for title, (ranking, without) in all_rankings(found).items()
+    )
 
 
-def details(groups: Groups, methods: Sequence[str]) -> list[str]:
-    """Return the tables with a row for each problem."""
-    ours = next((name for name in MERCER if name in methods), table_parts.GRID)
-    classes = {title: each for title, each in groups.items() if each.classes}
-    responses = {title: each for title, each in groups.items() if not each.classes}
-    return [
-        "## Errors by table\n",
-        ERRORS.format(ours=ours),
-        *chapters(groups, lambda each: table_parts.error_table(each, ours)),
-        "## Times\n",
-        TIMES,
-        table_parts.time_table(groups, methods, table_parts.GRID),
-        *chapters(
-            groups,
-            lambda each: table_parts.measure_table(each, "fit_seconds", "fit, s", form=".3g"),
+def ours(found: Found) -> str:
+    """Return the method that others are compared with."""
+    return next(iter(found.mercer), table_parts.GRID)
+
+
+def ratios(found: Found) -> str:
+    """Return errors relative to the reference's."""
+    return table_parts.ratio_table(found.groups, found.methods)
+
+
+def worse(found: Found) -> str:
+    """Name the tables on which trees err less."""
+    tables = [each for each in found.groups.values() if each.n_train is not None]
+    return table_parts.better_trees(tables, ours(found), table_parts.TREES)
+
+
+def wins(found: Found) -> str:
+    """Return wins, ties and losses."""
+    return table_parts.win_table(found.groups, found.mercer, found.methods)
+
+
+def errors(found: Found) -> str:
+    """Return errors by table."""
+    return chapters(found, lambda each: table_parts.error_table(each, ours(found)))
+
+
+def relative_times(found: Found) -> str:
+    """Return times relative to those of the grid search."""
+    return table_parts.time_table(found.groups, found.methods, table_parts.GRID)
+
+
+def seconds(found: Found) -> str:
+    """Return times by table."""
+    return chapters(
+        found, lambda each: table_parts.measure_table(each, "fit_seconds", "fit, s", form=".3g")
+    )
+
+
+def intervals(found: Found) -> str:
+    """Return coverages and widths of intervals by table."""
+    return chapters(
+        found,
+        lambda each: (
+            table_parts.measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
+            + "\n"
+            + table_parts.measure_table(each, "width", "width", form=".2f")
         ),
-        "## Intervals\n",
-        INTERVALS,
-        *chapters(
-            responses,
-            lambda each: (
-                table_parts.measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
-                + "\n"
-                + table_parts.measure_table(each, "width", "width", form=".2f")
-            ),
+        classes=False,
+    )
+
+
+def probabilities(found: Found) -> str:
+    """Return log-losses and calibration errors by table."""
+    return chapters(
+        found,
+        lambda each: (
+            table_parts.measure_table(each, "log_loss", "log-loss", form=".3f")
+            + "\n"
+            + table_parts.measure_table(each, "calibration_error", "calibration error", form=".3f")
         ),
-        "## Probabilities\n",
-        PROBABILITIES,
-        *chapters(
-            classes,
-            lambda each: (
-                table_parts.measure_table(each, "log_loss", "log-loss", form=".3f")
-                + "\n"
-                + table_parts.measure_table(
-                    each, "calibration_error", "calibration error", form=".3f"
-                )
-            ),
-        ),
-    ]
+        classes=True,
+    )
 
 
-def chapters(groups: Groups, write: Callable[[grouped.Group], str]) -> list[str]:
-    """Return a heading and a table for each group."""
-    return [f"### {title}\n\n{write(each)}" for title, each in groups.items()]
+def chapters(
+    found: Found, write: Callable[[grouped.Group], str], *, classes: bool | None = None
+) -> str:
+    """Return a heading and a table for each group, of all tasks or of one."""
+    return "\n".join(
+        f"### {title}\n\n{write(each)}".rstrip("\n") + "\n"
+        for title, each in found.groups.items()
+        if classes in (None, each.classes)
+    )
 
 
-SETTING = f"""{len(TABLES)} public tables, with numbers, categories and missing values, and
-{len(SETS)} sets of numbers. A split has n training rows, stratified for classes, and up to
-{MAX_TEST} of the other rows for the test, of tables at least {MIN_TEST}; all methods have the same
-splits. Of a set with fewer than {2 * SIZES[0]} rows, half are for training. RMSE is in units of the
-standard deviation of the response over the whole table.
+# What the text states of tables and methods.
+N_TABLES, N_SETS, FEW_ROWS = len(TABLES), len(SETS), 2 * SIZES[0]
+N_GAMMAS, N_PENALTIES = len(table_methods.GAMMAS), len(table_methods.C_GRID)
 
-All methods have their defaults and one thread. The columns are encoded by
-`mercer.preprocessing.table_encoder()`, fitted to the training rows; LightGBM, XGBoost and
-HistGradientBoosting (HistGB) also take the columns as they are, and on each table whichever
-inputs give the lower mean test error count, which favors them. CatBoost and *EBM*, the explainable
-boosting machine of interpret, take the columns as they are. *RealMLP-TD* is the network with tuned
-defaults of Holzmüller, Grinsztajn & Steinwart (2024, arXiv:2407.04491) in pytabkit 1.7.3.
-*forest* is a random forest of 500 trees. *grid search* is `GridSearchCV` of an RBF `SVC`, or
-`KernelRidge` for responses:
-{len(GAMMAS)} widths times {len(C_GRID)} values of C or alpha in five shuffled folds. *GP-ARD*
-is scikit-learn's Gaussian process with one width a feature, by at most {MAX_GP_ITER} steps of
-L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its
-training rows are for its validation. *two-stage* is `TwoStageClassifier()` or
-`TwoStageRegressor()`, *stacking* `KernelStackingClassifier()` or `KernelStackingRegressor()`.
-Slow methods have fewer splits, and were not tried where a run would take many minutes;
-n = {TIMED_SIZE} is for times:
-"""
-
-NOT_COMPARED = """Foundation models predict a table with a network that was trained on millions of
-synthetic tables: TabPFN, TabICL, TabDPT, Mitra and others. Their weights are downloads, which these
-experiments do without. Neither were methods compared that are tuned on the table itself, nor
-AutoGluon's ensembles. What has been published of them:
-
-* Hollmann et al. (2025), *Accurate predictions on small data with a tabular foundation model*,
-  Nature 637, report that TabPFN v2 outperforms tuned boosted trees on tables of up to 10,000 rows
-  and 500 columns, and that one prediction from 10,000 rows takes tenths of a second.
-* Qu et al. (2025), *TabICL: A Tabular Foundation Model for In-Context Learning on Large Data*,
-  arXiv:2502.05564, report that TabICL is on par with TabPFN v2 on 200 tables of classes, and
-  surpasses it and CatBoost on 56 tables with more than 10,000 rows.
-* Erickson et al. (2025), *TabArena: A Living Benchmark for Machine Learning on Tabular Data*,
-  arXiv:2506.16791, find that foundation models excel on smaller tables, that boosted trees are
-  still strong contenders, and that tuned and ensembled networks have caught up with them. The
-  standing of today is at https://tabarena.ai.
-
-On tables of this size, expect foundation models to be better than boosted trees, and do not read
-the ranks above as ranks among them. `benchmarks/tabarena.py` has the models that TabArena's runner
-takes, so that this can be measured where the weights are.
-"""
-
-TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts
-are wins-ties-losses by mean error and, in brackets, by the corrected resampled t-test.
-"""
-
-RANKS = """Mean ranks by mean error over all tables of a size. Methods under one bar do not
-differ significantly by Nemenyi's test at 0.05 (Demsar 2006).
-"""
-
-MORE_ROWS = """![Errors of stacking in units of CatBoost's, by the number of training
-rows](figure:tables_rows)
-
-A thin line is a table, the thick line the geometric mean; errors of classes plus 0.5 %.
-[Every n](every_n.md) goes on to 10,000 rows and more.
-"""
-
-COUNTS = """Wins-ties-losses by mean error; in brackets by the corrected resampled t-test at
-0.05 (Nadeau & Bengio 2003), whose correlation of two splits is the part of the table's rows
-that a test has; p-values of Wilcoxon's signed-rank test on the logarithms of ratios, adjusted
-for their number by Holm's method.
-"""
-
-ERRORS = """Means and standard errors over splits; + where {ours} is significantly better, -
-where it is significantly worse (corrected resampled t-test).
-"""
-
-TIMES = """Seconds of the processor, on one thread, so that what else runs matters less; they
-include the encoding and all choices of parameters, but not left-out predictions of stacking, which
-are computed when they are read, and take about as long again. Stacking, two-stage and grid search
-were timed on one day, the others on other days, so that their ratios are rough. Relative to the
-grid search's on the same splits, geometric means over tables:
-"""
-
-INTERVALS = """Intervals that aim at 90 %: of stacking by the jackknife+, of GP-ARD by its
-predictive deviation. Their width is in units of the standard deviation of the response.
-"""
-
-PROBABILITIES = """Mean negative logarithm of the probability of the true class, and expected
-calibration error in 15 bins (Guo et al. 2017), of the methods that give probabilities.
-"""
+EVIDENCE = Found.of
+FIGURES = {
+    "tables_ranks": lambda found: critical_differences(
+        {title: ranking for title, (ranking, _) in all_rankings(found).items()}, MERCER
+    ),
+    "tables_ratios": lambda found: ratio_strips(few_rows(found.groups), found.methods, MERCER),
+    "tables_rows": lambda found: ratios_by_rows(
+        {title: each for title, each in found.groups.items() if each.n_train in SIZES},
+        table_parts.OURS,
+        "CatBoost",
+    ),
+}

@@ -24,7 +24,7 @@ from experiments.learned_objectives import (
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.results import Results, flat, rank_correlation, stacked
-from experiments.reporting.section import Finding, Section, claim, listed, table
+from experiments.reporting.section import Finding, claim, listed, table
 
 
 def experiment(small: bool) -> Experiment:
@@ -57,27 +57,14 @@ DRAWN = ("marginal", "MAP", "MKL", "MKL, tangent")
 JITTER_INDEX = JITTERS.index(JITTER)
 
 
-def section(results: Results) -> Section:
-    """Write the bounds, and what each objective learns."""
-    body = (
-        "Two sets of two classes with the logistic likelihood, and kin8nm with Laplace and with "
-        "Gaussian noise of the variance that the marginal likelihood, or its bound, prefers: 200 "
-        "training samples (heart: half of the set), features standardized. The dictionary has six "
-        "Gaussian widths on all features and a Gaussian on each. Weights are learned by the "
-        "marginal likelihood (MLM: exactly for Gaussian noise, by the variational bound VB else); "
-        "joint MAP, whose latent function has white noise e of "
-        f"{listed([f'{e:g}' for e in JITTERS])}, without which it has no minimum; MKL with the sum "
-        f"of weights times a penalty of {listed([f'{c:g}' for c in PENALTIES])}; and MKL with the "
-        f"penalties of MAP's tangent at equal weights, e = {JITTER:g}. The second loss is the "
-        "log-loss of classes, or minus the log-density of responses, where there is a predictive "
-        "variance; Laplace's kink leaves MAP and MKL without "
-        f"one.\n\n{learned_table(results)}\n![Number of kernels and "
-        "error](figure:taxonomy)\n\nDistances between the objectives at random weights, means over "
-        "points and repeats (-2 log scale): how far VB is above MLM, the bound at MAP's mode above "
-        f"VB, and the tangent bound of MAP above MAP.\n\n{gap_table(results)}"
-    )
-    tests = (chain, tangent_bound, similar, sparser, averaging)
-    return Section(body, [test(results) for test in tests], {"taxonomy": figure(results)})
+def jitters(results: Results) -> str:
+    """Name the white noises that were tried."""
+    return listed(f"{e:g}" for e in JITTERS)
+
+
+def penalties(results: Results) -> str:
+    """Name the penalties that were tried."""
+    return listed(f"{c:g}" for c in PENALTIES)
 
 
 def entries(results: Results, measure: str, problem: str, method: str) -> Array:
@@ -225,9 +212,7 @@ def tangent_bound(results: Results) -> Finding | None:
 )
 def similar(results: Results) -> Finding | None:
     """For Gaussian noise, MLM and joint MAP are very similar."""
-    problem = next((name for name in with_bounds(results) if name.endswith("Gaussian")), None)
-    if problem is None:
-        return None
+    [problem] = [name for name in results.problems if name.endswith("Gaussian")]
     values = [stacked(results, name, problem, "bounds") for name in ("marginal", "map")]
     ranks = [rank_correlation(a, b) for a, b in zip(*values, strict=True)]
     conditions = [float(np.mean(ranks)) >= 0.9]
@@ -323,3 +308,7 @@ def averaging(results: Results) -> Finding | None:
         f"In the order of the measure: {'; '.join(texts)}. MAP's e acts as a regularizer: it is "
         "chosen on test data here, in MAP's favor, while MLM has nothing to choose.",
     )
+
+
+CLAIMS = (chain, tangent_bound, similar, sparser, averaging)
+FIGURES = {"taxonomy": figure}

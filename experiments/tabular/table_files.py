@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from experiments.data_sets import KNOWN
 from experiments.problems import CLASSIFICATION_SETS, Array, whole
 
 Task = Literal["classification", "regression"]
@@ -30,60 +31,15 @@ TIMED = ("adult", "phoneme", "kin40k", "puma32H")
 MIN_TEST = 100
 
 # The tables and their numbers of rows.
-TABLES = {
-    "adult": 16281,
-    "phoneme": 5404,
-    "pageblocks": 5473,
-    "hypothyroid": 3772,
-    "car": 1728,
-    "cmc": 1473,
-    "concrete": 1030,
-    "airfoil": 1503,
-    "cpu_small": 8192,
-    "housing": 506,
-    "kin40k": 40000,
-    "puma32H": 8192,
-    "calhousing": 20640,
-    "skillcraft": 3338,
-    "abalone": 4177,
-    "pol": 15000,
-}
-
+TABLES: dict[str, int] = {name: entry["rows"] for name, entry in KNOWN.items() if "table" in entry}
 # The tables with categories or missing values.
-MIXED = ("adult", "hypothyroid", "car", "cmc", "housing", "abalone")
-
+MIXED = tuple(name for name in TABLES if KNOWN[name]["mixed"])
 # The sets of numbers and their numbers of rows; images, views and counts of words are left out.
-SETS = {
-    "australian": 690,
-    "banana": 5300,
-    "breast_cancer_ljubljana": 263,
-    "dermatology": 366,
-    "diabetes_pima": 768,
-    "ecoli": 336,
-    "german": 1000,
-    "heart": 270,
-    "image": 2086,
-    "ionosphere": 351,
-    "kin8nm": 8192,
-    "letter": 20000,
-    "segment": 2310,
-    "sonar": 208,
-    "spambase": 4601,
-    "splice": 2991,
-    "thyroid": 215,
-    "vehicle": 846,
-    "waveform": 5000,
-    "waveform40": 5000,
-    "yeast": 1484,
-    "zoo": 101,
+SETS: dict[str, int] = {
+    name: entry["rows"] for name, entry in KNOWN.items() if "rows" in entry and name not in TABLES
 }
-
-
 # The tables and sets whose targets are classes.
-CLASSES = (
-    *("adult", "phoneme", "pageblocks", "hypothyroid", "car", "cmc"),
-    *(name for name in SETS if name != "kin8nm"),
-)
+CLASSES = tuple(name for name in (*TABLES, *SETS) if KNOWN[name]["classes"])
 
 
 @dataclass(frozen=True)

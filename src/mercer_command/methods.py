@@ -41,7 +41,7 @@ of all of them in memory, for each kernel and fold."""
 
 _GRADED_ROWS = 5_000
 """Grades and counts are learned from at most this many rows: a fit with its report takes up to two
-minutes of one processor and .9 GB (`benchmarks/command.py --tasks ordinal,count`), and twice the
+minutes of one processor and .9 GB, and twice the
 rows eight times as long."""
 
 _GRIDS: dict[str, dict[str, Any]] = {

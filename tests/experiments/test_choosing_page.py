@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments import catalog
-from experiments.reporting.choosing_page import NEEDED, choosing, grid_better, no_kernel_in_mind
+from experiments.reporting.choosing_page import NEEDED, choosing, grid_advice, grid_better
 from experiments.reporting.evidence import Evidence
 from experiments.reporting.results import Results
 
@@ -62,7 +62,7 @@ def test_the_page_has_times_where_they_are(sparse: dict[str, Results]) -> None:
 def test_the_advice_follows_the_figures(sparse: dict[str, Results]) -> None:
     found = Evidence(sparse)
     assert grid_better(found) == ["MNIST", "letters", "eleven sets"]
-    assert "errs clearly less on MNIST" in no_kernel_in_mind(found)
+    assert "errs clearly less on MNIST" in grid_advice(found)
     behind = Evidence({**sparse, "digits": made("digits", {"grid search": 0.3}, timed=False)})
     assert grid_better(behind) == ["letters", "eleven sets"]
 

@@ -9,7 +9,7 @@ from synthetic_results import synthetic_results
 
 from experiments.problems import Split
 from experiments.reporting.results import Results
-from experiments.reporting.section import Verdict
+from experiments.reporting.section import Verdict, section_of
 from experiments.studies import gaussian_combinations as study
 from mercer.kernels import Gaussian
 
@@ -111,6 +111,6 @@ def test_the_section_makes_five_claims() -> None:
         name: {"error": 0.5 - 0.125 * rank, "alignment": 0.125 * rank, "position": 0.0}
         for rank, name in enumerate((*study.METHODS, "grid search"), start=1)
     }
-    claims = study.section(by_fold(levels)).claims
+    claims = section_of(study, by_fold(levels)).claims
     assert len(claims) == 5
     assert {claim.verdict for claim in claims} == {Verdict.HOLDS}

@@ -75,9 +75,9 @@ def claim(statement: str, *conditions: bool) -> Claim:
 @pytest.fixture
 def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "earlier.json"
-    path.write_text(json.dumps({"One": "holds", "Two": "holds in part"}))
+    one, two = {"verdict": "holds", "reason": "It rains."}, {"verdict": "holds in part"}
+    path.write_text(json.dumps({"One": one, "Two": two}))
     monkeypatch.setattr(reproduction_page, "EARLIER", path)
-    monkeypatch.setattr(reproduction_page, "REASONS", {"One": "It rains."})
 
 
 @pytest.mark.usefixtures("earlier")

@@ -1,5 +1,7 @@
 """Records as a table: queries, paired tests, ranks and trends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,10 +31,28 @@ def test_values_are_found_by_problem_and_method() -> None:
     assert RESULTS.mean("error", "p", "a") == 2.0
     assert np.isnan(RESULTS.mean("error", "p", "c"))
     assert RESULTS.values("absent", "p", "a").size == 0
-    assert RESULTS.common_methods("error") == ["a", "b"]
     assert RESULTS.repeats("q", "a") == 2
     assert RESULTS.tried("error", "a", "b") == ["p", "q"]
     assert RESULTS.tried("error", "a", "c") == ["q"]
+
+
+def test_ratios_are_of_means_that_both_methods_have() -> None:
+    assert RESULTS.ratios("error", "b", "a") == {
+        "p": pytest.approx(1.55),
+        "q": pytest.approx(26 / 9),
+    }
+    assert RESULTS.ratios("error", "c", "a") == {"q": pytest.approx(2 / 3)}
+    assert RESULTS.ratios("error", "a", "b", ["p"]) == {"p": pytest.approx(1 / 1.55)}
+
+
+def test_results_are_complete_where_every_method_has_a_record() -> None:
+    assert not RESULTS.complete
+    assert not RESULTS.timed
+    known = RESULTS.frame[RESULTS.frame["method"] != "c"]
+    methods = {name: RESULTS.experiment.methods[name] for name in "ab"}
+    assert type(RESULTS)(replace(RESULTS.experiment, methods=methods), known).complete
+    limited = replace(RESULTS.experiment, limits={("p", "c"): 0})
+    assert type(RESULTS)(limited, RESULTS.frame).complete
 
 
 def test_pairs_are_of_repeats_that_both_methods_have() -> None:

@@ -10,6 +10,7 @@ from synthetic_results import split_measures, synthetic_results
 
 from experiments.reporting import table_parts
 from experiments.reporting.figures import critical_differences, ratio_strips
+from experiments.reporting.section import section_of
 from experiments.reporting.table_parts import (
     NOTHING,
     coverage,
@@ -22,7 +23,7 @@ from experiments.reporting.table_parts import (
     wins,
 )
 from experiments.reporting.table_results import Group, group
-from experiments.studies.tables import section
+from experiments.studies import tables as study
 
 
 def test_figures_can_be_drawn() -> None:
@@ -43,7 +44,7 @@ def test_figures_can_be_drawn() -> None:
 def test_the_page_can_be_written_from_few_records(left_out: tuple[str, ...]) -> None:
     results = tables(0.2)[0].results
     frame = results.frame[~results.frame["method"].isin(left_out)]
-    body = section(type(results)(results.experiment, frame)).body
+    body = section_of(study, type(results)(results.experiment, frame)).body
     assert "## What was to be reached" in body
     assert "nan" not in body
     assert np.all([f"(figure:{name})" in body for name in ("tables_ranks", "tables_ratios")])

@@ -139,7 +139,7 @@ def number_of_components(n_components: int | str, n_rows: int, *, listed: bool =
     n_components : int or "auto"
         At most `n_rows` are used. By default all rows are centers where :func:`all_are_centers`
         says so. Of more rows, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is
-        quadratic in it (benchmarks/large.py, estimators).
+        quadratic in it.
     n_rows : int
     listed : bool, default=False
         Whether the folds are given; see :func:`all_are_centers`.

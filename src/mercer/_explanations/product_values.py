@@ -25,8 +25,8 @@ from mercer._typing import Array
 from mercer.kernels._kernel import BLOCK_ROWS
 
 _TILE_VALUES = 4 * CACHED_VALUES
-"""Factors of a tile: smaller tiles evaluate kernels more often, and larger ones leave the cache
-(benchmarks/explanations.py)."""
+"""Factors of a tile: a quarter of them, which evaluates kernels more often, takes 1.4 times as long
+of 1,000 rows and 20 columns, and four times as many, which leave the cache, 1.6 times."""
 
 Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
 """From factors as differences and as background values to integrals of products."""

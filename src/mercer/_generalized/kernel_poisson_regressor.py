@@ -89,8 +89,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     The kernel's centered Gram matrix is divided by its mean diagonal, so that one penalty suits
     every kernel. To first order, left-out values follow from the weighted ridge regression of the
     last Newton step [1]_; at the penalty that is taken, five more steps account for the curvatures
-    of the other samples, which change as one is left out. The script benchmarks/losses.py compares
-    them with refits. Left-out expectations lie between half a count in all samples, and all counts.
+    of the other samples, which change as one is left out. Left-out expectations lie between half a
+    count in all samples, and all counts.
 
     References
     ----------

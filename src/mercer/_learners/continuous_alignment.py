@@ -80,7 +80,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         Relative change of the objective in an iteration at which the gradient search of several
         parameters stops; one width or frequency needs none. None is 1e-7 for stagewise steps, and
         2e-2 for corrective ones: they take less than a half of the time then, but may stop on a
-        plateau, and the alignment is somewhat lower (`benchmarks/search_tolerance.py`).
+        plateau, and the alignment is somewhat lower.
     normalize_families : bool or None, default=None
         Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
         family is not preferred because its values are larger, or by <F', K> less the penalty, as

@@ -41,7 +41,7 @@ _ENSEMBLES: dict[str, tuple[Any, Any]] = {
 
 
 _LEAST_IN_FORESTS = 3
-"""Leaves of forests have this many samples at least: ``benchmarks/leaf_kernels.py sizes``."""
+"""Leaves of forests have this many samples at least."""
 
 
 @dataclass(eq=False, repr=False)

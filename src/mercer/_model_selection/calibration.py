@@ -164,7 +164,7 @@ def calibrate(
     Notes
     -----
     One factor for all classes, as by :func:`fit_temperature`, is too few where ridge regression
-    shrinks some classes more than others (benchmarks/large.py, classes).
+    shrinks some classes more than others.
 
     Probabilities that fall as predicted indicators rise would read labels off what rows are
     predicted from: they are the frequencies.

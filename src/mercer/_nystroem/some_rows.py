@@ -29,7 +29,7 @@ _MOST_OUTPUTS = 20
 
 _LEAST_GAIN = 0.9
 """Losses have to be this part of those of features, as predictions then take as many more kernel
-values as there are more centers (benchmarks/command.py, 50000x20; benchmarks/large.py, pairs)."""
+values as there are more centers (benchmarks/large.py, pairs)."""
 
 
 @dataclass(frozen=True)

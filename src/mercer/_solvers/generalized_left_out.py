@@ -259,7 +259,7 @@ def _fixed_point(
 ) -> Array:
     """Where a function returns its argument, column by column, after some steps of the secant.
 
-    Five steps are enough at the penalty that is chosen (benchmarks/losses.py).
+    Five steps are enough at the penalty that is chosen.
 
     A step goes beyond the last change by at most `longest` times it.
 

@@ -178,7 +178,7 @@ def linear_combination(
     Notes
     -----
     Weights that minimize the absolute error or a pinball loss, which are linear programs, predict
-    new samples no better in these losses, but for a constant (benchmarks/stack_weights.py).
+    new samples no better in these losses, but for a constant.
 
     References
     ----------

@@ -129,7 +129,7 @@ class DrawnViews(ViewedSample):
     def adds_kernels(self) -> bool:
         """Whether sums of kernels are tried in place of several members.
 
-        Probabilities of classes are worse with them (benchmarks/kernel_sums.py).
+        Probabilities of classes are worse with them.
         """
         return self.target.encoding.classes is None
 

@@ -40,7 +40,7 @@ def with_sums(
         From deviations and a target to a combination.
     tol : float, default=0.02
         A sum takes their place, and takes one fit in place of several, if it raises the squared
-        error by at most this part (benchmarks/kernel_sums.py).
+        error by at most this part.
 
     Notes
     -----

@@ -28,11 +28,10 @@ from mercer.kernels import Forest, Kernel
 
 _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
 """Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
-were best on no table at 10,000 rows (benchmarks/leaf_kernels.py)."""
+were best on no table at 10,000 rows."""
 
 _FEW_ROWS = 500
-"""Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many
-(benchmarks/prediction_speed.py)."""
+"""Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many."""
 
 DESCRIPTION = "leaves of boosted trees"
 

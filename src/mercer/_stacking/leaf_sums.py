@@ -188,7 +188,7 @@ def ridge_on_leaves(
     Notes
     -----
     Sums of products take the place of the sparse features where they take no more memory than these
-    with their transpose: then they take less time as well (benchmarks/leaf_rows.py, sizes).
+    with their transpose: then they take less time as well.
     """
     n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
     if numbers_of_entry * leaves.size < n_leaves**2:

@@ -16,7 +16,7 @@ from mercer._typing import Array, Features
 
 JACKKNIFE_SAMPLES = 500
 """Intervals of fits to more samples are around the prediction of the fit to all of them: whether
-one is left out changes them by less than a percent of their width (benchmarks/intervals.py)."""
+one is left out changes them by less than a percent of their width."""
 
 
 @dataclass(frozen=True)

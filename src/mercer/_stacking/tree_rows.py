@@ -26,16 +26,15 @@ column. Of 10,000 rows of adult, they err by a hundredth more with that (benchma
 _OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
 """How trees of many rows are grown. Beside 150 trees of 31 leaves, errors of 290,000 flights from
 New York are .331 in place of .345, growth takes half of the time, and sums of products take an
-eighth (benchmarks/leaf_rows.py, sizes)."""
+eighth."""
 
 _OF_CLASSES = {"n_trees": 75, "max_leaf_nodes": 63, "learning_rate": 0.2}
 """The same for more than two classes, which share the trees: of flights from New York with delays
-in five classes, the log-loss is 1.159 in place of 1.165 with fewer and larger trees
-(benchmarks/leaf_rows.py, classes)."""
+in five classes, the log-loss is 1.159 in place of 1.165 with fewer and larger trees."""
 
 _TREE_SAMPLES = 500_000
 """Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
-fewer errors than that of trees of 100,000 rows (benchmarks/leaf_rows.py)."""
+fewer errors than that of trees of 100,000 rows."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,7 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int =
         Rows of the same table.
     n_copies : int, default=5
         How often their features are in memory: as they were read, in a view, without a fold, with
-        numbers in place of indicators, and in single bytes with what is made on the way
-        (benchmarks/leaf_rows.py).
+        numbers in place of indicators, and in single bytes with what is made on the way.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from mercer.kernels import Kernel
 
 _CENTERS_OF_MANY, _CENTERS = 300, 1000
 """Numbers of centers of trial fits. Beside leaves of many rows, weights hardly differ from those of
-more centers (benchmarks/leaf_rows.py, weights); kernels differ from each other by more than 300
+more centers; kernels differ from each other by more than 300
 show (benchmarks/every_n.py, adult)."""
 
 

@@ -56,8 +56,8 @@ def kernels_for(
 
     Notes
     -----
-    Measured on tables of categories, one-hot columns by :func:`mercer.preprocessing.table_encoder`
-    with :class:`mercer.KernelStackingClassifier` err less (`benchmarks/column_kernels.py`).
+    On four tables of categories, one-hot columns by :func:`mercer.preprocessing.table_encoder` with
+    :class:`mercer.KernelStackingClassifier` err less.
 
     Examples
     --------
