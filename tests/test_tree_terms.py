@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from mercer._expansion import FeatureTerm
 from mercer._learners.forest_kernel import grow
-from mercer._tree_terms import tree_term, without_training_rows
-from mercer.kernels import Forest, Gaussian
+from mercer._tree_terms import as_tree_terms, tree_term
+from mercer.kernels import Forest
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)).round(1)
@@ -72,19 +72,13 @@ def test_splits_by_sets_of_categories_are_left_as_they_are() -> None:
     target = np.isin(codes[:, 0], [1, 4, 6]).astype(float)
     ensemble = HistGradientBoostingRegressor(max_iter=3, categorical_features=[0])
     kernel = Forest(ensemble.fit(codes, target)).with_leaves_of(codes)
-    assert tree_term(FeatureTerm(kernel, np.ones((int(kernel.first_features[-1]), 1)))) is None
-
-
-@pytest.mark.parametrize("name", ["forest", "boosted"])
-def test_kernels_without_training_rows_have_the_same_leaves(name: str) -> None:
-    kernel = Forest(ENSEMBLES[name]).with_leaves_of(X)
-    kept = without_training_rows(kernel)
-    assert isinstance(kept, Forest)
+    term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
+    assert tree_term(term) is None
+    [kept] = as_tree_terms(term)
+    assert isinstance(kept, FeatureTerm)
     assert kernel.rows is not None
-    assert kept.rows is None
-    assert_allclose(kept(NEW, X), kernel(NEW, X))
-    other = Gaussian(2.0)
-    assert without_training_rows(other) is other
+    assert kept.kernel.rows is None
+    assert_allclose(kept(codes), term(codes))
 
 
 def test_forests_of_sparse_tables() -> None:
@@ -106,5 +100,3 @@ def test_indicators_are_read_as_one_column() -> None:
     found = tree_term(term)
     assert found is not None
     assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)
-    kept = without_training_rows(kernel)
-    assert_allclose(kept(table[:9], table), kernel(table[:9], table))
