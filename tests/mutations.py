@@ -130,7 +130,9 @@ def _kinds(schema: Any, random: Random) -> None:
     node, kind = _any(nodes(schema), random), _any(KINDS, random)
     if random.random() < 0.5:
         other = [found for found in nodes(schema) if found["__loader__"] == kind] or [node]
-        node.update(_any(other, random), __id__=node["__id__"])
+        # A copy, as an object may contain the node.
+        copied = json.loads(json.dumps(_any(other, random)))
+        node.update(copied, __id__=node["__id__"])
     node["__loader__"] = kind
     if random.random() < 0.3:
         part = {**LITTLE, "__id__": 1}
