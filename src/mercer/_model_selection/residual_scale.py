@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.impute import SimpleImputer
 
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
@@ -317,7 +317,5 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
 
 def _complete(X: Features, known: Features) -> Features:
     """Samples with the means of some others in place of missing values."""
-    if sp.issparse(X) or not (missing := np.isnan(X)).any():
-        return X
-    means = np.ma.masked_invalid(known).mean(axis=0).filled(0.0)
-    return np.where(missing, means, X)
+    found: Features = SimpleImputer(keep_empty_features=True).fit(known).transform(X)
+    return found

@@ -75,11 +75,6 @@ class ColumnsOfKind:
             raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
         columns = list(named_columns(X))
         kinds = [kind_of(column) for _, column in columns]
-        left_out = _row_numbers(columns, kinds) if hasattr(X, "columns") else []
-        rest = [kind for position, kind in enumerate(kinds) if position not in left_out]
-        left_out = left_out if set(rest) & set(USED) else []
-        for position in left_out:
-            kinds[position] = "identifier"
         if not set(kinds) & set(USED):
             raise ValueError(
                 "No column can be used: each is empty or has another code in each row."
@@ -90,21 +85,33 @@ class ColumnsOfKind:
             raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
         if not all(isinstance(name, str) for name in names):
             names = list(range(len(kinds)))
-        if left_out and self.kind == "number":
-            told = ", ".join(repr(columns[position][0]) for position in left_out)
-            advice = "column_encoders() encodes columns of your own choice"
-            warnings.warn(f"columns that number rows are left out: {told}; {advice}", stacklevel=2)
-        return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
+        found = [position for position, kind in enumerate(kinds) if kind == self.kind]
+        if self.kind == "number" and hasattr(X, "columns"):
+            found = _without_row_numbers(columns, kinds, found)
+        return [names[position] for position in found]
 
 
-def _row_numbers(columns: list[tuple[Any, Any]], kinds: list[Kind]) -> list[int]:
-    """Return the positions of the columns of numbers that number the rows."""
-    pairs = enumerate(zip(columns, kinds, strict=True))
-    return [
-        position
-        for position, ((name, column), kind) in pairs
-        if kind == "number" and numbers_rows(str(name), column)
-    ]
+def _without_row_numbers(
+    columns: list[tuple[Any, Any]], kinds: list[Kind], numeric: list[int]
+) -> list[int]:
+    """The positions of numeric columns that do not number the rows; all if no column would remain.
+
+    Parameters
+    ----------
+    columns : list of (name, column)
+    kinds : list of str
+        Of all columns.
+    numeric : list of int
+        Positions of the columns of numbers.
+    """
+    left_out = [at for at in numeric if numbers_rows(str(columns[at][0]), columns[at][1])]
+    others = {kind for position, kind in enumerate(kinds) if position not in left_out}
+    if not left_out or not others & set(USED):
+        return numeric
+    told = ", ".join(repr(columns[position][0]) for position in left_out)
+    advice = "column_encoders() encodes columns of your own choice"
+    warnings.warn(f"columns that number rows are left out: {told}; {advice}", stacklevel=3)
+    return [position for position in numeric if position not in left_out]
 
 
 def numbers_rows(name: str, column: Any) -> bool:
