@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._expansion import KernelExpansion, Scale, of_rows_as_they_are
+from mercer._fits import reported_steps
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._sample_expansion import expansion_at_samples
 from mercer._solvers.generalized_path import Criterion, GeneralizedFit, best_machines

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
+from mercer._kernel_estimator import training_data
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin

@@ -11,8 +11,9 @@ from sklearn.base import ClassifierMixin
 from mercer._data.resampling import Indices
 from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
+from mercer._kernel_estimator import training_data
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.class_probabilities import (
     bounded_probabilities,

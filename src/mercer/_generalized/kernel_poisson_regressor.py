@@ -13,8 +13,9 @@ from sklearn.utils.validation import _check_sample_weight
 from mercer._data.resampling import Indices
 from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
+from mercer._kernel_estimator import training_data
 from mercer._solvers.generalized_left_out import LeftOutValues
 from mercer._solvers.likelihoods import Poisson, rates
 from mercer._typing import Array, Features

@@ -18,7 +18,8 @@ from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample, encode_target
 from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, new_samples, reported_steps
+from mercer._fits import CallbackSupportMixin, reported_steps
+from mercer._kernel_estimator import TrainingData, new_samples
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin

@@ -17,7 +17,7 @@ from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split
 from mercer._data.labels import label_indicators, refuse_class_weight
 from mercer._data.weights import with_class_weights
-from mercer._kernel_estimator import with_callbacks
+from mercer._fits import with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.grids import as_grid
 from mercer._solvers.svm import FIRST_TRIED, fit_svm

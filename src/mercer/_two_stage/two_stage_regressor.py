@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._data.cross_validation import folds_of
 from mercer._data.folds import Split
 from mercer._data.sample import Sample
+from mercer._fits import with_callbacks
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import check_gram_memory
-from mercer._kernel_estimator import new_samples, with_callbacks
+from mercer._kernel_estimator import new_samples
 from mercer._model_selection.intervals import residual_intervals
 from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
