@@ -23,7 +23,7 @@ from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
-from mercer.kernels._missing import check_takes
+from mercer.kernels._kernel import check_takes
 
 __all__ = [
     "MEMORY_ADVICE",

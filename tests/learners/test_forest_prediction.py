@@ -19,7 +19,7 @@ from mercer._data.folds import divided
 from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._solvers.left_out import ALPHA_GRID
-from mercer._two_stage.first_stage import NESTED_ABOVE, n_learned_parameters
+from mercer._two_stage.learned_gram import NESTED_ABOVE, n_learned_parameters
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 NEW, TRUTH = make_friedman1(2000, noise=1.0, random_state=1)

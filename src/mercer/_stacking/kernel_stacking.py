@@ -23,7 +23,6 @@ from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
-    TakesCandidates,
     first_candidates,
     has_default,
     learns_relevance,
@@ -77,7 +76,6 @@ class EvaluatedCandidate:
 class KernelStacking(
     StackLeftOutMixin,
     StackUpdatesMixin,
-    TakesCandidates,
     StackExpansionMixin,
     KernelTermsMixin,
     CallbackSupportMixin,
