@@ -64,8 +64,8 @@ from mercer.preprocessing import SoftClippingScaler, table_encoder
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
-from mercer._deployment.onnx_operators import Operators, normal_quantile  # noqa: E402
-from mercer._deployment.onnx_tables import _interpolated  # noqa: E402
+from mercer._deployment.onnx_operators import Operators
+from mercer._deployment.onnx_views import interpolated, normal_quantile
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
@@ -361,7 +361,7 @@ def test_interpolation_between_nearly_equal_quantiles() -> None:
     references = np.linspace(0.0, 1.0, len(knots))
     x = np.array([-3.0, -1.0, 0.0, low, high, 120.0, 150.0, 155.0, 160.0])
     op = Operators(np.dtype(np.float64))
-    found = _interpolated(op, op.cast("x"), knots[:, None], references)
+    found = interpolated(op, op.cast("x"), knots[:, None], references)
     op.graph.nodes.append(onnx.helper.make_node("Identity", [found], ["found"]))
     ends = (onnx.helper.make_tensor_value_info(name, 11, [None, 1]) for name in ("x", "found"))
     constants = list(op.graph.constants.values())
