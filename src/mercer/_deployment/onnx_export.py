@@ -34,10 +34,11 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     ----------
     model : estimator, Pipeline or search
         Fitted: an estimator of mercer that predicts, or its compression, a pipeline that ends in
-        one and whose other steps have operators, or a search over either.
+        one and whose other steps are mercer's or steps that skl2onnx converts, or a search over
+        either.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows as the model takes them. Names and types of inputs are read off them, and the graph in
-        single precision is judged on up to 1,000 of them.
+        Rows as the model takes them. Names of inputs are read off them, and steps and the graph in
+        single precision are judged on up to 1,000 of them.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of inputs and of outputs. "auto" is single precision if that changes no
         probability, and no response relative to their spread, by more than 1e-5, and double
@@ -55,12 +56,13 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     Raises
     ------
     ModuleNotFoundError
-        If onnx is not installed.
+        If onnx or skl2onnx is not installed.
     NotFittedError
         If the model is not fitted.
     TypeError
         If a part of the model has no operators, such as a kernel that is a callable, votes of
-        several support vector machines, dates or text; the message names it.
+        several support vector machines, dates or text, or if skl2onnx does not convert a step, or
+        makes a graph of other numbers than the step computes for X; the message names it.
     ValueError
         If columns that are used share a name, or have that of an output or an empty one.
 
@@ -72,7 +74,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     -----
     What is between inputs and outputs is in double precision. Coefficients of wide kernels are
     large and cancel, which single precision cannot follow, and squares of large inputs leave it.
-    Standard operators of version 18 and, for categories, ``ai.onnx.ml.LabelEncoder``.
+    Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
 
     Examples
     --------
@@ -156,8 +158,9 @@ def _converted(model: Any, X: Any) -> Any:
         model = best_of(last)
     inputs = [("X", DoubleTensorType([None, np.shape(X)[1]]))]
     if names is not None:
+        # The first step that reads a column says if it is text.
         inputs = [(name or "_", DoubleTensorType([None, 1])) for name in names]
-    kinds = [*CONVERTERS, type(model)]
+    own = [*CONVERTERS, type(model)]
     invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
     try:
         found = convert_sklearn(
@@ -166,14 +169,15 @@ def _converted(model: Any, X: Any) -> Any:
             inputs,
             target_opset=_OPERATORS,
             custom_parsers={**PARSERS, type(model): schedule},
-            custom_shape_calculators=dict.fromkeys(kinds, lambda operator: None),
-            custom_conversion_functions=dict.fromkeys(kinds, convert),
+            custom_shape_calculators=dict.fromkeys(own, lambda operator: None),
+            custom_conversion_functions=dict.fromkeys(own, convert),
             model_optim=False,
         )
         onnx().checker.check_model(found, full_check=True)
     except (AssertionError, RuntimeError, ValueError, *invalid) as error:
-        named = ", ".join(type(step).__name__ for _, step in steps)
-        raise TypeError(f"skl2onnx does not convert the steps {named}: {error}") from error
+        if not steps:
+            raise
+        raise TypeError(f"skl2onnx does not convert {_named_steps(steps)}: {error}") from error
     return found
 
 
@@ -237,8 +241,11 @@ def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
     expected = steps.transform(rows)
     dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
     if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
-        named = ", ".join(type(step).__name__ for _, step in steps.steps)
-        raise TypeError(f"skl2onnx converts the steps {named} to a graph of other numbers.")
+        raise TypeError(f"skl2onnx makes a graph of other numbers of {_named_steps(steps.steps)}.")
+
+
+def _named_steps(steps: list[Any]) -> str:
+    return " ".join(repr([step for _, step in steps]).split())
 
 
 def _first_rows(X: Any, most: int = 1000) -> Any:
