@@ -163,6 +163,8 @@ def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
     own = op("Div", op("Sub", normal, views._quantile_means), views._quantile_deviations)
     # A column of the view is its normal quantiles, or the scaled column.
     rest = np.setdiff1d(np.arange(views._scaler.n_features_in_), views._many)
+    if not rest.size:
+        return own
     order = np.argsort(np.concatenate([views._many, rest]))
     return op("Gather", op.joined([own, op("Gather", scaled, rest, axis=1)]), order, axis=1)
 

@@ -185,11 +185,9 @@ def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
     statistics, missing = np.asarray(step.statistics_, dtype=float), op("IsNaN", table)
     kept = np.flatnonzero(~np.isnan(statistics) | bool(step.keep_empty_features))
     filled = op("Where", missing, np.nan_to_num(statistics), table)
-    found = [op("Gather", filled, kept, axis=1)]
-    if step.add_indicator:
-        marked = np.asarray(step.indicator_.features_, dtype=np.int64)
-        found.append(op("Gather", op.cast(missing), marked, axis=1))
-    return op.joined(found)
+    marked = step.indicator_.features_ if step.add_indicator else []
+    parts = [(filled, kept), (op.cast(missing), np.asarray(marked, dtype=np.int64))]
+    return op.joined([op("Gather", part, chosen, axis=1) for part, chosen in parts if chosen.size])
 
 
 def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
