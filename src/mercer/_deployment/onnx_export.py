@@ -237,7 +237,8 @@ def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
     table = next(name for name in outputs if name.endswith(TABLE))
     kind = onnx().TensorProto.DOUBLE
     watched.graph.output.append(onnx().helper.make_tensor_value_info(table, kind, None))
-    found = ReferenceEvaluator(watched).run([table], onnx_inputs(graph, rows))[0]
+    evaluator: Any = ReferenceEvaluator(watched)
+    found = evaluator.run([table], onnx_inputs(graph, rows))[0]
     expected = steps.transform(rows)
     dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
     if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
