@@ -138,7 +138,7 @@ def test_the_code_of_wishes_runs() -> None:
 @pytest.mark.usefixtures("few_folds")
 def test_the_code_on_production_runs() -> None:
     pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
     found, output = executed("guide/production.md")
     assert found["small"][-1].loss_ < 0.01
     assert found["stack"].needs_refit_ is False
