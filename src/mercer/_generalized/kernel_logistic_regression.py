@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.weightless import completed, of_weightless
+from mercer._data.copies import with_copies
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._kernel_estimator import training_data, with_callbacks
@@ -163,15 +163,13 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         assert target.codes is not None
         self.classes_ = target.classes
         problems = LogisticProblems.of(target.codes, len(self.classes_), data.weights)
-        found = self._fit_machines(
-            data, problems.likelihoods, lambda *values: 2.0 * problems.log_loss(*values), groups
+        return self._fit_classes(
+            X,
+            with_copies(data.grouped(groups)),
+            target.codes,
+            problems.likelihoods,
+            lambda values, rows: problems.probabilities(np.hstack(values)),
         )
-        self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
-        left_out = problems.left_out_probabilities(found.left_out)
-        self._keep_held_out(left_out, target.codes, data)
-        others = of_weightless(data, self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = completed(data.numbers, left_out, others)
-        return self
 
     def decision_function(self, X: Features) -> Array:
         """Log-odds of the classes.
@@ -220,6 +218,9 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         """
         check_is_fitted(self)
         return self.classes_[class_values(self._values(X) + self.intercept_).argmax(axis=1)]
+
+    def _store_levels(self, levels: Array) -> None:
+        self.intercept_ = levels[:, 0]
 
     def _constants(self) -> Array:
         return self.intercept_
