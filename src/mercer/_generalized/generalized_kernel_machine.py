@@ -9,12 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.copies import with_copies
 from mercer._data.resampling import Indices
 from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import KernelExpansion, Scale, of_rows_as_they_are
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
+from mercer._kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    new_samples,
+    reported_steps,
+    training_data,
+)
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._sample_expansion import expansion_at_samples
 from mercer._solvers.glm import GLM, GLMFit
@@ -58,6 +65,7 @@ class GeneralizedKernelMachine(KernelEstimator):
 
     kernels: Any
     alpha: Any
+    class_weight: Any
     verbose: bool
 
     kernel_: Kernel
@@ -123,6 +131,17 @@ class GeneralizedKernelMachine(KernelEstimator):
         self._store(data, *fits[0])
         return predicted(fits[0][0].left_out, np.arange(len(data.weights)))
 
+    def _encoded(
+        self, X: Features, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[TrainingData, NDArray[Any], NDArray[np.intp]]:
+        """The samples of a fit to classes, the classes, and the numbers of the samples' classes."""
+        self._check_parameters()
+        data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
+        target = data.target("classification")
+        assert target.classes is not None
+        assert target.codes is not None
+        return data, target.classes, target.codes
+
     def _fit_classes(
         self,
         X: Features,
@@ -143,6 +162,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         likelihoods : sequence of Likelihood
         probabilities : callable
         """
+        data = with_copies(data)
         left_out = self._fit_machines(
             data, likelihoods, probabilities, lambda found, rows: log_losses(found, codes[rows])
         )
@@ -199,39 +219,31 @@ class GeneralizedKernelMachine(KernelEstimator):
             across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
-    def _scale(self) -> Scale:
-        """What values of the machines are, for explanations."""
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        """For explanations: what values are, what is added to each machine's, and their names."""
         raise NotImplementedError
-
-    def _constants(self) -> Array:
-        """What is added to the values of the machines, shape (n_machines,)."""
-        raise NotImplementedError
-
-    def _outputs(self) -> tuple[str, ...]:
-        """Names of the machines, for explanations."""
-        return ()
 
     def _linear(self) -> tuple[Array, Array]:
         """Coefficients of the kernel with the samples of positive weight, and constants."""
         rows = self.rows_
         dual = self.dual_coef_[rows].reshape(len(rows), -1)
         coefficients, constant = of_rows_as_they_are(self._unit, dual)
-        return coefficients, constant + self._constants()
+        return coefficients, constant + self._form()[1]
 
     def _expansion(self) -> KernelExpansion:
         some, constant = self._linear()
         coefficients = np.zeros((len(self.dual_coef_), some.shape[1]))
         # The learned kernel is divided by the mean diagonal.
         coefficients[self.rows_] = self._unit.scale * some
-        samples = partial(new_samples, self)
-        found = expansion_at_samples(self, coefficients, constant, self._scale(), samples=samples)
-        return replace(found, outputs=self._outputs())
+        (scale, _, outputs), samples = self._form(), partial(new_samples, self)
+        found = expansion_at_samples(self, coefficients, constant, scale, samples=samples)
+        return replace(found, outputs=outputs)
 
 
 @second_stage_expansion.register
 def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
-    found = of_kernel(model, *predictor._linear(), predictor._scale())
-    return replace(found, outputs=predictor._outputs())
+    scale, _, outputs = predictor._form()
+    return replace(of_kernel(model, *predictor._linear(), scale), outputs=outputs)
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:

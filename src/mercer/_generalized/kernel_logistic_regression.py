@@ -9,10 +9,9 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.copies import with_copies
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
+from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
@@ -156,17 +155,12 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         MemoryError
             If the fit needs more memory than there is.
         """
-        self._check_parameters()
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        assert target.classes is not None
-        assert target.codes is not None
-        self.classes_ = target.classes
-        problems = LogisticProblems.of(target.codes, len(self.classes_), data.weights)
+        data, self.classes_, codes = self._encoded(X, y, sample_weight, groups)
+        problems = LogisticProblems.of(codes, len(self.classes_), data.weights)
         return self._fit_classes(
             X,
-            with_copies(data.grouped(groups)),
-            target.codes,
+            data,
+            codes,
             problems.likelihoods,
             lambda values, rows: problems.probabilities(np.hstack(values)),
         )
@@ -222,13 +216,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     def _store_levels(self, levels: Array) -> None:
         self.intercept_ = levels[:, 0]
 
-    def _constants(self) -> Array:
-        return self.intercept_
-
-    def _scale(self) -> Scale:
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        if len(self.classes_) == 2:
+            return "log-odds", self.intercept_, (str(self.classes_[1]),)
         # Probabilities of several classes are not those of each against the rest.
-        return "log-odds" if len(self.classes_) == 2 else "decision value"
-
-    def _outputs(self) -> tuple[str, ...]:
-        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return tuple(map(str, names))
+        return "decision value", self.intercept_, tuple(map(str, self.classes_))

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from mercer._data.copies import with_copies
 from mercer._expansion import Scale
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
+from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.likelihoods import (
     OrderedLogit,
@@ -159,19 +158,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         MemoryError
             If the fit needs more memory than there is.
         """
-        self._check_parameters()
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        assert target.classes is not None
-        assert target.codes is not None
-        order = _order(target.classes, self.categories)
-        self.classes_ = target.classes[order]
-        codes = np.argsort(order)[target.codes]
+        data, classes, codes = self._encoded(X, y, sample_weight, groups)
+        order = _order(classes, self.categories)
+        self.classes_, codes = classes[order], np.argsort(order)[codes]
         likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
-        ranks = replace(data, y=codes.astype(float))
         return self._fit_classes(
             X,
-            with_copies(ranks.grouped(groups)),
+            replace(data, y=codes.astype(float)),
             codes,
             [likelihood],
             lambda values, rows: bounded_probabilities(likelihood.means(values[0]), len(rows)),
@@ -242,14 +235,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     def _store_levels(self, levels: Array) -> None:
         self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -levels[0]
 
-    def _scale(self) -> Scale:
-        return "latent mean"
-
-    def _constants(self) -> Array:
-        return np.zeros(1)
-
-    def _outputs(self) -> tuple[str, ...]:
-        return ("grade",)
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        return "latent mean", np.zeros(1), ("grade",)
 
 
 def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:

@@ -238,11 +238,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     def _store_levels(self, levels: Array) -> None:
         self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(levels[0, 0])
 
-    def _scale(self) -> Scale:
-        return "log rate"
-
-    def _constants(self) -> Array:
-        return np.array([self.intercept_])
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        return "log rate", np.array([self.intercept_]), ()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
