@@ -126,8 +126,8 @@ class GLM:
         """
         losses, every = dict[float, float](), np.arange(len(self.gram))
         if alphas is None:
-            unit = np.mean([_mean_curvature(given) for given in self.likelihoods])
-            self._descend(criterion, every, float(unit), losses)
+            unit = float(np.mean([given.mean_curvature for given in self.likelihoods]))
+            self._descend(criterion, every, unit, losses)
         else:
             for alpha in np.sort(alphas)[::-1]:
                 self._loss(float(alpha), criterion, every, losses)
@@ -160,17 +160,9 @@ class GLM:
         if len(some) < n and all(given.is_estimable for given in likelihoods):
             few = GLM(self.gram[np.ix_(some, some)], likelihoods, self.resampling.take(some))
             start = few._descend(criterion, some, unit, {})
-        steps = np.log([1e-8, MOST_ALPHA * n]) / np.log(_RATIO)
-        limits = int(np.ceil(steps[0])), int(steps[1])
-        return descended(
-            lambda step: self._loss(unit * _RATIO**step, criterion, rows, losses),
-            start,
-            limits,
-            1e-4,
-        )
+        limits = np.log([1e-8, MOST_ALPHA * n]) / np.log(_RATIO)
 
+        def loss(step: float) -> float:
+            return self._loss(unit * _RATIO**step, criterion, rows, losses)
 
-def _mean_curvature(likelihood: Likelihood) -> float:
-    """Mean second derivative of the losses, in the values of the constant model."""
-    local = likelihood.derivatives(np.tile(likelihood.start(), (len(likelihood), 1)))
-    return float(local.hessian[:, 0, 0].sum()) / likelihood.weights.total
+        return descended(loss, start, (int(np.ceil(limits[0])), int(limits[1])), 1e-4)

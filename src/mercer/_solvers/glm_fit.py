@@ -23,6 +23,9 @@ method converges quadratically: after the step, coefficients are exact to about 
 _MAX_STEPS = 100
 """Maximum number of Newton steps; five are usual, and about twice as many for small penalties."""
 
+_MAX_HALVINGS = 40
+"""Steps are at least 1e-12 times as long as Newton's."""
+
 
 @dataclass(frozen=True)
 class NewtonStep:
@@ -183,13 +186,12 @@ def fit_machine(
         f_change = gram @ change
         slope = float((local.gradient[:, 0] + alpha * dual) @ f_change)
         slope += float(local.gradient[:, 1:].sum(axis=0) @ found.levels)
-        size, before = 1.0, reached
-        while size > ROUNDING:
+        before = reached
+        for size in 0.5 ** np.arange(_MAX_HALVINGS):
             trial = dual + size * change, f + size * f_change, levels + size * found.levels
             reached = objective(*trial)
             if reached <= before + ROUNDING * abs(before):
                 break
-            size *= 0.5
         else:
             break
         dual, f, levels = trial

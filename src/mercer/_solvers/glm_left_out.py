@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -67,6 +66,7 @@ def left_out_predictors(
     kinds = likelihood.kinds
     members = kinds[:, None] == np.unique(kinds[kinds >= 0])
     corrected = corrected and len(machine.levels) == 1
+    of_parts = influence.corrected if corrected else influence.first_order
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for batch in batches:
@@ -76,8 +76,7 @@ def left_out_predictors(
             found = np.empty((*batch.shape, len(machine.levels)))
             rest, size = np.flatnonzero(~anew), max(_AT_ONCE // batch.shape[1], 1)
             for some in (rest[at : at + size] for at in range(0, len(rest), size)):
-                parts = _LeftOutParts(influence, likelihood, batch[some])
-                found[some] = parts.corrected() if corrected else parts.first_order()
+                found[some] = of_parts(batch[some])
             for part in np.flatnonzero(anew):
                 found[part] = _refitted(gram, machine, likelihood, batch[part])
             yield found
@@ -94,6 +93,7 @@ class _Influence:
 
     Attributes
     ----------
+    likelihood : Likelihood
     eta : ndarray of shape (n_samples, n_levels)
         Linear predictors.
     local : Derivatives
@@ -102,9 +102,74 @@ class _Influence:
         In values, and levels.
     """
 
+    likelihood: Likelihood
     eta: Array
     local: Derivatives
     inverse: Array
+
+    def _systems(self, parts: Indices) -> tuple[Array, Array]:
+        """V_GG of each part, in its values and all levels, and I - H_GG V_GG."""
+        V, (n, size) = self.inverse, (len(self.eta), parts.shape[1])
+        levels = np.broadcast_to(np.arange(n, len(V)), (len(parts), len(V) - n))
+        at, every = np.hstack([parts, levels]), np.arange(size)
+        within, hessian = V[at[:, :, None], at[:, None, :]], self.local.hessian[parts]
+        removed = np.zeros_like(within)
+        removed[:, every, every] = hessian[:, :, 0, 0]
+        removed[:, :size, size:] = hessian[:, :, 0, 1:]
+        removed[:, size:, :size] = hessian[:, :, 1:, 0].transpose(0, 2, 1)
+        removed[:, size:, size:] = hessian[:, :, 1:, 1:].sum(axis=1)
+        # Regular up to rounding.
+        return within, (1.0 + ROUNDING) * np.eye(at.shape[1]) - removed @ within
+
+    def first_order(self, parts: Indices) -> Array:
+        """Linear predictors without each part, by the weighted ridge regression of the last step.
+
+        Parameters
+        ----------
+        parts : ndarray of int of shape (n_parts, size)
+            Samples that are left out together.
+
+        Returns
+        -------
+        ndarray of shape (n_parts, size, n_levels)
+        """
+        (within, systems), size = self._systems(parts), parts.shape[1]
+        gradient = self.local.gradient[parts]
+        slopes = np.hstack([gradient[:, :, 0], gradient[:, :, 1:].sum(axis=1)])
+        changes = (within @ np.linalg.solve(systems, slopes[:, :, None]))[:, :, 0]
+        shift = changes[:, None, size:] if changes.shape[1] > size else 0.0
+        return np.asarray(self.eta[parts] + changes[:, :size, None] + shift)
+
+    def corrected(self, parts: Indices) -> Array:
+        """The same with the curvatures of the other samples, for likelihoods with one level.
+
+        Parameters
+        ----------
+        parts : ndarray of int of shape (n_parts, size)
+        """
+        eta, V, systems = self.eta[:, 0], self.inverse, self._systems(parts)[1]
+        slope, curvature = self.local.gradient[:, 0], self.local.hessian[:, 0, 0]
+        columns, own = V[parts], (np.arange(len(parts))[:, None], parts)
+
+        def spread(slopes: Array) -> Array:
+            """V_G (I - H_G V_GG)^-1 s_G of each part, shape (n_parts, n_samples)."""
+            solved = np.linalg.solve(systems, slopes[:, :, None])
+            return np.asarray((solved.transpose(0, 2, 1) @ columns)[:, 0])
+
+        def improved(changes: Array) -> Array:
+            """Changes by which the derivatives at given changes vanish, to first order."""
+            at = (eta + changes)[:, :, None]
+            rest = self.likelihood.derivatives(at).gradient[:, :, 0] - slope - curvature * changes
+            rest[own] = 0.0
+            moved = rest @ V
+            return spread(slope[parts] - curvature[parts] * moved[own]) - moved
+
+        start = spread(slope[parts])
+        # A correction that overflows, or exceeds what it corrects, is none.
+        with np.errstate(invalid="ignore"):
+            found, first = _fixed_point(improved, start)[own], start[own]
+            changes = np.where(np.abs(found - first) <= np.abs(first), found, first)
+        return np.asarray((eta[parts] + changes)[:, :, None])
 
 
 def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood) -> _Influence:
@@ -128,81 +193,10 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood)
     across = effects @ of_levels
     values += across @ effects.T
     if one_level:
-        return _Influence(eta, Derivatives(local.gradient[:, :1], local.hessian[:, :1, :1]), values)
-    return _Influence(eta, local, np.block([[values, across], [across.T, of_levels]]))
-
-
-@dataclass(frozen=True)
-class _LeftOutParts:
-    """Linear predictors of samples that are left out, those of a part together.
-
-    Attributes
-    ----------
-    influence : _Influence
-    likelihood : Likelihood
-    parts : ndarray of int of shape (n_parts, size)
-    """
-
-    influence: _Influence
-    likelihood: Likelihood
-    parts: Indices
-
-    @cached_property
-    def _within(self) -> Array:
-        """V_GG of each part, in its values and all levels."""
-        V, n = self.influence.inverse, len(self.influence.eta)
-        levels = np.broadcast_to(np.arange(n, len(V)), (len(self.parts), len(V) - n))
-        at = np.hstack([self.parts, levels])
-        return np.asarray(V[at[:, :, None], at[:, None, :]])
-
-    @cached_property
-    def _systems(self) -> Array:
-        """I - H_GG V_GG of each part, regular up to rounding."""
-        hessian, size = self.influence.local.hessian[self.parts], self.parts.shape[1]
-        of_parts, every = np.zeros_like(self._within), np.arange(size)
-        of_parts[:, every, every] = hessian[:, :, 0, 0]
-        of_parts[:, :size, size:] = hessian[:, :, 0, 1:]
-        of_parts[:, size:, :size] = hessian[:, :, 1:, 0].transpose(0, 2, 1)
-        of_parts[:, size:, size:] = hessian[:, :, 1:, 1:].sum(axis=1)
-        return np.asarray((1.0 + ROUNDING) * np.eye(of_parts.shape[1]) - of_parts @ self._within)
-
-    def first_order(self) -> Array:
-        """By the weighted ridge regression of the last step, shape (n_parts, size, n_levels)."""
-        gradient, size = self.influence.local.gradient[self.parts], self.parts.shape[1]
-        slopes = np.hstack([gradient[:, :, 0], gradient[:, :, 1:].sum(axis=1)])
-        changes = (self._within @ np.linalg.solve(self._systems, slopes[:, :, None]))[:, :, 0]
-        shift = changes[:, None, size:] if changes.shape[1] > size else 0.0
-        return np.asarray(self.influence.eta[self.parts] + changes[:, :size, None] + shift)
-
-    def corrected(self) -> Array:
-        """The same with the curvatures of the other samples, for likelihoods with one level."""
-        V, local, parts = self.influence.inverse, self.influence.local, self.parts
-        eta, slope, curvature = (
-            self.influence.eta[:, 0],
-            local.gradient[:, 0],
-            local.hessian[:, 0, 0],
-        )
-        columns, own = V[parts], (np.arange(len(parts))[:, None], parts)
-
-        def spread(slopes: Array) -> Array:
-            """V_G (I - H_G V_GG)^-1 s_G of each part, shape (n_parts, n_samples)."""
-            solved = np.linalg.solve(self._systems, slopes[:, :, None])
-            return np.asarray((solved.transpose(0, 2, 1) @ columns)[:, 0])
-
-        def improved(changes: Array) -> Array:
-            """Changes by which the derivatives at given changes vanish, to first order."""
-            at = (eta + changes)[:, :, None]
-            rest = self.likelihood.derivatives(at).gradient[:, :, 0] - slope - curvature * changes
-            rest[own] = 0.0
-            moved = rest @ V
-            return spread(slope[parts] - curvature[parts] * moved[own]) - moved
-
-        start = spread(slope[parts])
-        # A correction that overflows, or exceeds what it corrects, is none.
-        with np.errstate(invalid="ignore"):
-            found, first = _fixed_point(improved, start)[own], start[own]
-            changes = np.where(np.abs(found - first) <= np.abs(first), found, first)
-        return np.asarray((eta[parts] + changes)[:, :, None])
+        local = Derivatives(local.gradient[:, :1], local.hessian[:, :1, :1])
+        return _Influence(likelihood, eta, local, values)
+    inverse = np.block([[values, across], [across.T, of_levels]])
+    return _Influence(likelihood, eta, local, inverse)
 
 
 def _fixed_point(

@@ -132,6 +132,12 @@ class Likelihood(ABC):
         return bool(np.isfinite(levels).all() and (np.diff(levels) < 0.0).all())
 
     @property
+    def mean_curvature(self) -> float:
+        """Mean second derivative of the losses, in the values of the constant model."""
+        local = self.derivatives(np.tile(self.start(), (len(self), 1)))
+        return float(local.hessian[:, 0, 0].sum()) / self.weights.total
+
+    @property
     def kinds(self) -> NDArray[np.intp]:
         """Numbers of classes, each with at least one sample; -1 for other samples."""
         return self.y.astype(np.intp)
