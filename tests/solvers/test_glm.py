@@ -8,10 +8,11 @@ from mercer._data.resampling import Resampling, as_resampling, left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.glm import GLM, GLMFit
-from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
+from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.likelihoods import (
     Bernoulli,
+    Derivatives,
     Likelihood,
     OrderedLogit,
     bounded_probabilities,
@@ -69,6 +70,25 @@ def test_groups_are_left_out_together(name: str, size: int) -> None:
     expected = refitted(gram, machine, given, together)
     assert deviance(given, found) == pytest.approx(deviance(given, expected), rel=0.01)
     assert deviance(given, found) != deviance(given, left_out_predictors(gram, machine, given))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_order_is_a_newton_step_on_the_losses_of_the_others(name: str, size: int) -> None:
+    gram, given = problem(name, 45)
+    machine = fit_machine(gram, given, 0.5)
+    together = left_out_together(45, np.arange(45) // size)
+    eta = machine.linear_predictors(gram)
+    local, expected = given.derivatives(eta), np.empty_like(eta)
+    for removed, _ in together.parts:
+        others = np.delete(np.arange(45), removed)
+        rest = Derivatives(np.zeros_like(local.gradient), np.zeros_like(local.hessian))
+        rest.gradient[others], rest.hessian[others] = local.gradient[others], local.hessian[others]
+        step = newton_step(gram, eta[:, 0] - machine.levels[0], rest, machine.alpha)
+        values = gram[removed] @ step.dual
+        expected[removed] = values[:, None] + machine.levels + step.levels
+    found = left_out_predictors(gram, machine, given, together)
+    np.testing.assert_allclose(found, given.bounded(expected), atol=1e-6)
 
 
 def test_corrections_come_closer_to_refits() -> None:
