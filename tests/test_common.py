@@ -20,6 +20,7 @@ from mercer import (
     BayesianMKLRegressor,
     ContinuousAlignment,
     ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
     EvidenceMaximization,
     ForestKernel,
     GradientOuterProduct,
@@ -89,6 +90,10 @@ STAND_INS = [
     BayesianMKLClassifier([Gaussian(), "linear"], tol=0.5),
     ContinuousMKLClassifier(tol=0.1, max_kernels=2),
     TwoStageClassifier(C=1.0),
+    *(kind([Gaussian(), "linear"]) for kind in (L1SVM, L2KRR, MKLClassifier, MKLRegressor)),
+    BayesianMKLRegressor([Gaussian(), "linear"], n_starts=1),
+    ContinuousMKLRegressor(tol=0.1, max_kernels=2),
+    ContinuousAlignment(tol=0.1, max_kernels=2),
 ]
 """They have the checks of their defaults, which take two to four times as long, in the campaign."""
 EXPENSIVE = [

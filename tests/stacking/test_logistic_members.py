@@ -51,7 +51,6 @@ def test_a_kernel_that_knows_nothing_deviates_from_nothing() -> None:
     assert np.abs(found).max() < 1e-4
 
 
-@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("loss", ["log_loss", "all"])
 def test_stacks_of_logistic_regressions(loss: str, tmp_path: Path) -> None:
     new, labels = make_moons(1000, noise=0.3, random_state=1)
