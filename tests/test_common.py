@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
+from campaign import asked_for, rotating
 from learner_cases import LEARNERS
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -205,7 +205,7 @@ def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:
         )
         for values, marks in ((getattr(c, "values", c), getattr(c, "marks", ())) for c in cases)
     ]
-    return pytest.mark.parametrize(names, marked, **checks.kwargs)
+    return pytest.mark.parametrize(names, asked_for(marked), **checks.kwargs)
 
 
 def test_every_estimator_is_checked() -> None:
