@@ -188,13 +188,13 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood)
     values /= root
     values /= root.T
     one_level = len(machine.levels) == 1
-    of_levels = np.linalg.inv(step.schur)
     effects = (step.through - step.along) / root + float(one_level)
-    across = effects @ of_levels
+    across = np.linalg.solve(step.schur, effects.T).T
     values += across @ effects.T
     if one_level:
         local = Derivatives(local.gradient[:, :1], local.hessian[:, :1, :1])
         return _Influence(likelihood, eta, local, values)
+    of_levels = np.linalg.solve(step.schur, np.eye(len(step.schur)))
     inverse = np.block([[values, across], [across.T, of_levels]])
     return _Influence(likelihood, eta, local, inverse)
 
