@@ -152,39 +152,26 @@ def _zero_of_slope(
     start: float,
     bounds: Array,
     *,
-    bracket: float = 1e-5,
-    widening: float = 8.0,
+    span: float = 1e-3,
     precision: float = 1e-13,
 ) -> float:
-    """Zero of the slope uphill of a start, or the bound before it.
+    """Zero of a falling slope near a start, or the end of the interval beyond which it lies.
 
     Parameters
     ----------
     slope : callable
     start : float
     bounds : ndarray of shape (2,)
-    bracket : float, default=1e-5
-        Length of the first interval in which the slope may change its sign: about the error of a
+    span : float, default=1e-3
+        Length of the interval on either side of the start: about a hundred times the error of a
         peak on a mesh.
-    widening : float, default=8.0
-        Factor by which the interval grows until it does.
     precision : float, default=1e-13
         Absolute error of the log-parameter that is found.
     """
-    steepness = slope(start)
-    if steepness == 0.0:
-        return start
-    bound, span = float(bounds[1] if steepness > 0.0 else bounds[0]), bracket
-    while abs(bound - start) > span:
-        end = start + np.copysign(span, steepness)
-        if slope(end) * steepness <= 0.0:
-            break
-        span *= widening
-    else:
-        end = bound
-        if slope(end) * steepness > 0.0:
-            return bound
-    return float(brentq(slope, start, end, xtol=precision)) if end != start else start
+    low, high = np.clip([start - span, start + span], *bounds).tolist()
+    if slope(low) <= 0.0:
+        return low
+    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=precision))
 
 
 def family_searches(
