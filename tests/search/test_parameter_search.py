@@ -8,7 +8,7 @@ from ard_cases import every_form
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference, width_cost
 
-from mercer._search.parameter_search import WidthPenalty, maximize, maximize_unbounded
+from mercer._search.parameter_search import WidthPenalty, maximize
 from mercer._validation import check_strength
 
 # --- width penalties ------------------------------------------------------------------------------
@@ -127,8 +127,8 @@ def test_searches_end_at_the_first_iteration_of_little_gain() -> None:
     gains = np.abs(values[3:] - values[:-3]) / 3.0
     slow = gains <= tol * np.maximum(np.abs(values[3:]), abs(first))
     assert_array_equal(np.flatnonzero(slow), [slow.size - 1])
-    values = np.array([first, *maximize_unbounded(valley, start, tol=tol).path])
-    slow = np.diff(values) <= tol * np.abs(values[:-1])
+    values = np.array([first, *maximize(valley, start, None, tol=tol, last=1).path])
+    slow = np.diff(values) <= tol * np.maximum(np.abs(values[1:]), abs(first))
     assert_array_equal(np.flatnonzero(slow), [slow.size - 1])
 
 
@@ -139,5 +139,5 @@ def test_a_search_without_bounds_stays_within_its_limit() -> None:
         seen.append(float(theta[0]))
         return 1.0 + float(theta[0]), np.ones(1)
 
-    maximize_unbounded(rising, np.zeros(1), limit=2.5)
+    maximize(rising, np.zeros(1), None, limit=2.5)
     assert max(map(abs, seen)) == 2.5

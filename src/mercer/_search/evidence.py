@@ -1,12 +1,11 @@
 """The evidence of Gaussian processes as a function of the log-parameters of their kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
-from scipy.optimize import OptimizeResult, minimize
 
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
@@ -235,37 +234,3 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     """
     factor = definite_factor(with_diagonal(K, noise))
     return factor, cho_solve((factor, True), Y, check_finite=False)
-
-
-def minimized(
-    objective: Callable[[Array], tuple[float, Array]],
-    start: Array,
-    bounds: Array,
-    *,
-    after_step: Callable[[OptimizeResult], None],
-    **options: float,
-) -> OptimizeResult:
-    """Return SciPy's result of L-BFGS within bounds.
-
-    Parameters
-    ----------
-    objective : callable
-        Returns value and gradient.
-    start : ndarray of shape (n_parameters,)
-        Clipped to the bounds.
-    bounds : ndarray of shape (n_parameters, 2)
-    after_step : callable
-        Gets SciPy's intermediate result; it may raise StopIteration.
-    **options : float
-        Options of SciPy. L-BFGS stores twenty pairs of steps and gradients, because evaluations are
-        expensive.
-    """
-    return minimize(  # type: ignore[call-overload]
-        objective,
-        np.clip(start, *bounds.T),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=after_step,
-        options={"maxcor": 20, **options},
-    )

@@ -13,8 +13,8 @@ from mercer._search.parameter_search import (
     UNPENALIZED,
     Maximum,
     WidthPenalty,
+    maximize,
     maximize_parameters,
-    maximize_unbounded,
 )
 from mercer._search.width_search import best_width
 from mercer._typing import Array
@@ -100,7 +100,7 @@ def optimize_kernel(
     data sets.
     """
     if start is not None:
-        local = maximize_unbounded(objective.along(kernel), start, tol=tol, max_iter=max_iter)
+        local = maximize(objective.along(kernel), start, None, tol=tol, max_iter=max_iter, last=1)
         on_step()
         return _optimized(kernel, local)
     if has_one_width(kernel):

@@ -37,10 +37,6 @@ class StepRules:
     latent_decrease : float
         Weights are changed once a step in the latent values alone decreases the objective by no
         more than this fraction.
-    extension, longest_extension : float
-        Steps may be extended by this factor at first. It is multiplied by itself after an extended
-        step is accepted, up to the longest extension, and divided by its square after one is
-        rejected.
     damping, largest_damping : float
         The damping of determinant models grows by this factor after a step is rejected, until they
         are tangents up to rounding.
@@ -48,9 +44,6 @@ class StepRules:
         The search ends after this many successive steps without a decrease.
     rounded_residual : float
         A search that rounding ends has converged if its residual is at most this for each sample.
-    n_probes : int
-        Random probes that estimate the concavity of the log-determinants. A few suffice, as the
-        estimate changes the length of steps only.
     """
 
     boundary: float = 0.99
@@ -60,13 +53,10 @@ class StepRules:
     first_barrier: float = 1e-2
     barrier_factor: float = 0.1
     latent_decrease: float = 1e-2
-    extension: float = 2.0
-    longest_extension: float = 64.0
     damping: float = 1e3
     largest_damping: float = 1e6
     patience: int = 12
     rounded_residual: float = 1e-6
-    n_probes: int = 4
 
 
 _SHORTEST_STEP = float(np.sqrt(np.finfo(float).eps))
@@ -145,12 +135,9 @@ def minimize(
     Notes
     -----
     Each step minimizes the second-order model of the majorizer, jointly in latent values and
-    weights, with a logarithmic barrier on the weights (Nickisch and Seeger 2011, algorithm 1). Two
-    things are added to that algorithm. After each step in the weights, the latent values are
-    improved by a Newton step of their own, or by a kernel machine if the loss is not smooth. And
-    the concavity of the log-determinants, which their tangents neglect, is estimated from a few
-    random probes; it extends steps by a factor that grows as long as extended steps decrease the
-    objective. A step that does not is replaced by a step of the majorizer, which must.
+    weights, with a logarithmic barrier on the weights (Nickisch and Seeger 2011, algorithm 1). One
+    thing is added to that algorithm: after each step in the weights, the latent values are improved
+    by a Newton step of their own, or by a kernel machine if the loss is not smooth.
 
     A step is O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels, and nothing
     is multiplied by the inverse of the learned Gram matrix.
@@ -209,8 +196,6 @@ class _Search:
         self.majorizer = self.problem.majorize_at(self.point, previous)
         first = self.rules.first_barrier * self._size() / point.weights.size
         self.barrier = 0.0 if not free else first if barrier is None else barrier
-        self.probes = np.random.default_rng(0).normal(size=(len(self.Y), self.rules.n_probes))
-        self.step_extension = 1.0 if problem.objective.convex else self.rules.extension
         self.kink_width = problem.weights.spread(self.Y)
         self.latents_converged = not free or not problem.objective.is_smooth
         self.decrease = self.relative_change = np.inf
@@ -281,27 +266,19 @@ class _Search:
     def _step_in_weights(self) -> None:
         """Take the longest step tried that decreases the objective with its barrier.
 
-        A step that is not accepted is tried again without the extension, then with more damping,
-        then shorter.
+        A step that is not accepted is tried again with more damping, then shorter.
         """
         model = self._newton_model()
-        extended = self.step_extension > 1.0
-        concavity = self.majorizer.concavity(self.grams, self.probes) if extended else None
         value = self.majorizer.value + self._barrier_value(self.point)
         step_size = 1.0
         while step_size >= _SHORTEST_STEP:
-            direction = (
-                model.direction(concavity, self.step_extension) if extended else model.direction()
-            )
+            direction = model.direction()
             trial, length = self._after_step(direction, step_size)
             most = value + self.rules.armijo * length * direction.slope - self._barrier_value(trial)
             majorizer = self.problem.majorize_at(trial, self.majorizer)
             if majorizer.value <= most:
                 break
-            if extended:
-                shorter = self.step_extension / self.rules.extension**2
-                self.step_extension, extended = max(shorter, self.rules.extension), False
-            elif (
+            if (
                 self.majorizer.damping < self.rules.largest_damping
                 and self.majorizer.determinants is not None
             ):
@@ -316,9 +293,6 @@ class _Search:
             # Only the barrier term decreased: the barrier is too high for this point.
             self.decrease = 0.0
             return
-        if extended:
-            longer = self.step_extension * self.rules.extension
-            self.step_extension = min(longer, self.rules.longest_extension)
         self.decrease = value - majorizer.value - self._barrier_value(trial)
         self.point, self.majorizer = trial, majorizer
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
-from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
 from mercer._validation import ARITHMETIC
 from mercer._weights.weight_sets import LEAST_WEIGHT
@@ -200,35 +199,6 @@ class Majorizer:
             curvature[-1] += self.noise_curvature
         return QuadraticModel(value, slope, curvature)
 
-    def concavity(self, grams: BaseGrams, probes: Array) -> Array:
-        """Estimate minus the Hessian of the log-determinants in the weights.
-
-        Parameters
-        ----------
-        grams : BaseGrams
-        probes : ndarray of shape (n_samples, n_probes)
-            Independent standard normal variables.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels, n_kernels)
-            A positive semi-definite estimate without bias, since tr(A^-1 K_m A^-1 K_l) is the mean
-            of w'K_m A^-1 K_l w for w of covariance A^-1.
-        """
-        result = np.zeros((self.slopes.size, self.slopes.size))
-        for factor, scale in self.factors:
-            w = scale[:, None] * solve_triangular(
-                factor, probes, lower=True, trans=1, check_finite=False
-            )
-            products = grams.kernel_products(w).as_array() * scale
-            flat = products.reshape(-1, len(w)).T
-            E = solve_triangular(factor, flat, lower=True, check_finite=False)
-            E = E.reshape(len(w), probes.shape[1], -1)
-            result += np.einsum("nkm,nkl->ml", E, E, optimize=True) / probes.shape[1]
-        if self.noise_curvature < 0.0:
-            result[-1, -1] -= self.noise_curvature
-        return result
-
     def posterior(self, Y: Array, point: Point) -> LatentPosterior:
         """Return the Gaussian posterior that the majorizer implies at the optimal latent values.
 
@@ -300,17 +270,8 @@ class NewtonModel:
         """Return the step to the best latent values for the present weights."""
         return self._with_latents(np.zeros_like(self.point.weights), 0.0)
 
-    def direction(self, concavity: Array | None = None, step_extension: float = 1.0) -> Direction:
-        """Return the step to the best latent values and weights.
-
-        Parameters
-        ----------
-        concavity : ndarray of shape (n_kernels, n_kernels), default=None
-            Minus the Hessian of the log-determinants, which the majorizer neglects. Subtracting it
-            makes the step longer.
-        step_extension : float, default=1.0
-            No component of the step becomes longer by more than this factor.
-        """
+    def direction(self) -> Direction:
+        """Return the step to the best latent values and weights."""
         weights = self.point.weights
         gradient = self.costs.slope - self.point.quadratics - self.barrier / weights
         curvature, shift = np.zeros((weights.size, weights.size)), np.zeros(weights.size)
@@ -326,17 +287,7 @@ class NewtonModel:
         H *= np.outer(scale, scale)
         # The scaled Hessian is singular up to rounding if kernels are linearly dependent.
         factor = cholesky(with_diagonal(H, 0.1 * ARITHMETIC), lower=True, check_finite=False)
-        step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
-        if concavity is not None:
-            # In these eigenvectors H less the concavity is diagonal. Its absolute values make the
-            # step a descent direction of the majorizer, whatever the error of the estimate.
-            relative = concavity * np.outer(scale * weights, scale * weights)
-            half = solve_triangular(factor, relative, lower=True, check_finite=False)
-            relative = solve_triangular(factor, half.T, lower=True, check_finite=False)
-            values, Q = eigh(0.5 * (relative + relative.T), check_finite=False)
-            remaining = np.maximum(np.abs(1.0 - values), 1.0 / step_extension)
-            step = Q @ ((Q.T @ step) / remaining)
-        step = solve_triangular(factor, step, lower=True, trans=1, check_finite=False)
+        step = cho_solve((factor, True), scale * side, check_finite=False)
         step *= scale * weights
         return self._with_latents(step, float(gradient @ step))
 
