@@ -13,7 +13,7 @@ from mercer._gram.dense import log_determinant
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import ConcentratedEvidence, KernelParameters
-from mercer._search.parameter_search import Descent, descend, have_slowed
+from mercer._search.parameter_search import Optimum, descend, have_slowed
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
 from mercer.kernels import WeightedSum
@@ -318,7 +318,7 @@ def _searched(
     tol: float,
     max_iter: int,
     on_step: Callable[[], None] = lambda: None,
-) -> Descent:
+) -> Optimum:
     """Return where a search ends; evaluations are expensive, and twenty steps are stored."""
     return descend(
         objective,

@@ -44,9 +44,9 @@ class FixedSearch(FamilySearch):
     family: Kernel
     samples: Samples
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The kernel itself; see :meth:`FamilySearch.best`."""
-        return Candidate(self.family, InnerProduct(P, self.samples).value(self.family), 0.0)
+        return Candidate(self.family, objective.value(self.family), 0.0)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class GradientSearch(FamilySearch):
     tol: float = STEP_TOLERANCE
     max_iter: int = 1000
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
 
         Notes
@@ -85,10 +85,9 @@ class GradientSearch(FamilySearch):
         O(n^2 d) an evaluation.
         """
         samples, family = self.samples, self.family
-        objective = InnerProduct(P, samples)
         starts = family.starts(samples.repeated) if self.start is None else self.start[None]
         if self.isotropic is not None:
-            best = self.isotropic.best(P).kernel.theta
+            best = self.isotropic.best(objective).kernel.theta
             common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])
             starts = np.vstack([starts, common])
         found = maximize_parameters(
@@ -98,7 +97,7 @@ class GradientSearch(FamilySearch):
             tol=self.tol,
             max_iter=self.max_iter,
             last=1,
-            width_penalty=self._bound_penalty(starts[-1], objective, P.gram_norm),
+            width_penalty=self._bound_penalty(starts[-1], objective, objective.P.gram_norm),
         )
         kernel = family.with_theta(found.theta)
         return Candidate(kernel, found.value + found.cost, None, found.cost)
@@ -124,15 +123,14 @@ class RefinedSearch(FamilySearch):
         self.coarse = coarse
         self.family, self.samples = coarse.family, coarse.samples
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best parameter up to rounding; see :meth:`FamilySearch.best`.
 
         Notes
         -----
         About ten evaluations of <P, K> and its slope, O(n^2 d) each, beside those of the mesh.
         """
-        found, family = self.coarse.best(P), self.family
-        objective = InnerProduct(P, self.samples)
+        found, family = self.coarse.best(objective), self.family
 
         def slope(theta: float) -> float:
             kernel = family.with_theta(np.array([theta]))
@@ -284,6 +282,7 @@ def is_searched_globally(family: Kernel) -> bool:
 class Stage(ABC):
     """A combination of kernels between two steps of the greedy loop, with its objective."""
 
+    samples: Samples
     history: tuple[Any, ...]
     """A record of each step so far."""
 
@@ -337,8 +336,8 @@ def grow(
     """
     while not stage.is_final:
         n_steps = len(stage.history)
-        P = stage.sensitivity()
-        found = [(search, search.best(P)) for search in searches]
+        objective = InnerProduct(stage.sensitivity(), stage.samples)
+        found = [(search, search.best(objective)) for search in searches]
         stage = stage.joined(found)
         if len(stage.history) > n_steps and on_step is not None:
             on_step(stage.history[-1])

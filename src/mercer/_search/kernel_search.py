@@ -11,12 +11,12 @@ from mercer._kernel_objectives import Objective
 from mercer._search.parameter_search import (
     STRENGTHS,
     UNPENALIZED,
-    Maximum,
+    Optimum,
     WidthPenalty,
     maximize,
     maximize_parameters,
 )
-from mercer._search.width_search import best_width
+from mercer._search.width_search import maximize_width
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
@@ -87,7 +87,7 @@ def optimize_kernel(
 
     Notes
     -----
-    A single width is searched globally (:func:`best_width`). Other parameters are searched by
+    A single width is searched globally (:func:`maximize_width`). Other parameters are searched by
     L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with a
     width per feature starts from the best isotropic kernel instead. The strength of a relative
     penalty falls in steps to the one asked for, and each search starts where the one before ended:
@@ -104,9 +104,10 @@ def optimize_kernel(
         on_step()
         return _optimized(kernel, local)
     if has_one_width(kernel):
-        width = best_width(objective, kernel, tol=tol, max_iter=max_iter)
+        width = maximize_width(objective, kernel, tol=tol, max_iter=max_iter)
         on_step()
-        return _optimized(kernel, width)
+        found = _optimized(kernel, width)
+        return replace(found, path=width.path, n_iter=max(width.n_iter, 1))
     if kernel.theta.size == 0:
         value = objective.value(kernel)
         return OptimizedKernel(kernel, value, (value,), 0, True)
@@ -192,11 +193,11 @@ def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
     return [*(replace(penalty, strength=strength) for strength in stronger), penalty]
 
 
-def _optimized(kernel: Kernel, found: Maximum) -> OptimizedKernel:
+def _optimized(kernel: Kernel, found: Optimum) -> OptimizedKernel:
     return OptimizedKernel(
         kernel.with_theta(found.theta),
         found.value + found.cost,
-        found.path or (found.value,),
+        found.path[1:] or found.path,
         found.n_iter,
         found.converged,
         found.iterates,

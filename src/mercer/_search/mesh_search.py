@@ -18,7 +18,7 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._typing import Array
@@ -65,7 +65,7 @@ class MeshSearch(FamilySearch):
         self.certificate = certificate
         self.log_bounds = family.log_bounds(samples.repeated)[0]
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best width; see :meth:`FamilySearch.best`.
 
         Notes
@@ -75,7 +75,7 @@ class MeshSearch(FamilySearch):
         samples, radial, mesh = self.samples, self.radial, self.mesh
 
         def block(tile: Tile) -> Array:
-            return samples.scaled(P.block(samples, tile), tile)[None]
+            return samples.scaled(objective.block(tile), tile)[None]
 
         weights = linear_binning(samples, self.distance, mesh, block)[0]
         options: Any = {"log_bounds": self.log_bounds, "certificate": self.certificate}
@@ -85,6 +85,7 @@ class MeshSearch(FamilySearch):
             peak = search_width(radial, mesh.nodes, weights, **options)
         gap = None
         if self.certificate:
+            P = objective.P
             absolute = min(P.absolute, samples.total * P.norm)
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)

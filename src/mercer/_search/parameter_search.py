@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Objective, Sensitivity
+from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
@@ -59,13 +59,13 @@ class FamilySearch(ABC):
     samples: Samples
 
     @abstractmethod
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best kernel for a sensitivity.
 
         Parameters
         ----------
-        P : Sensitivity
-            Centered.
+        objective : InnerProduct
+            <P, K> on the samples.
         """
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
@@ -195,29 +195,42 @@ NO_PENALTY = BoundPenalty()
 
 
 @dataclass(frozen=True)
-class Descent:
-    """Where a quasi-Newton descent ended.
+class Optimum:
+    """Where a search of log-parameters ended.
 
     Attributes
     ----------
     theta : ndarray of shape (n_theta,)
     path : tuple of float
-        The objective at the start and after each iteration.
-    iterates : tuple of ndarray of shape (n_theta,)
-        The arguments after each iteration.
-    status : int
+        The objective, less the width penalty, at the start and after each iteration.
+    iterates : tuple of ndarray of shape (n_theta,), default=()
+        The log-parameters after each iteration.
+    status : int, default=0
         SciPy's: 1 at the limit of iterations, 2 after a line search that failed.
+    cost : float, default=0.0
+        The width penalty at the end.
     """
 
     theta: Array
     path: tuple[float, ...]
-    iterates: tuple[Array, ...]
-    status: int
+    iterates: tuple[Array, ...] = ()
+    status: int = 0
+    cost: float = 0.0
 
     @property
     def value(self) -> float:
-        """The objective of the last iterate."""
+        """The objective less the width penalty at the end."""
         return self.path[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+        return len(self.iterates)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended before its limit of iterations."""
+        return self.status != 1
 
 
 def descend(
@@ -228,7 +241,7 @@ def descend(
     has_ended: Callable[[Sequence[float]], bool] = lambda path: False,
     on_step: Callable[[], object] = lambda: None,
     **options: float,
-) -> Descent:
+) -> Optimum:
     """Minimize an objective from one start, by L-BFGS-B, or by BFGS without bounds.
 
     Parameters
@@ -266,35 +279,7 @@ def descend(
     found = minimize(recorded, start, jac=True, callback=after_step, **settings)
     # A line search that fails at the level of rounding errors may end below the last iterate.
     theta = iterates[-1] if iterates else np.asarray(found.x)
-    return Descent(theta, tuple(path), tuple(iterates), int(found.get("status", 0)))
-
-
-@dataclass(frozen=True)
-class Maximum:
-    """Where a search ended.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_theta,)
-    value : float
-        The objective minus the width penalty.
-    cost : float
-        The width penalty there.
-    n_iter : int
-    converged : bool
-    path : tuple of float
-        The objective minus the width penalty after each iteration.
-    iterates : tuple of ndarray of shape (n_theta,)
-        The log-parameters after each iteration.
-    """
-
-    theta: Array
-    value: float
-    cost: float
-    n_iter: int
-    converged: bool
-    path: tuple[float, ...]
-    iterates: tuple[Array, ...] = ()
+    return Optimum(theta, tuple(path), tuple(iterates), int(found.get("status", 0)))
 
 
 def maximize(
@@ -307,7 +292,7 @@ def maximize(
     max_iter: int = 200,
     last: int = 3,
     limit: float = 150.0,
-) -> Maximum:
+) -> Optimum:
     """Maximize an objective minus a width penalty from one start.
 
     Parameters
@@ -331,7 +316,7 @@ def maximize(
 
     Returns
     -------
-    Maximum
+    Optimum
 
     Notes
     -----
@@ -359,16 +344,8 @@ def maximize(
         **({} if log_bounds is None else {"ftol": 0.0}),
     )
     theta, *iterates = (np.clip(each, *clipped.T) for each in (found.theta, *found.iterates))
-    path = [-scale * value for value in found.path]
-    return Maximum(
-        theta,
-        path[-1],
-        width_penalty(theta)[0],
-        len(iterates),
-        found.status != 1,
-        tuple(path[1:]),
-        tuple(iterates),
-    )
+    path = tuple(-scale * value for value in found.path)
+    return Optimum(theta, path, tuple(iterates), found.status, width_penalty(theta)[0])
 
 
 def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
@@ -387,7 +364,7 @@ def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
 
 def maximize_parameters(
     objective: Objective, kernel: Kernel, starts: Array, **settings: Any
-) -> Maximum:
+) -> Optimum:
     """Maximize an objective over a kernel's parameters within its bounds, from the best start.
 
     Parameters
