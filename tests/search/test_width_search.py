@@ -98,6 +98,7 @@ def test_a_tight_tolerance_ends_where_the_slope_is_zero(name, seed) -> None:
     assert np.all(np.diff(found.path) >= 0.0)
     assert found.path[-1] == found.value
     assert len(found.path) == found.n_iter + 1
+    assert_array_equal(found.theta, [found.theta, *found.iterates][-1])
 
 
 @every_criterion

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.weights import UnitWeights
 from mercer._gram.dense import log_determinant
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
-from mercer._search.evidence import ConcentratedEvidence, KernelParameters
+from mercer._search.evidence import GaussianEvidence, KernelParameters
 from mercer._search.parameter_search import Optimum, descend, have_slowed
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
@@ -206,7 +207,7 @@ class _Evidence(KernelParameters):
         self.scale = float(np.linalg.norm(self.Y)) / np.sqrt(max(self.rank, 1) * len(Y)) or 1.0
         self.Y /= self.scale
         parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
-        self.evidence = ConcentratedEvidence(self.Y, self.rank)
+        self.evidence = GaussianEvidence(self.Y, UnitWeights(len(Y)), self.rank)
         super().__init__(Samples(X), parts, self.evidence, n_fixed=1)
         further = np.zeros(len(parts))
         starts = zip(*(part.starts(X) for part in parts), strict=True)
