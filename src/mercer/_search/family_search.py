@@ -19,6 +19,7 @@ from mercer._search.parameter_search import (
     FamilySearch,
     WidthPenalty,
     maximize_parameters,
+    of_common_width,
 )
 from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
@@ -87,9 +88,8 @@ class GradientSearch(FamilySearch):
         samples, family = self.samples, self.family
         starts = family.starts(samples.repeated) if self.start is None else self.start[None]
         if self.isotropic is not None:
-            best = self.isotropic.best(objective).kernel.theta
-            common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])
-            starts = np.vstack([starts, common])
+            common = self.isotropic.best(objective).kernel.theta
+            starts = np.vstack([starts, of_common_width(family, common)])
         found = maximize_parameters(
             objective,
             family,
@@ -375,8 +375,7 @@ def isotropic_starts(
         kernels, weights = learn(isotropic)
         weights = normalized(weights)
         parameters = np.array([kernel.theta for kernel in kernels])
-        width = float(weights @ np.exp(parameters[:, 0]))
-        start = np.full(family.theta.size, np.log(width))
-        start[family.structure.n_widths :] = weights @ parameters[:, isotropic.structure.n_widths :]
-        starts.append(start)
+        mean = weights @ parameters
+        mean[0] = np.log(weights @ np.exp(parameters[:, 0]))
+        starts.append(of_common_width(family, mean))
     return starts

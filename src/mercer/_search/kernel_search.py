@@ -15,6 +15,7 @@ from mercer._search.parameter_search import (
     WidthPenalty,
     maximize,
     maximize_parameters,
+    of_common_width,
 )
 from mercer._search.width_search import maximize_width
 from mercer._typing import Array
@@ -121,7 +122,9 @@ def optimize_kernel(
         objective, isotropic_kernel, tol=tol, max_iter=max_iter, on_step=on_step
     )
     if width_penalty.strength == np.inf or max_ard_iter == 0:
-        return replace(isotropic, kernel=kernel.with_theta(_common_width(kernel, isotropic.kernel)))
+        return replace(
+            isotropic, kernel=kernel.with_theta(of_common_width(kernel, isotropic.kernel.theta))
+        )
     searches = ard_kernels(
         objective,
         kernel,
@@ -164,7 +167,7 @@ def ard_kernels(
     OptimizedKernel
         Its path and number of iterations include those of all searches before it.
     """
-    theta = _common_width(kernel, isotropic.kernel)
+    theta = of_common_width(kernel, isotropic.kernel.theta)
     log_width = float(theta[0])
     path, n_iter, converged = isotropic.path, isotropic.n_iter, isotropic.converged
     for penalty in width_penalties:
@@ -176,13 +179,6 @@ def ard_kernels(
         path, n_iter = (*path, *found.path), n_iter + found.n_iter
         converged = converged and found.converged
         yield replace(found, path=path, n_iter=n_iter, converged=converged)
-
-
-def _common_width(kernel: Kernel, isotropic: Kernel) -> Array:
-    """Log-parameters of an ARD kernel all of whose widths are the isotropic kernel's."""
-    theta = np.full(kernel.theta.size, isotropic.theta[0])
-    theta[kernel.structure.n_widths :] = isotropic.theta[isotropic.structure.n_widths :]
-    return theta
 
 
 def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:

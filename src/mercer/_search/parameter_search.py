@@ -362,6 +362,18 @@ def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
     return len(path) > last and abs(path[-1] - path[-1 - last]) <= last * least
 
 
+def of_common_width(kernel: Kernel, isotropic: Array) -> Array:
+    """Log-parameters of an ARD kernel all of whose widths are an isotropic kernel's.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    isotropic : ndarray of shape (n_isotropic_theta,)
+        The isotropic kernel's log-parameters: its width, followed by what is no width.
+    """
+    return np.append(np.full(kernel.structure.n_widths, isotropic[0]), isotropic[1:])
+
+
 def maximize_parameters(
     objective: Objective, kernel: Kernel, starts: Array, **settings: Any
 ) -> Optimum:
