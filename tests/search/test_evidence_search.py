@@ -262,6 +262,7 @@ OBJECTIVES = {
     "weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS)),
     "best amplitude": GaussianEvidence(Y, UnitWeights(12), 2),
     "best amplitude, weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS), 2),
+    "best amplitude, rank one": GaussianEvidence(Y[:, [0, 0]], UnitWeights(12), 1),
 }
 
 
