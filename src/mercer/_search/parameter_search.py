@@ -334,14 +334,16 @@ def maximize(
         scale = scale or abs(value - cost) or 1.0
         return -(value - cost) / scale, -(gradient - slope) / scale
 
+    options: Any = {"gtol": 0.0}
+    if log_bounds is not None:
+        options = {"gtol": 0.01 * tol, "ftol": 0.0}
     found = descend(
         negative,
         start,
         log_bounds,
         has_ended=lambda path: have_slowed(path, tol * max(abs(path[-1]), 1.0), last),
-        gtol=0.0 if log_bounds is None else 0.01 * tol,
         maxiter=max_iter,
-        **({} if log_bounds is None else {"ftol": 0.0}),
+        **options,
     )
     theta, *iterates = (np.clip(each, *clipped.T) for each in (found.theta, *found.iterates))
     path = tuple(-scale * value for value in found.path)
