@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 
 from experiments.problems import Array
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 
@@ -29,10 +29,10 @@ class RecordingSearch(FamilySearch):
         self.asked: list[Array] = []
         self.found: list[float] = []
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """See :meth:`FamilySearch.best`."""
-        candidate = self.inner.best(P)
-        self.asked.append(pair_weights(P, self.samples))
+        candidate = self.inner.best(objective)
+        self.asked.append(pair_weights(objective.P, self.samples))
         self.found.append(float(np.exp(candidate.kernel.theta[0])))
         return candidate
 

@@ -329,6 +329,11 @@ class InnerProduct(Objective):
     P : Sensitivity
     samples : Samples
 
+    Attributes
+    ----------
+    block : callable
+        P on a tile.
+
     Notes
     -----
     O(n^2 d) time in matrix products, tile by tile. The tiles of P are kept if half a matrix fits
@@ -336,14 +341,14 @@ class InnerProduct(Objective):
     """
 
     def __init__(self, P: Sensitivity, samples: Samples) -> None:
-        self.samples = samples
-        self._block = kept(lambda tile: P.block(samples, tile), samples.n_samples)
+        self.P, self.samples = P, samples
+        self.block = kept(lambda tile: P.block(samples, tile), samples.n_samples)
 
     def value(self, kernel: Kernel) -> float:
         tiles = kernel_tiles(kernel, self.samples, centered=True)
 
         def work(tile: Tile) -> float:
-            return tile.count * inner(self._block(tile), tiles(tile).values)
+            return tile.count * inner(self.block(tile), tiles(tile).values)
 
         return sum(map_tiles(work, self.samples.plan))
 
@@ -351,7 +356,7 @@ class InnerProduct(Objective):
         tiles = kernel_tiles(kernel, self.samples, centered=True)
 
         def work(tile: Tile) -> Array:
-            P, here = self._block(tile), tiles(tile)
+            P, here = self.block(tile), tiles(tile)
             return tile.count * np.append(here.gradient(P), inner(P, here.values))
 
         total = np.asarray(sum(map_tiles(work, self.samples.plan)))

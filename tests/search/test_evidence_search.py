@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.samples import spread_rows
 from mercer._search import evidence_search
-from mercer._search.evidence import ConcentratedEvidence, GaussianEvidence
+from mercer._search.evidence import GaussianEvidence
 from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths
 from mercer.kernels import (
     ExponentialPower,
@@ -260,14 +260,17 @@ K, COUNTS = gaussian(X, 1.5), np.arange(12) % 3 + 1
 OBJECTIVES = {
     "unit weights": GaussianEvidence(Y, UnitWeights(12)),
     "weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS)),
-    "best amplitude": ConcentratedEvidence(Y, 2),
+    "best amplitude": GaussianEvidence(Y, UnitWeights(12), 2),
+    "best amplitude, weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS), 2),
+    "best amplitude, rank one": GaussianEvidence(Y[:, [0, 0]], UnitWeights(12), 1),
 }
 
 
-def test_a_whole_weight_is_that_number_of_rows() -> None:
+@pytest.mark.parametrize("rank", [None, 2])
+def test_a_whole_weight_is_that_number_of_rows(rank: int | None) -> None:
     rows = np.repeat(np.arange(12), COUNTS)
-    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)))
-    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size))
+    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)), rank)
+    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size), rank)
     expected = repeated.value(K[np.ix_(rows, rows)], 0.3)
     assert_allclose(once.value(K, 0.3), expected, rtol=1e-12)
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from search_cases import clusters, sensitivity
 
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.family_search import FixedSearch, GradientSearch, family_search
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import WidthPenalty
@@ -57,7 +57,7 @@ def test_each_family_has_its_search(family: Kernel, search: type) -> None:
 
 def test_a_fixed_kernel_is_valued_exactly() -> None:
     X, (P, whole) = clusters(450, 0), sensitivity(450, 0)
-    found = FixedSearch(Linear(), Samples(X)).best(P)
+    found = FixedSearch(Linear(), Samples(X)).best(InnerProduct(P, Samples(X)))
     assert_allclose(found.value, np.sum(whole * (X @ X.T)), rtol=1e-9)
     assert (found.kernel, found.gap) == (Linear(), 0.0)
 
@@ -85,7 +85,7 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
     X, (P, whole) = np.random.default_rng(0).normal(size=(30, 2)), sensitivity(30, 3)
     family = family.bind(X)
     at = None if start is None else np.full(family.theta.size, start)
-    found = GradientSearch(family, Samples(X), start=at).best(P)
+    found = GradientSearch(family, Samples(X), start=at).best(InnerProduct(P, Samples(X)))
     low, high = family.log_bounds(X).T
     assert (found.kernel.theta >= low - 1e-12).all()
     assert (found.kernel.theta <= high + 1e-12).all()
@@ -118,11 +118,15 @@ def test_greedy_steps_balance_product_and_cost_about_the_best_common_width(form:
 
     far = np.full(3, best + 2.0)
     penalty = WidthPenalty(1e4, form)
-    tight = family_search(family, Samples(X), start=far, width_penalty=penalty).best(P)
+    tight = family_search(family, Samples(X), start=far, width_penalty=penalty).best(
+        InnerProduct(P, Samples(X))
+    )
     assert_allclose(tight.kernel.theta, best, atol=1e-2)
     for strength in (1.0, 0.1):
         penalty = WidthPenalty(strength, form)
-        found = family_search(family, Samples(X), start=far, width_penalty=penalty).best(P)
+        found = family_search(family, Samples(X), start=far, width_penalty=penalty).best(
+            InnerProduct(P, Samples(X))
+        )
         theta = found.kernel.theta
         optimum = minimize(negative, np.full(3, best), (strength,)).fun
         assert_allclose(found.value, product(theta), rtol=1e-9)
@@ -143,6 +147,6 @@ def test_a_strong_penalty_finds_the_best_common_width_beside_other_parameters(fo
     family = RationalQuadratic(ard=True).bind(X)
     far = np.array([6.0, 6.0, 6.0, -4.0])
     search = family_search(family, Samples(X), start=far, width_penalty=WidthPenalty(1e4, form))
-    found = search.best(P)
+    found = search.best(InnerProduct(P, search.samples))
     assert_allclose(np.ptp(found.kernel.theta[:3]), 0.0, atol=0.02)
     assert found.value >= 0.98 * max(scan)

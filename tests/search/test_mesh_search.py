@@ -13,7 +13,7 @@ from search_cases import clusters, sensitivity
 
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
 from mercer.kernels import (
     Dirichlet,
@@ -57,7 +57,7 @@ def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: i
     n = 40
     X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)
     search = MeshSearch(family, Samples(X), certificate=True)
-    found = search.best(P)
+    found = search.best(InnerProduct(P, search.samples))
     assert found.gap is not None
     values = exact_scan(family, X, whole, search.log_bounds)
     assert values.max() <= found.value + found.gap
@@ -94,7 +94,7 @@ def test_proven_gap_of_a_frequency(seed: int) -> None:
     family = Dirichlet(bounds=(0.05, 25.0))
     for certificate in (True, False):
         search = MeshSearch(family, Samples(X), certificate=certificate)
-        found = search.best(P)
+        found = search.best(InnerProduct(P, search.samples))
         values = exact_scan(family, X, whole, search.log_bounds)
         exact = np.sum(whole * found.kernel(X))
         assert_allclose(found.value, exact, rtol=0.0, atol=2e-3)
@@ -138,7 +138,9 @@ def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
 )
 def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
     X, (P, whole) = clusters(20, 0, d=1), sensitivity(20, 0)
-    found = MeshSearch(family, Samples(X), certificate=certificate).best(P)
+    found = MeshSearch(family, Samples(X), certificate=certificate).best(
+        InnerProduct(P, Samples(X))
+    )
     assert_allclose(found.kernel.theta, np.log([2.0]), atol=1e-9)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-3)
 
@@ -160,7 +162,7 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
         )
         whole = 0.1 * F @ F.T + identity * (np.eye(n) - 1.0 / n)
         whole += sum(c * center(K) for c, K in zip(coefficients, grams, strict=False))
-        found = search.best(P)
+        found = search.best(InnerProduct(P, search.samples))
         size = 1e-5 * np.abs(whole).sum()
         exact = np.sum(whole * (found.kernel(X) - 1.0))
         assert_allclose(found.value, exact, rtol=0, atol=size)
@@ -170,8 +172,10 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
 
 def test_search_on_columns_is_that_on_a_table_of_them() -> None:
     X, (P, whole) = clusters(40, 1, d=3), sensitivity(40, 1)
-    found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(P)
-    alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(P)
+    found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(InnerProduct(P, Samples(X)))
+    alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(
+        InnerProduct(P, Samples(X[:, [2, 0]]))
+    )
     assert_allclose(found.kernel.theta, alone.kernel.theta, rtol=1e-6)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-4)
 
@@ -179,8 +183,8 @@ def test_search_on_columns_is_that_on_a_table_of_them() -> None:
 @pytest.mark.parametrize("family", [Gaussian(), Dirichlet(bounds=(0.1, 5.0))])
 def test_little_working_memory_finds_the_same(family: Radial) -> None:
     X, (P, _) = clusters(450, 2, d=1), sensitivity(450, 2)
-    found = MeshSearch(family, Samples(X)).best(P)
+    found = MeshSearch(family, Samples(X)).best(InnerProduct(P, Samples(X)))
     with sklearn.config_context(working_memory=0.5):
-        again = MeshSearch(family, Samples(X)).best(P)
+        again = MeshSearch(family, Samples(X)).best(InnerProduct(P, Samples(X)))
     assert_allclose(again.kernel.theta, found.kernel.theta, rtol=1e-6)
     assert_allclose(again.value, found.value, rtol=1e-9)

@@ -271,7 +271,7 @@ def _iterates(
             multiple, alpha = like[step].multiple, like[step].alpha
         else:
             tried = WIDTH_MULTIPLES if step == 0 else (multiple,)
-            multiple, alpha = _best_width(kernel, Z, Y, tried, resampling)
+            multiple, alpha = _best_multiple(kernel, Z, Y, tried, resampling)
         metric = FeatureMetric(mapping, _at_multiples(kernel, Z, [multiple])[0], multiple, alpha)
         gram, unit = unit_gram(metric.kernel, Z)
         fit = _MetricFit(metric, Z, unit, fit_ridge(gram, Y, alpha))
@@ -287,7 +287,7 @@ def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[
     return [kernel.with_theta(np.append(width, kernel.theta[1:])) for width in log_widths]
 
 
-def _best_width(
+def _best_multiple(
     kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float], resampling: Resampling
 ) -> tuple[float, float]:
     """The multiple of the median distance, and the penalty, of the lowest left-out error."""

@@ -10,7 +10,7 @@ from scipy.linalg import norm as euclidean_norm
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct, Sensitivity
 from mercer._records import MixingStep
 from mercer._search.family_search import (
     Stage,
@@ -166,8 +166,8 @@ class ConvexCombination(Stage):
         searches : sequence of FamilySearch
             One for each family.
         """
-        P = self.sensitivity()
-        best = [search.best(P) for search in searches]
+        objective = InnerProduct(self.sensitivity(), self.samples)
+        best = [search.best(objective) for search in searches]
         return replace(self, excess=self._excess([b.value + (b.gap or 0.0) for b in best]))
 
     @property

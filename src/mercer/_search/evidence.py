@@ -1,12 +1,11 @@
 """The evidence of Gaussian processes as a function of the log-parameters of their kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
-from scipy.optimize import OptimizeResult, minimize
 
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
@@ -59,46 +58,14 @@ class GaussianEvidence:
         A sample of weight w stands for w samples, each with noise of its own. The mean of its noise
         has the variance noise / w, which is added to the diagonal; the rest of the determinant is
         sum ln w + (sum w - n) ln noise.
+    rank : int, default=None
+        The rank m of Y. With it, the objective is that for each observation, up to a constant, at
+        the best amplitude of kernel and noise, which both are relative to it.
     """
 
     Y: Array
     weights: SampleWeights
-
-    def value(self, K: Array, noise: float) -> float:
-        """Return tr(Y'A^-1 Y) + m (ln|A| + n ln 2 pi), A = K + noise I, for m targets."""
-        factor, alpha = factored(K, noise / self.weights.values, self.Y)
-        return self._value(factor, alpha, noise)
-
-    def slopes(self, K: Array, noise: float) -> Slopes:
-        """Return the objective and its derivatives; see :class:`GramObjective`."""
-        factor, alpha = factored(K, noise / self.weights.values, self.Y)
-        value, (n, m) = self._value(factor, alpha, noise), self.Y.shape
-        inverse = inverted(factor)
-        inverse *= m
-        by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
-        log_noise = noise * float((by_sample / self.weights.values).sum())
-        return Slopes(value, log_noise + m * (self.weights.total - n), inverse, alpha)
-
-    def _value(self, factor: Array, alpha: Array, noise: float) -> float:
-        (n, m), total = self.Y.shape, self.weights.total
-        constant = log_determinant(factor) + total * np.log(2.0 * np.pi)
-        constant += float(np.log(self.weights.values).sum()) + (total - n) * np.log(noise)
-        return float(np.sum(self.Y * alpha)) + m * constant
-
-
-@dataclass(frozen=True)
-class ConcentratedEvidence:
-    """-2 log evidence for each observation, at its best amplitude and up to a constant.
-
-    Attributes
-    ----------
-    Y : ndarray of shape (n_samples, n_targets)
-    rank : int
-        The rank m of Y.
-    """
-
-    Y: Array
-    rank: int
+    rank: int | None = None
 
     def amplitude(self, K: Array, noise: float) -> tuple[float, Array, Array]:
         """Return tr(Y'A^-1 Y) / (m n), the Cholesky factor of A, and A^-1 Y, for A = K + noise I.
@@ -107,24 +74,39 @@ class ConcentratedEvidence:
         ----------
         K : ndarray of shape (n_samples, n_samples)
         noise : float
-            Relative to the amplitude.
         """
-        factor, alpha = factored(K, noise, self.Y)
-        return float(np.sum(self.Y * alpha)) / (self.rank * len(self.Y)), factor, alpha
+        factor, alpha = factored(K, noise / self.weights.values, self.Y)
+        n_observations = (self.rank or self.Y.shape[1]) * self.weights.total
+        return float(np.sum(self.Y * alpha)) / n_observations, factor, alpha
 
     def value(self, K: Array, noise: float) -> float:
-        """Return ln tr(Y'A^-1 Y) / (m n) + ln|A| / n."""
-        amplitude, factor, _ = self.amplitude(K, noise)
-        return float(np.log(amplitude)) + log_determinant(factor) / len(self.Y)
+        """Return tr(Y'A^-1 Y) + m (ln|A| + n ln 2 pi) for m targets.
+
+        With their rank m, it is ln(tr(Y'A^-1 Y) / (m n)) + ln|A| / n.
+        """
+        return self._value(*self.amplitude(K, noise)[:2], noise)
 
     def slopes(self, K: Array, noise: float) -> Slopes:
         """Return the objective and its derivatives; see :class:`GramObjective`."""
-        n = len(self.Y)
         amplitude, factor, alpha = self.amplitude(K, noise)
-        value = float(np.log(amplitude)) + log_determinant(factor) / n
-        inverse, alpha = inverted(factor) / n, alpha / np.sqrt(amplitude * self.rank * n)
-        log_noise = noise * float(np.trace(inverse) - np.sum(alpha * alpha))
-        return Slopes(value, log_noise, inverse, alpha)
+        (n, multiple), total = self.Y.shape, self.weights.total
+        if self.rank is not None:
+            # At the best amplitude, the derivative in it is zero.
+            multiple, alpha = 1.0 / total, alpha / np.sqrt(amplitude * self.rank * total)
+        inverse = inverted(factor)
+        inverse *= multiple
+        by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
+        log_noise = noise * float((by_sample / self.weights.values).sum())
+        log_noise += multiple * (total - n)
+        return Slopes(self._value(amplitude, factor, noise), log_noise, inverse, alpha)
+
+    def _value(self, amplitude: float, factor: Array, noise: float) -> float:
+        (n, m), total = self.Y.shape, self.weights.total
+        determinant = log_determinant(factor) + float(np.log(self.weights.values).sum())
+        determinant += (total - n) * np.log(noise)
+        if self.rank is not None:
+            return float(np.log(amplitude)) + determinant / total
+        return m * (determinant + total * (amplitude + np.log(2.0 * np.pi)))
 
 
 class KernelParameters:
@@ -235,37 +217,3 @@ def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
     """
     factor = definite_factor(with_diagonal(K, noise))
     return factor, cho_solve((factor, True), Y, check_finite=False)
-
-
-def minimized(
-    objective: Callable[[Array], tuple[float, Array]],
-    start: Array,
-    bounds: Array,
-    *,
-    after_step: Callable[[OptimizeResult], None],
-    **options: float,
-) -> OptimizeResult:
-    """Return SciPy's result of L-BFGS within bounds.
-
-    Parameters
-    ----------
-    objective : callable
-        Returns value and gradient.
-    start : ndarray of shape (n_parameters,)
-        Clipped to the bounds.
-    bounds : ndarray of shape (n_parameters, 2)
-    after_step : callable
-        Gets SciPy's intermediate result; it may raise StopIteration.
-    **options : float
-        Options of SciPy. L-BFGS stores twenty pairs of steps and gradients, because evaluations are
-        expensive.
-    """
-    return minimize(  # type: ignore[call-overload]
-        objective,
-        np.clip(start, *bounds.T),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=after_step,
-        options={"maxcor": 20, **options},
-    )

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
+from mercer._data.weights import UnitWeights
 from mercer._gram.dense import log_determinant
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
-from mercer._search.evidence import ConcentratedEvidence, KernelParameters, minimized
-from mercer._search.parameter_search import have_slowed
+from mercer._search.evidence import GaussianEvidence, KernelParameters
+from mercer._search.parameter_search import Optimum, descend, have_slowed
 from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
 from mercer.kernels import WeightedSum
 from mercer.kernels._kernel import Kernel
+
+_value = attrgetter("value")
 
 PRIOR_DEVIATION = 1.0
 """Standard deviation of the prior on log-widths about their mean: weak enough to drop a feature for
@@ -149,26 +152,20 @@ def marginal_likelihood_widths(
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
     start = _start((fewest, few, whole), like, max_iter)
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
-
-    def search(start: Array) -> tuple[OptimizeResult, list[float]]:
-        path: list[float] = []
-        return _searched(whole, start, whole.bounds, path=path, **options), path
-
-    found, path = search(start)
+    found = _searched(whole, start, whole.bounds, **options)
     # Of noise alone, the objective is zero.
-    is_like_noise = whole.n_observations * found.fun > -2.0 * LITTLE
+    is_like_noise = whole.n_observations * found.value > -2.0 * LITTLE
     if is_like_noise and like is None and tol <= TOLERANCE:
-        again = search(few.best_of_widths(max_iter))
-        found, path = min((found, path), again, key=lambda pair: pair[0].fun)
-    amplitude, value = whole.best(found.x)
+        again = _searched(whole, few.best_of_widths(max_iter), whole.bounds, **options)
+        found = min(found, again, key=_value)
+    amplitude, value = whole.best(found.theta)
     return EvidenceMaximum(
-        whole.kernel_at(found.x),
-        float(np.exp(found.x[-1])),
+        whole.kernel_at(found.theta),
+        float(np.exp(found.theta[-1])),
         amplitude,
         value,
-        tuple(-0.5 * value for value in path),
-        # L-BFGS-B ended at its limit of iterations, or its line search failed.
-        found.get("status") not in (1, 2),
+        tuple(-0.5 * value for value in found.path),
+        found.status not in (1, 2),
     )
 
 
@@ -191,8 +188,7 @@ def _start(
     start[-1] = max(start[-1], np.log(0.1))
     if like is not None or few is whole:
         return start
-    options: Any = {"tol": 10.0 * TOLERANCE, "max_iter": max_iter, "path": []}
-    return np.asarray(_searched(few, start, few.bounds, **options).x)
+    return _searched(few, start, few.bounds, tol=10.0 * TOLERANCE, max_iter=max_iter).theta
 
 
 class _Evidence(KernelParameters):
@@ -211,7 +207,7 @@ class _Evidence(KernelParameters):
         self.scale = float(np.linalg.norm(self.Y)) / np.sqrt(max(self.rank, 1) * len(Y)) or 1.0
         self.Y /= self.scale
         parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
-        self.evidence = ConcentratedEvidence(self.Y, self.rank)
+        self.evidence = GaussianEvidence(self.Y, UnitWeights(len(Y)), self.rank)
         super().__init__(Samples(X), parts, self.evidence, n_fixed=1)
         further = np.zeros(len(parts))
         starts = zip(*(part.starts(X) for part in parts), strict=True)
@@ -281,8 +277,8 @@ class _Evidence(KernelParameters):
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        found = _searched(along, zero, bounds, tol=10.0 * TOLERANCE, max_iter=10, path=[])
-        return np.clip(start + found.x @ directions, *self.bounds.T)
+        found = _searched(along, zero, bounds, tol=10.0 * TOLERANCE, max_iter=10)
+        return np.clip(start + found.theta @ directions, *self.bounds.T)
 
     @property
     def n_observations(self) -> int:
@@ -292,11 +288,8 @@ class _Evidence(KernelParameters):
     def best_of_widths(self, max_iter: int) -> Array:
         """Return the best end of searches from each common width, with the best noise for it."""
         starts = [self._best_noise([start[:-1]]) for start in self.starts]
-        ends = [
-            _searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter, path=[])
-            for x in starts
-        ]
-        return np.asarray(min(ends, key=lambda end: float(end.fun)).x)
+        ends = [_searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter) for x in starts]
+        return min(ends, key=_value).theta
 
     def best(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""
@@ -325,21 +318,17 @@ def _searched(
     *,
     tol: float,
     max_iter: int,
-    path: list[float],
     on_step: Callable[[], None] = lambda: None,
-) -> OptimizeResult:
-    """Return SciPy's result of a search; the path gets the value of each iterate."""
-
-    def recorded(x: Array) -> tuple[float, Array]:
-        value, gradient = objective(x)
-        path[:] = path or [value]
-        return value, gradient
-
-    def after_step(intermediate_result: OptimizeResult) -> None:
-        path.append(float(intermediate_result.fun))
-        on_step()
-        if have_slowed(path, tol):
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "ftol": 0.0, "gtol": 0.1 * tol}
-    return minimized(recorded, start, bounds, after_step=after_step, **options)
+) -> Optimum:
+    """Return where a search ends; evaluations are expensive, and twenty steps are stored."""
+    return descend(
+        objective,
+        start,
+        bounds,
+        has_ended=lambda path: have_slowed(path, tol),
+        on_step=on_step,
+        maxiter=max_iter,
+        ftol=0.0,
+        gtol=0.1 * tol,
+        maxcor=20,
+    )

@@ -19,6 +19,7 @@ from mercer._search.parameter_search import (
     FamilySearch,
     WidthPenalty,
     maximize_parameters,
+    of_common_width,
 )
 from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
@@ -44,9 +45,9 @@ class FixedSearch(FamilySearch):
     family: Kernel
     samples: Samples
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The kernel itself; see :meth:`FamilySearch.best`."""
-        return Candidate(self.family, InnerProduct(P, self.samples).value(self.family), 0.0)
+        return Candidate(self.family, objective.value(self.family), 0.0)
 
 
 @dataclass
@@ -77,7 +78,7 @@ class GradientSearch(FamilySearch):
     tol: float = STEP_TOLERANCE
     max_iter: int = 1000
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
 
         Notes
@@ -85,12 +86,10 @@ class GradientSearch(FamilySearch):
         O(n^2 d) an evaluation.
         """
         samples, family = self.samples, self.family
-        objective = InnerProduct(P, samples)
         starts = family.starts(samples.repeated) if self.start is None else self.start[None]
         if self.isotropic is not None:
-            best = self.isotropic.best(P).kernel.theta
-            common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])
-            starts = np.vstack([starts, common])
+            common = self.isotropic.best(objective).kernel.theta
+            starts = np.vstack([starts, of_common_width(family, common)])
         found = maximize_parameters(
             objective,
             family,
@@ -98,7 +97,7 @@ class GradientSearch(FamilySearch):
             tol=self.tol,
             max_iter=self.max_iter,
             last=1,
-            width_penalty=self._bound_penalty(starts[-1], objective, P.gram_norm),
+            width_penalty=self._bound_penalty(starts[-1], objective, objective.P.gram_norm),
         )
         kernel = family.with_theta(found.theta)
         return Candidate(kernel, found.value + found.cost, None, found.cost)
@@ -124,15 +123,14 @@ class RefinedSearch(FamilySearch):
         self.coarse = coarse
         self.family, self.samples = coarse.family, coarse.samples
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best parameter up to rounding; see :meth:`FamilySearch.best`.
 
         Notes
         -----
         About ten evaluations of <P, K> and its slope, O(n^2 d) each, beside those of the mesh.
         """
-        found, family = self.coarse.best(P), self.family
-        objective = InnerProduct(P, self.samples)
+        found, family = self.coarse.best(objective), self.family
 
         def slope(theta: float) -> float:
             kernel = family.with_theta(np.array([theta]))
@@ -152,39 +150,26 @@ def _zero_of_slope(
     start: float,
     bounds: Array,
     *,
-    bracket: float = 1e-5,
-    widening: float = 8.0,
+    span: float = 1e-3,
     precision: float = 1e-13,
 ) -> float:
-    """Zero of the slope uphill of a start, or the bound before it.
+    """Zero of a falling slope near a start, or the end of the interval beyond which it lies.
 
     Parameters
     ----------
     slope : callable
     start : float
     bounds : ndarray of shape (2,)
-    bracket : float, default=1e-5
-        Length of the first interval in which the slope may change its sign: about the error of a
+    span : float, default=1e-3
+        Length of the interval on either side of the start: about a hundred times the error of a
         peak on a mesh.
-    widening : float, default=8.0
-        Factor by which the interval grows until it does.
     precision : float, default=1e-13
         Absolute error of the log-parameter that is found.
     """
-    steepness = slope(start)
-    if steepness == 0.0:
-        return start
-    bound, span = float(bounds[1] if steepness > 0.0 else bounds[0]), bracket
-    while abs(bound - start) > span:
-        end = start + np.copysign(span, steepness)
-        if slope(end) * steepness <= 0.0:
-            break
-        span *= widening
-    else:
-        end = bound
-        if slope(end) * steepness > 0.0:
-            return bound
-    return float(brentq(slope, start, end, xtol=precision)) if end != start else start
+    low, high = np.clip([start - span, start + span], *bounds).tolist()
+    if slope(low) <= 0.0:
+        return low
+    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=precision))
 
 
 def family_searches(
@@ -297,6 +282,7 @@ def is_searched_globally(family: Kernel) -> bool:
 class Stage(ABC):
     """A combination of kernels between two steps of the greedy loop, with its objective."""
 
+    samples: Samples
     history: tuple[Any, ...]
     """A record of each step so far."""
 
@@ -350,8 +336,8 @@ def grow(
     """
     while not stage.is_final:
         n_steps = len(stage.history)
-        P = stage.sensitivity()
-        found = [(search, search.best(P)) for search in searches]
+        objective = InnerProduct(stage.sensitivity(), stage.samples)
+        found = [(search, search.best(objective)) for search in searches]
         stage = stage.joined(found)
         if len(stage.history) > n_steps and on_step is not None:
             on_step(stage.history[-1])
@@ -389,8 +375,7 @@ def isotropic_starts(
         kernels, weights = learn(isotropic)
         weights = normalized(weights)
         parameters = np.array([kernel.theta for kernel in kernels])
-        width = float(weights @ np.exp(parameters[:, 0]))
-        start = np.full(family.theta.size, np.log(width))
-        start[family.structure.n_widths :] = weights @ parameters[:, isotropic.structure.n_widths :]
-        starts.append(start)
+        mean = weights @ parameters
+        mean[0] = np.log(weights @ np.exp(parameters[:, 0]))
+        starts.append(of_common_width(family, mean))
     return starts

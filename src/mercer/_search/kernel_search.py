@@ -11,12 +11,13 @@ from mercer._kernel_objectives import Objective
 from mercer._search.parameter_search import (
     STRENGTHS,
     UNPENALIZED,
-    Maximum,
+    Optimum,
     WidthPenalty,
+    maximize,
     maximize_parameters,
-    maximize_unbounded,
+    of_common_width,
 )
-from mercer._search.width_search import best_width
+from mercer._search.width_search import maximize_width
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
@@ -87,7 +88,7 @@ def optimize_kernel(
 
     Notes
     -----
-    A single width is searched globally (:func:`best_width`). Other parameters are searched by
+    A single width is searched globally (:func:`maximize_width`). Other parameters are searched by
     L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with a
     width per feature starts from the best isotropic kernel instead. The strength of a relative
     penalty falls in steps to the one asked for, and each search starts where the one before ended:
@@ -100,13 +101,14 @@ def optimize_kernel(
     data sets.
     """
     if start is not None:
-        local = maximize_unbounded(objective.along(kernel), start, tol=tol, max_iter=max_iter)
+        local = maximize(objective.along(kernel), start, None, tol=tol, max_iter=max_iter, last=1)
         on_step()
         return _optimized(kernel, local)
     if has_one_width(kernel):
-        width = best_width(objective, kernel, tol=tol, max_iter=max_iter)
+        width = maximize_width(objective, kernel, tol=tol, max_iter=max_iter)
         on_step()
-        return _optimized(kernel, width)
+        found = _optimized(kernel, width)
+        return replace(found, path=width.path, n_iter=max(width.n_iter, 1))
     if kernel.theta.size == 0:
         value = objective.value(kernel)
         return OptimizedKernel(kernel, value, (value,), 0, True)
@@ -120,7 +122,9 @@ def optimize_kernel(
         objective, isotropic_kernel, tol=tol, max_iter=max_iter, on_step=on_step
     )
     if width_penalty.strength == np.inf or max_ard_iter == 0:
-        return replace(isotropic, kernel=kernel.with_theta(_common_width(kernel, isotropic.kernel)))
+        return replace(
+            isotropic, kernel=kernel.with_theta(of_common_width(kernel, isotropic.kernel.theta))
+        )
     searches = ard_kernels(
         objective,
         kernel,
@@ -163,7 +167,7 @@ def ard_kernels(
     OptimizedKernel
         Its path and number of iterations include those of all searches before it.
     """
-    theta = _common_width(kernel, isotropic.kernel)
+    theta = of_common_width(kernel, isotropic.kernel.theta)
     log_width = float(theta[0])
     path, n_iter, converged = isotropic.path, isotropic.n_iter, isotropic.converged
     for penalty in width_penalties:
@@ -177,13 +181,6 @@ def ard_kernels(
         yield replace(found, path=path, n_iter=n_iter, converged=converged)
 
 
-def _common_width(kernel: Kernel, isotropic: Kernel) -> Array:
-    """Log-parameters of an ARD kernel all of whose widths are the isotropic kernel's."""
-    theta = np.full(kernel.theta.size, isotropic.theta[0])
-    theta[kernel.structure.n_widths :] = isotropic.theta[isotropic.structure.n_widths :]
-    return theta
-
-
 def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
     """The penalty, after stronger ones if it is relative."""
     if not (penalty.is_relative and penalty.strength > 0.0):
@@ -192,11 +189,11 @@ def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
     return [*(replace(penalty, strength=strength) for strength in stronger), penalty]
 
 
-def _optimized(kernel: Kernel, found: Maximum) -> OptimizedKernel:
+def _optimized(kernel: Kernel, found: Optimum) -> OptimizedKernel:
     return OptimizedKernel(
         kernel.with_theta(found.theta),
         found.value + found.cost,
-        found.path or (found.value,),
+        found.path[1:] or found.path,
         found.n_iter,
         found.converged,
         found.iterates,

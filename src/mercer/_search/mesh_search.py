@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.signal import czt
 
-from mercer._gram.dense import center_tiles
 from mercer._gram.distance_histograms import (
     FINE_BITS,
     LogarithmicMesh,
@@ -18,7 +18,7 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._kernel_objectives import Sensitivity
+from mercer._kernel_objectives import InnerProduct
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._typing import Array
@@ -48,9 +48,6 @@ class Peak:
 class MeshSearch(FamilySearch):
     """One width or frequency: global search on a mesh of distances.
 
-    Each part of a sensitivity is deposited on the mesh once and remembered, so that a greedy step
-    deposits only the newest kernel.
-
     Parameters
     ----------
     family : Kernel
@@ -67,33 +64,30 @@ class MeshSearch(FamilySearch):
         self.radial, self.distance = structure.function, structure.distance
         self.certificate = certificate
         self.log_bounds = family.log_bounds(samples.repeated)[0]
-        self._factor_part: tuple[Array, Array] | None = None
-        self._kernel_parts: dict[Kernel, Array] = {}
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best width; see :meth:`FamilySearch.best`.
 
         Notes
         -----
-        O(n^2) additions for a new part of the sensitivity; the search itself does not depend on n.
+        O(n^2) additions; the search itself does not depend on n.
         """
-        mesh = self.mesh
-        weights = P.scale * self._factor_weights(P)
-        for coefficient, kernel, means in zip(P.coefficients, P.kernels, P.row_means, strict=True):
-            if kernel not in self._kernel_parts:
-                self._kernel_parts[kernel] = self._kernel_weights(kernel, means)
-            weights = weights + coefficient * self._kernel_parts[kernel]
-        if P.identity:
-            weights = weights + P.identity * self._identity_weights()
-        radial, proven = self.radial, self.certificate
+        samples, radial, mesh = self.samples, self.radial, self.mesh
+
+        def block(tile: Tile) -> Array:
+            return samples.scaled(objective.block(tile), tile)[None]
+
+        weights = linear_binning(samples, self.distance, mesh, block)[0]
+        options: Any = {"log_bounds": self.log_bounds, "certificate": self.certificate}
         if isinstance(mesh, UniformMesh):
-            peak = search_frequency(radial, mesh, weights, self.log_bounds, certificate=proven)
+            peak = search_frequency(radial, mesh, weights, **options)
         else:
-            peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
+            peak = search_width(radial, mesh.nodes, weights, **options)
         gap = None
         if self.certificate:
-            absolute = min(P.absolute, self.samples.total * P.norm)
-            gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
+            P = objective.P
+            absolute = min(P.absolute, samples.total * P.norm)
+            gap = peak.gap + 2.0 * absolute * mesh.chord_error(radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
     @cached_property
@@ -105,37 +99,6 @@ class MeshSearch(FamilySearch):
         if self.certificate:
             return LogarithmicMesh(low, high, FINE_BITS)
         return LogarithmicMesh(low, high)
-
-    def _deposited(self, weights: Callable[[Tile], Array]) -> Array:
-        return linear_binning(self.samples, self.distance, self.mesh, weights)[0]
-
-    def _factor_weights(self, P: Sensitivity) -> Array:
-        if self._factor_part is None or self._factor_part[0] is not P.factor:
-
-            def weights(tile: Tile) -> Array:
-                products = (P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T
-                return self.samples.scaled(products, tile)[None]
-
-            self._factor_part = (P.factor, self._deposited(weights))
-        return self._factor_part[1]
-
-    def _kernel_weights(self, kernel: Kernel, means: Array) -> Array:
-        def weights(tile: Tile) -> Array:
-            blocks = self.samples.blocks([kernel], tile)
-            center_tiles(blocks, means[None], tile, self.samples.weights)
-            return self.samples.scaled(blocks, tile)
-
-        return self._deposited(weights)
-
-    def _identity_weights(self) -> Array:
-        """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
-        samples = self.samples
-
-        def weights(tile: Tile) -> Array:
-            share = samples.scaled(np.full((1, *tile.shape), -1.0 / samples.total), tile)
-            return samples.scaled(share, tile)
-
-        return self._deposited(weights)
 
 
 def search_width(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Objective, Sensitivity
+from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
@@ -59,13 +59,13 @@ class FamilySearch(ABC):
     samples: Samples
 
     @abstractmethod
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The best kernel for a sensitivity.
 
         Parameters
         ----------
-        P : Sensitivity
-            Centered.
+        objective : InnerProduct
+            <P, K> on the samples.
         """
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
@@ -195,51 +195,113 @@ NO_PENALTY = BoundPenalty()
 
 
 @dataclass(frozen=True)
-class Maximum:
-    """Where a search ended.
+class Optimum:
+    """Where a search of log-parameters ended.
 
     Attributes
     ----------
     theta : ndarray of shape (n_theta,)
-    value : float
-        The objective minus the width penalty.
-    cost : float
-        The width penalty there.
-    n_iter : int
-    converged : bool
     path : tuple of float
-        The objective minus the width penalty after each iteration.
-    iterates : tuple of ndarray of shape (n_theta,)
+        The objective, less the width penalty, at the start and after each iteration.
+    iterates : tuple of ndarray of shape (n_theta,), default=()
         The log-parameters after each iteration.
+    status : int, default=0
+        SciPy's: 1 at the limit of iterations, 2 after a line search that failed.
+    cost : float, default=0.0
+        The width penalty at the end.
     """
 
     theta: Array
-    value: float
-    cost: float
-    n_iter: int
-    converged: bool
     path: tuple[float, ...]
     iterates: tuple[Array, ...] = ()
+    status: int = 0
+    cost: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The objective less the width penalty at the end."""
+        return self.path[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+        return len(self.iterates)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended before its limit of iterations."""
+        return self.status != 1
 
 
-def maximize(
+def descend(
     objective: Function,
     start: Array,
-    log_bounds: Array,
+    log_bounds: Array | None,
     *,
-    width_penalty: BoundPenalty = NO_PENALTY,
-    tol: float = 1e-5,
-    max_iter: int = 200,
-    last: int = 3,
-) -> Maximum:
-    """Maximize an objective minus a width penalty by L-BFGS-B from one start.
+    has_ended: Callable[[Sequence[float]], bool] = lambda path: False,
+    on_step: Callable[[], object] = lambda: None,
+    **options: float,
+) -> Optimum:
+    """Minimize an objective from one start, by L-BFGS-B, or by BFGS without bounds.
 
     Parameters
     ----------
     objective : callable
         Maps log-parameters to value and gradient.
     start : ndarray of shape (n_theta,)
-    log_bounds : ndarray of shape (n_theta, 2)
+        Clipped to the bounds.
+    log_bounds : ndarray of shape (n_theta, 2) or None
+    has_ended : callable, default=never
+        Whether the search ends, by the objective at the start and after each iteration.
+    on_step : callable, default=None
+        Called after each iteration.
+    **options : float
+        Of SciPy.
+    """
+    path, iterates = list[float](), list[Array]()
+
+    def recorded(theta: Array) -> tuple[float, Array]:
+        value, gradient = objective(theta)
+        path[:] = path or [value]
+        return value, gradient
+
+    def after_step(intermediate_result: Any) -> None:
+        path.append(float(intermediate_result.fun))
+        iterates.append(np.array(intermediate_result.x))
+        on_step()
+        if has_ended(path):
+            raise StopIteration
+
+    method = "BFGS" if log_bounds is None else "L-BFGS-B"
+    settings: Any = {"method": method, "bounds": log_bounds, "options": options}
+    if log_bounds is not None:
+        start = np.clip(start, *log_bounds.T)
+    found = minimize(recorded, start, jac=True, callback=after_step, **settings)
+    # A line search that fails at the level of rounding errors may end below the last iterate.
+    theta = iterates[-1] if iterates else np.asarray(found.x)
+    return Optimum(theta, tuple(path), tuple(iterates), int(found.get("status", 0)))
+
+
+def maximize(
+    objective: Function,
+    start: Array,
+    log_bounds: Array | None,
+    *,
+    width_penalty: BoundPenalty = NO_PENALTY,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+    last: int = 3,
+    limit: float = 150.0,
+) -> Optimum:
+    """Maximize an objective minus a width penalty from one start.
+
+    Parameters
+    ----------
+    objective : callable
+        Maps log-parameters to value and gradient.
+    start : ndarray of shape (n_theta,)
+    log_bounds : ndarray of shape (n_theta, 2) or None
+        None for a search without bounds.
     width_penalty : BoundPenalty, default=NO_PENALTY
     tol : float, default=1e-5
         The search stops when the last iterations changed the objective by less than this fraction
@@ -248,64 +310,44 @@ def maximize(
     last : int, default=3
         The number of these iterations. A single one gains little where the search turns into
         another direction, or has just begun.
+    limit : float, default=150.0
+        Log-parameters without bounds are clipped to this magnitude: a feature of a larger width has
+        no influence, and no two samples are alike under a smaller one.
 
     Returns
     -------
-    Maximum
+    Optimum
 
     Notes
     -----
-    The objective is divided by its absolute value at the start, on which L-BFGS-B's first step
-    depends. The search also stops where the scaled gradient is below a hundredth of `tol`.
+    The objective is divided by its absolute value at the start, on which the first step depends.
+    A search within bounds also stops where the scaled gradient is below a hundredth of `tol`.
     """
-    start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
-
-    def penalized(theta: Array) -> tuple[float, Array]:
-        value, gradient = objective(theta)
-        cost, slope = width_penalty(theta)
-        return value - cost, gradient - slope
-
-    def has_ended(path: Sequence[float], scale: float) -> bool:
-        return have_slowed(path, tol * max(abs(path[-1]), scale), last)
-
-    options = {"ftol": 0.0, "gtol": 0.01 * tol, "maxiter": max_iter}
-    settings = {"method": "L-BFGS-B", "bounds": log_bounds, "options": options}
-    found, path, iterates = _ascended(penalized, start, has_ended, settings)
-    # A line search that fails at the level of rounding errors may end below the last iterate.
-    theta, value = (iterates[-1], path[-1]) if len(path) > 1 else (found.x, path[0])
-    # SciPy reports the status 1 where it ends at its limit of iterations.
-    cost, converged = width_penalty(theta)[0], found.get("status") != 1
-    # SciPy's result has no count of iterations where all bounds are equal.
-    n_iter = int(found.get("nit", 0))
-    return Maximum(theta, value, cost, n_iter, converged, path[1:], iterates)
-
-
-def _ascended(
-    objective: Function,
-    start: Array,
-    has_ended: Callable[[Sequence[float], float], bool],
-    settings: dict[str, Any],
-) -> tuple[Any, tuple[float, ...], tuple[Array, ...]]:
-    """Return SciPy's result, the objective at the start and at each iterate, and the iterates.
-
-    The search ends where `has_ended` of the objective's values and of their scale, its absolute
-    value at the start, by which SciPy's function is divided.
-    """
-    path, iterates = [objective(start)[0]], list[Array]()
-    scale = abs(path[0]) or 1.0
+    clipped = np.array([[-limit, limit]] * start.size) if log_bounds is None else log_bounds
+    scale = 0.0
 
     def negative(theta: Array) -> tuple[float, Array]:
+        nonlocal scale
+        theta = np.clip(theta, *clipped.T)
         value, gradient = objective(theta)
-        return -value / scale, -gradient / scale
+        cost, slope = width_penalty(theta)
+        scale = scale or abs(value - cost) or 1.0
+        return -(value - cost) / scale, -(gradient - slope) / scale
 
-    def record(intermediate_result: Any) -> None:
-        path.append(-scale * float(intermediate_result.fun))
-        iterates.append(np.array(intermediate_result.x))
-        if has_ended(path, scale):
-            raise StopIteration
-
-    found = minimize(negative, start, jac=True, callback=record, **settings)
-    return found, tuple(path), tuple(iterates)
+    options: Any = {"gtol": 0.0}
+    if log_bounds is not None:
+        options = {"gtol": 0.01 * tol, "ftol": 0.0}
+    found = descend(
+        negative,
+        start,
+        log_bounds,
+        has_ended=lambda path: have_slowed(path, tol * max(abs(path[-1]), 1.0), last),
+        maxiter=max_iter,
+        **options,
+    )
+    theta, *iterates = (np.clip(each, *clipped.T) for each in (found.theta, *found.iterates))
+    path = tuple(-scale * value for value in found.path)
+    return Optimum(theta, path, tuple(iterates), found.status, width_penalty(theta)[0])
 
 
 def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
@@ -322,9 +364,21 @@ def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
     return len(path) > last and abs(path[-1] - path[-1 - last]) <= last * least
 
 
+def of_common_width(kernel: Kernel, isotropic: Array) -> Array:
+    """Log-parameters of an ARD kernel all of whose widths are an isotropic kernel's.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    isotropic : ndarray of shape (n_isotropic_theta,)
+        The isotropic kernel's log-parameters: its width, followed by what is no width.
+    """
+    return np.append(np.full(kernel.structure.n_widths, isotropic[0]), isotropic[1:])
+
+
 def maximize_parameters(
     objective: Objective, kernel: Kernel, starts: Array, **settings: Any
-) -> Maximum:
+) -> Optimum:
     """Maximize an objective over a kernel's parameters within its bounds, from the best start.
 
     Parameters
@@ -340,47 +394,3 @@ def maximize_parameters(
         start = max(starts, key=lambda theta: objective.value(kernel.with_theta(theta)))
     log_bounds = kernel.log_bounds(objective.samples.repeated)
     return maximize(objective.along(kernel), start, log_bounds, **settings)
-
-
-def maximize_unbounded(
-    objective: Function,
-    start: Array,
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 200,
-    limit: float = 150.0,
-) -> Maximum:
-    """Maximize an objective by BFGS from one start, without bounds.
-
-    Parameters
-    ----------
-    objective : callable
-        Maps log-parameters to value and gradient.
-    start : ndarray of shape (n_theta,)
-    tol : float, default=1e-5
-        The search stops when an iteration raises the objective by no more than this fraction.
-    max_iter : int, default=200
-    limit : float, default=150.0
-        Log-parameters are clipped to this magnitude: a feature of a larger width has no influence,
-        and no two samples are alike under a smaller one.
-
-    Returns
-    -------
-    Maximum
-
-    Notes
-    -----
-    The objective is divided by its absolute value at the start, on which BFGS's first step depends.
-    """
-
-    def clipped(theta: Array) -> tuple[float, Array]:
-        return objective(np.clip(theta, -limit, limit))
-
-    def has_ended(path: Sequence[float], scale: float) -> bool:
-        return path[-1] - path[-2] <= tol * abs(path[-2])
-
-    settings = {"method": "BFGS", "options": {"gtol": 0.0, "maxiter": max_iter}}
-    _, path, iterates = _ascended(clipped, start, has_ended, settings)
-    n_iter, iterates = len(iterates), tuple(np.clip(theta, -limit, limit) for theta in iterates)
-    theta = iterates[-1] if iterates else start
-    return Maximum(theta, path[-1], 0.0, n_iter, n_iter < max_iter, path[1:], iterates)

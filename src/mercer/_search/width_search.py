@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import Objective, Sensitivity
-from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, maximize
+from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
+from mercer._search.parameter_search import Candidate, FamilySearch, Optimum, maximize
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
@@ -68,17 +68,17 @@ class HistogramSearch(FamilySearch):
         self._values = self._at(self._grid)
         self._norms = self._centered_norms(self._values)
 
-    def best(self, P: Sensitivity) -> Candidate:
+    def best(self, objective: InnerProduct) -> Candidate:
         """The width of the largest <P, K>; see :meth:`FamilySearch.best`.
 
         Parameters
         ----------
-        P : Sensitivity
-            A combination of the target that the search was made for and kernels of its family.
+        objective : InnerProduct
+            P combines the target that the search was made for and kernels of its family.
         """
         if self.certified is not None:
-            return self.certified.best(P)
-        weights = self._weights(P)
+            return self.certified.best(objective)
+        weights = self._weights(objective.P)
         values = self._values @ weights
         theta, value = highest_peak(
             lambda thetas: self._at(thetas) @ weights, self._grid, values, local_maxima(values)
@@ -115,7 +115,7 @@ class HistogramSearch(FamilySearch):
             starts.append(np.append(thetas[:-2], split))
         bounds = np.tile(self.log_bounds, (thetas.size, 1))
 
-        def search(start: Array, max_iter: int = 200) -> Maximum:
+        def search(start: Array, max_iter: int = 200) -> Optimum:
             return maximize(self._alignment, start, bounds, tol=self.tol, max_iter=max_iter)
 
         trials = [search(start, self.trial_iterations) for start in starts]
@@ -158,14 +158,14 @@ class HistogramSearch(FamilySearch):
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
 
-def best_width(
+def maximize_width(
     objective: Objective,
     kernel: Kernel,
     *,
     tol: float = 1e-5,
     max_iter: int = 200,
     mesh_error: float = 1e-2,
-) -> Maximum:
+) -> Optimum:
     """Maximize an objective over the one width of a radial kernel, within its bounds.
 
     Parameters
@@ -183,7 +183,7 @@ def best_width(
 
     Returns
     -------
-    Maximum
+    Optimum
         `theta` is the logarithm of the width, shape (1,).
 
     Notes
@@ -211,7 +211,7 @@ def best_width(
     converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
     outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
     if converged or outward or unit == 0.0:
-        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
+        return Optimum(np.array([start]), (value,))
 
     def scaled(steps: Array) -> tuple[float, Array]:
         value, slope = at(start + unit * float(steps[0]))
@@ -219,8 +219,10 @@ def best_width(
 
     bounds = (log_bounds[None] - start) / unit
     found = maximize(scaled, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
-    theta = np.clip(start + unit * found.theta, low, high)
-    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
+    theta, *iterates = (
+        np.clip(start + unit * x, low, high) for x in (found.theta, *found.iterates)
+    )
+    return replace(found, theta=theta, iterates=tuple(iterates))
 
 
 def _highest_peaks(

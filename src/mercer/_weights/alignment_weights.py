@@ -9,8 +9,8 @@ from mercer._typing import Array
 from mercer._validation import ROUNDING
 
 _EPSILON = float(np.finfo(np.float64).eps)
-"""Eigenvalues of M below p times this fraction of the largest are rounding errors, and the products
-of block pivoting are wrong by up to p times this fraction of the largest |a_k|."""
+"""Eigenvalues of M below p times this fraction of the largest are rounding errors, and so are
+gradients below p times this fraction of the largest |a_k|."""
 
 
 def independent_weights(moments: Moments) -> Array:
@@ -56,25 +56,34 @@ def nonnegative_weights(moments: Moments) -> Array:
     return normalized(best_nonnegative(moments.a, moments.M))
 
 
-def best_nonnegative(a: Array, M: Array, n_active_set: int = 100) -> Array:
+def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
     """The solution of min v'Mv - 2 v'a over v >= 0, not normalized.
 
     Parameters
     ----------
     a : ndarray of shape (n_kernels,)
     M : ndarray of shape (n_kernels, n_kernels)
-    n_active_set : int, default=100
-        With more kernels than this, block pivoting is tried before the slower active-set method.
+    n_first : int, default=100
+        The active-set method solves for this number of kernels of largest a first, and then for
+        those too whose weight would lower the objective.
 
     Returns
     -------
     ndarray of shape (n_kernels,)
     """
     scale, M, a = _scaled(a, M)
-    solution = _block_pivoting(M, a) if a.size > n_active_set else None
-    if solution is None:
-        R, b = _least_squares(M, a)
-        solution = _refined(nnls(R, b, maxiter=30 * a.size + 30)[0], M, a)
+    solution, gain = np.zeros(a.size), a.copy()
+    working = np.zeros(a.size, dtype=bool)
+    joining = np.argsort(-a, kind="stable")[:n_first]
+    while joining.size:
+        working[joining] = True
+        used = np.flatnonzero(working)
+        inside = M[np.ix_(used, used)]
+        R, b = _least_squares(inside, a[used])
+        solution[used] = _refined(nnls(R, b, maxiter=30 * used.size + 30)[0], inside, a[used])
+        gain = np.where(working, 0.0, a - M[:, used] @ solution[used])
+        largest = np.argsort(-gain, kind="stable")[:n_first]
+        joining = largest[gain[largest] > a.size * _EPSILON * np.abs(a).max()]
     return solution * scale
 
 
@@ -166,42 +175,3 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
     refined = np.zeros_like(solution)
     refined[used] = positive
     return refined
-
-
-def _block_pivoting(
-    M: Array, a: Array, max_exchanges: int = 100, patience: int = 3
-) -> Array | None:
-    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
-
-    It gives up after `patience` successive exchanges that do not reduce the number of violations.
-
-    References
-    ----------
-    Kim & Park (2011), Fast nonnegative matrix factorization, section 3.2.
-    """
-    solution, gradient = np.zeros(a.size), -a
-    free = np.zeros(a.size, dtype=bool)
-    fewest, left = a.size + 1, patience
-    tolerance = a.size * _EPSILON * float(np.abs(a).max())
-    for _ in range(max_exchanges):
-        violated = np.where(free, solution < 0.0, gradient < -tolerance)
-        count = int(violated.sum())
-        if count == 0:
-            return solution
-        if count < fewest:
-            fewest, left = count, patience
-        elif left > 0:
-            left -= 1
-        else:
-            return None
-        free ^= violated
-        block = np.flatnonzero(free)
-        try:
-            factor = cho_factor(M[np.ix_(block, block)], check_finite=False)
-        except LinAlgError:
-            return None
-        solution[:] = 0.0
-        solution[block] = cho_solve(factor, a[block], check_finite=False)
-        gradient = M[:, block] @ solution[block] - a
-        gradient[block] = 0.0
-    return None

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, norm, solve_triangular
-from scipy.optimize import LinearConstraint, linprog, minimize, nnls
+from scipy.optimize import linprog, nnls
 from sklearn.utils import check_scalar
 
 from mercer._gram.kernel_products import KernelProducts
 from mercer._typing import Array
-from mercer._validation import ARITHMETIC, ROUNDING
+from mercer._validation import ROUNDING
 from mercer.losses._loss import Problems
 
 Path = Callable[[float], Array]
@@ -103,7 +103,10 @@ class WeightSet(ABC):
         """Return the weights of the largest <w, q>, shape (n_kernels,)."""
 
     def best_combination(self, conjugates: Array, Q: Array) -> Array:
-        """Find the convex combination of dual variables of the highest lower bound.
+        """Find a convex combination of dual variables of a high lower bound.
+
+        The last ones alone have it, except where the objective has a kink at the optimum, as it
+        often has at the corners of the simplex.
 
         Parameters
         ----------
@@ -118,25 +121,7 @@ class WeightSet(ABC):
         ndarray of shape (n_cuts,)
             Non-negative coefficients that sum to one.
         """
-        scale = float(np.abs(conjugates).max()) or 1.0
-
-        def negative_bound(coefficients: Array) -> float:
-            value = float(coefficients @ conjugates) + 0.5 * self.support(coefficients @ Q)
-            return value / scale
-
-        def gradient(coefficients: Array) -> Array:
-            return np.asarray(conjugates + 0.5 * Q @ self.support_point(coefficients @ Q)) / scale
-
-        found = minimize(
-            negative_bound,
-            min(np.eye(conjugates.size), key=negative_bound),
-            jac=gradient,
-            method="SLSQP",
-            bounds=[(0.0, 1.0)] * conjugates.size,
-            constraints=LinearConstraint(np.ones(conjugates.size), 1.0, 1.0),
-            options={"ftol": ARITHMETIC},
-        )
-        return _onto_simplex(found.x)
+        return np.eye(conjugates.size)[-1]
 
     @abstractmethod
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:

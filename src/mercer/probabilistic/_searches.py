@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import OptimizeResult
 
 from mercer._gram.dense import inverted, log_determinant
 from mercer._gram.kernel_products import DenseGram
@@ -18,8 +18,8 @@ from mercer._search.evidence import (
     GramObjective,
     KernelParameters,
     Slopes,
-    minimized,
 )
+from mercer._search.parameter_search import descend
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
@@ -249,30 +249,30 @@ def _searched(
 ) -> Minimum:
     """Minimize over the logarithms of the weights from one start."""
     latest = laplace_at(problem, start)
-    center, history = np.log(start), list[ObjectiveStep]()
+    center, residuals = np.log(start), list[float]()
 
     def objective(log_weights: Array) -> tuple[float, Array]:
         nonlocal latest
         latest = laplace_at(problem, np.exp(log_weights), latest.point.alpha)
         return latest.value, latest.point.weights * latest.gradient
 
-    def record(intermediate_result: OptimizeResult) -> None:
-        history.append(ObjectiveStep(float(intermediate_result.fun), 0.0, latest.residual))
+    def record() -> None:
+        residuals.append(latest.residual)
         if on_step is not None:
             on_step()
 
-    found = minimized(
+    found = descend(
         objective,
         center,
         np.stack([center - 25.0, center + 25.0], axis=1),
-        after_step=record,
+        on_step=record,
         maxiter=max_iter,
         ftol=1e-3 * tol**2,
         gtol=0.1 * tol * latest.size,
-        maxcor=10,
     )
-    final = laplace_at(problem, np.exp(found.x), latest.point.alpha)
-    history = history or [ObjectiveStep(final.value, 0.0, final.residual)]
+    final = laplace_at(problem, np.exp(found.theta), latest.point.alpha)
+    steps = zip(found.path[1:] or (final.value,), residuals or [final.residual], strict=True)
+    history = [ObjectiveStep(value, 0.0, residual) for value, residual in steps]
     return replace(final, history=history, converged=final.residual <= tol * final.size)
 
 
@@ -365,26 +365,20 @@ def learn_parameters(
     limits = [kernel.log_bounds(samples.repeated).reshape(-1, 2) for kernel in kernels]
     center = np.concatenate([*(kernel.theta for kernel in kernels), logs])
     bounds = np.concatenate([*limits, logs[:, None] + [-20.0, 20.0]])
-    history: list[ObjectiveStep] = []
-
-    def after_step(intermediate_result: OptimizeResult) -> None:
-        history.append(ObjectiveStep(float(intermediate_result.fun), 0.0, np.nan))
-        if on_step is not None:
-            on_step()
-
     few = whole
     if samples.n_samples >= 500:
         rows = np.sort(spread_rows(samples.X, Y, 250))
         few = objective(samples.take(rows), Y[rows])
-    options: dict[str, float] = {"maxiter": max_iter, "gtol": 0.0}
+    options: Any = {"maxiter": max_iter, "gtol": 0.0, "maxcor": 20}
     start = _best_scale(few, center, bounds)
     if few is not whole:
-        rough = {**options, "ftol": max(tol, 1e-4)}
         with serial_algebra():
-            start = minimized(few, start, bounds, after_step=lambda _: None, **rough).x
-    found = minimized(whole, start, bounds, after_step=after_step, ftol=tol, **options)
-    history = history or [ObjectiveStep(float(found.fun), 0.0, np.nan)]
-    return *whole.read(found.x), history, bool(found.success)
+            start = descend(few, start, bounds, ftol=max(tol, 1e-4), **options).theta
+    if on_step is not None:
+        options["on_step"] = on_step
+    found = descend(whole, start, bounds, ftol=tol, **options)
+    history = [ObjectiveStep(value, 0.0, np.nan) for value in found.path[1:] or found.path]
+    return *whole.read(found.theta), history, found.status == 0
 
 
 @serial_algebra()
