@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer_command import (
-    app,
     comparison,
     explanation_sections,
     figures,
     files,
     held_out_figures,
     messages,
-    method_checks,
     methods,
     models,
+    options,
     output,
     predictions,
     sections,
@@ -30,11 +29,13 @@ from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, listing, postponed, shown
+from mercer_command.names import KINDS, LEARNERS
 from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
-from mercer_command.problem import Problem, Rows, as_problem
+from mercer_command.problem import Problem, as_problem
 from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
+from mercer_command.targets import Rows
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -43,12 +44,12 @@ ON_SCREEN = 5
 """The terminal shows the reasons of this number of rows."""
 
 
-def fit(given: app.Fit) -> None:
+def fit(given: options.Fit) -> None:
     """Learn from a table; see `mercer_command.app`."""
-    messages.checked_name("learner", given.learner, app.LEARNERS)
+    messages.checked_name("learner", given.learner, LEARNERS)
     command = given
-    if given.task in app.KINDS:
-        if given.learner not in (app.LEARNERS[0], given.task):
+    if given.task in KINDS:
+        if given.learner not in (LEARNERS[0], given.task):
             raise messages.InputError(
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
@@ -60,23 +61,23 @@ def fit(given: app.Fit) -> None:
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
-            method_checks.check_fit([given.learner], problem.task, app.LEARNERS)
-            method_checks.check_division(given.learner, problem)
-            method_checks.check_metric(given.metric, problem)
+            methods.check_fit([given.learner], problem.task, LEARNERS)
+            methods.check_division(given.learner, problem)
+            methods.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            method_checks.check_size([given.learner], len(rows[0]))
+            methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
             for name in ("group", "time", "split"):
                 if getattr(given, name) is not None:
                     raise messages.InputError(f"--{name} is for tables that fit into memory")
-            method_checks.check_streamed(given.learner)
+            methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
-            method_checks.check_fit([given.learner], training.problem.task, app.LEARNERS)
+            methods.check_fit([given.learner], training.problem.task, LEARNERS)
         _fit(training, given, command, client)
 
 
-def predict(given: app.Predict) -> None:
+def predict(given: options.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.app`."""
     table_files.is_parquet(given.out)
     files.check_outputs(given.out, inputs=(given.model, given.table))
@@ -100,7 +101,7 @@ def predict(given: app.Predict) -> None:
     output.print_line(f"{rows.n_rows:,} predictions in {given.out}")
 
 
-def explain(given: app.Explain) -> None:
+def explain(given: options.Explain) -> None:
     """Say why a model predicts what it does; see `mercer_command.app`."""
     if given.out is not None:
         table_files.is_parquet(given.out)
@@ -141,7 +142,7 @@ def explain(given: app.Explain) -> None:
     _finish(f"{shown(trial.name)}: {described}", shown_first, notes, written)
 
 
-def columns(given: app.Columns) -> None:
+def columns(given: options.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
     files.check_outputs(given.out, inputs=(given.table,))
     cells = table_files.read_cells(given.table, header=not given.no_header)
@@ -154,10 +155,10 @@ def columns(given: app.Columns) -> None:
         output.print_line(f"columns in {given.out}")
 
 
-def compare(given: app.Compare) -> None:
+def compare(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.app`."""
     names = methods.method_names(given.methods)
-    if given.task in app.KINDS:
+    if given.task in KINDS:
         names = [given.task, *names] if given.methods is None else names
         metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
         given = replace(given, metric=metric)
@@ -166,21 +167,21 @@ def compare(given: app.Compare) -> None:
     files.check_outputs(given.csv, given.report, inputs=(given.table,))
     messages.check_packages(matplotlib=given.report)
     problem = _problem(given)
-    method_checks.check_fit(names, problem.task)
-    method_checks.check_metric(given.metric, problem)
+    methods.check_fit(names, problem.task)
+    methods.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    feasible = method_checks.feasible(names, n_rows)
+    feasible = methods.feasible(names, n_rows)
     if given.methods is None and len(feasible) < len(names):
         slow = listing(name for name in names if name not in feasible)
         note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
         output.print_notes([note])
         names = feasible
-    method_checks.check_size(names, n_rows)
+    methods.check_size(names, n_rows)
     _compare(problem, names, rows, given)
 
 
-def demo(given: app.Demo) -> None:
+def demo(given: options.Demo) -> None:
     """Compare methods on a table of scikit-learn; see `mercer_command.app`."""
     from sklearn.datasets import load_breast_cancer
 
@@ -190,14 +191,14 @@ def demo(given: app.Demo) -> None:
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
-    _compare(problem, list(DEMONSTRATED), rows, app.Compare(Path("table.csv"), "diagnosis"))
-    fitted = app.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
+    _compare(problem, list(DEMONSTRATED), rows, options.Compare(Path("table.csv"), "diagnosis"))
+    fitted = options.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
         output.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: app.Fit | app.Compare) -> Problem:
+def _problem(given: options.Fit | options.Compare) -> Problem:
     if given.group is not None and given.time is not None:
         raise messages.InputError("--group and --time exclude each other; --split says both")
     cells = table_files.read_cells(given.table, header=not given.no_header)
@@ -215,7 +216,7 @@ def _problem(given: app.Fit | app.Compare) -> Problem:
 
 
 def _fit(
-    training: streaming.Training, given: app.Fit, command: app.Options, client: Any = None
+    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
@@ -297,7 +298,7 @@ def _finish(
 
 
 def _compare(
-    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: app.Compare
+    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: options.Compare
 ) -> None:
     notes = list(problem.notes)
     failures, written = list[str](), dict[str, Path | None]()

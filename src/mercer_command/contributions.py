@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
 
-from mercer.inspection import ImportanceDisplay, ShapleyInteractions, ShapleyValues, shapley_values
-from mercer.inspection import shapley_interactions as interactions
+from mercer.inspection import (
+    ImportanceDisplay,
+    ShapleyInteractions,
+    ShapleyValues,
+    shapley_interactions,
+    shapley_values,
+)
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
 from mercer_command.messages import shown
 from mercer_command.notation import Array
+from mercer_command.table_model import TableModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +127,7 @@ class Reasons:
 
 
 def reasons(
-    model: Pipeline,
+    model: TableModel,
     frame: pd.DataFrame,
     typed: pd.DataFrame,
     predictions: Any,
@@ -132,7 +137,7 @@ def reasons(
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
     frame : DataFrame of shape (n_rows, n_columns)
         Cells of the model's columns, in their order.
     typed : DataFrame of shape (n_rows, n_columns)
@@ -179,37 +184,14 @@ def unit_of_target(name: str, role: str) -> str:
     return found[1].strip() if found else ""
 
 
-def exact_contributions(model: Pipeline, X: pd.DataFrame, seed: int = 0) -> ShapleyValues | None:
-    """Return contributions to the predictions of many rows, where they are known exactly.
-
-    Parameters
-    ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
-    X : DataFrame of shape (n_rows, n_columns)
-    seed : int, default=0
-        Rows are drawn where there are more than 200, or fewer of many columns.
-
-    Returns
-    -------
-    ShapleyValues or None
-        For background values that are drawn column by column; None where a kernel of the model is
-        no product over columns.
-    """
-    n_rows = int(np.clip(200_000 // max(X.shape[1] ** 2, 1), 10, 200))
-    try:
-        return shapley_values(model[1:], _drawn(X, n_rows, seed), independent=True)
-    except TypeError:
-        return None
-
-
 def exact_interactions(
-    model: Pipeline, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
+    model: TableModel, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
 ) -> ShapleyInteractions | None:
     """Return interactions of the most important columns, where they are known exactly.
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     important : list of str
         Names of columns, the most important first.
@@ -224,25 +206,22 @@ def exact_interactions(
     """
     rest = important[n_paired:]
     groups = {OTHERS: rest} if len(rest) > 1 else None
+    drawn = X.sample(min(len(X), 50), random_state=seed)
     try:
-        return interactions(model[1:], _drawn(X, 50, seed), groups=groups, independent=True)
+        return shapley_interactions(model[1:], drawn, groups=groups, independent=True)
     except TypeError:
         return None
 
 
-def mean_sizes(values: ShapleyValues | ShapleyInteractions) -> Array:
+def mean_sizes(values: ShapleyInteractions) -> Array:
     """Return mean absolute values over rows; of several classes, their mean over the classes.
 
     Parameters
     ----------
-    values : ShapleyValues or ShapleyInteractions
+    values : ShapleyInteractions
     """
     several = values.output_names if len(values.output_names) > 1 else [None]
     return np.mean([values.of_output(name).importances for name in several], axis=0)
-
-
-def _drawn(X: pd.DataFrame, n_rows: int, seed: int) -> pd.DataFrame:
-    return X.iloc[np.sort(np.random.default_rng(seed).permutation(len(X))[:n_rows])]
 
 
 def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:

@@ -3,16 +3,14 @@
 from functools import partial
 from math import exp, isnan
 
-import numpy as np
-
 from mercer_command import figures
 from mercer_command.contributions import OTHERS, Reasons, mean_sizes
 from mercer_command.importances import ColumnImportance, why_no_relevance
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
-from mercer_command.problem import Task
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
+from mercer_command.targets import Task
 
 MOST_CARDS = 50
 """Reports explain this number of rows."""
@@ -29,33 +27,24 @@ def importance_section(trial: Trial) -> Section:
     trial : Trial
     """
     found = trial.importances[:MOST_ROWS]
-    is_exact = not any(isnan(column.contribution) for column in found)
-    title = "Columns that matter: how much the error rises if their cells are shuffled"
     told = (
         "Mean ± standard deviation of three shuffles of the column's cells among held-out rows. "
         "Columns that tell the same share their importance."
     )
     if any(isnan(column.increase) for column in found):
         told += " Where there are many columns, the most relevant ones are shuffled."
-    if is_exact:
-        title = "Columns that matter: how far they take predictions from that of the average row"
-        told = "Mean absolute contribution to the predictions of held-out rows (Shapley values). "
-        told += _what_odds_are(trial) + "It says what the model uses, whether right or wrong."
-    sizes = [c.contribution if is_exact else abs(c.increase) for c in found]
-    largest = float(np.nanmax(sizes)) if not np.isnan(sizes).all() else 0.0
-    rows = [
-        [shown(c.name), *importance_cells(c, trial.task, trial.kind, beside=largest)] for c in found
-    ]
-    is_known = not all(isnan(column.relevance) for column in found)
-    relevance = "Relevance is the column's share in what the kernels measure distances by."
-    if not is_known:
-        rows = [row[:2] for row in rows]
+    largest = max((abs(c.increase) for c in found if not isnan(c.increase)), default=0.0)
+    rows = [[shown(c.name), _rise(c, trial.task, largest)] for c in found]
+    header = ["Column", "Error rises by"]
+    if all(isnan(column.relevance) for column in found):
         relevance = why_no_relevance(trial.model)
-    lengths = [c.contribution if is_exact else max(np.nan_to_num(c.increase), 0.0) for c in found]
-    header = ["Column", "Contributes" if is_exact else "Error rises by"]
-    header += ["Relevance"] if is_known else []
+    else:
+        relevance = "Relevance is the column's share in what the kernels measure distances by."
+        header.append("Relevance")
+        rows = [[*row, f"{c.relevance:.1%}"] for row, c in zip(rows, found, strict=True)]
+    lengths = [0.0 if isnan(c.increase) else max(c.increase, 0.0) for c in found]
     return Section(
-        title,
+        "Columns that matter: how much the error rises if their cells are shuffled",
         [
             Table(header, rows, range(1, len(header)), lengths=lengths, n_shown=ON_SCREEN),
             *hidden(len(trial.importances), "columns matter less"),
@@ -66,13 +55,12 @@ def importance_section(trial: Trial) -> Section:
     )
 
 
-def _what_odds_are(trial: Trial) -> str:
-    if trial.kind == "count":
-        return "A contribution multiplies the expected count. "
-    if trial.task == "regression":
-        return ""
-    of = "the probability p of a higher grade" if trial.kind else "a class's probability p"
-    return f"Odds are p / (1 - p) of {of}, which a contribution multiplies. "
+def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
+    """Return by how much the error rises, with decimals by the largest number of the table."""
+    if isnan(column.increase):
+        return "not measured"
+    sign = "-" if column.increase < 0 else ""
+    return sign + format_error(abs(column.increase), task, column.deviation, beside=largest)
 
 
 def _pairs(trial: Trial) -> list[Part]:
@@ -107,29 +95,6 @@ def _amount(size: float, task: Task, kind: str = "", beside: float | None = None
     if task == "classification":
         return f"odds x {exp(size):#.3g}"
     return format_error(size, task, beside=beside)
-
-
-def importance_cells(
-    column: ColumnImportance, task: Task, kind: str = "", *, beside: float | None = None
-) -> list[str]:
-    """Return what a column contributes, or by how much the error rises, and its relevance.
-
-    Parameters
-    ----------
-    column : ColumnImportance
-    task : {"classification", "regression"}
-    kind : {"", "ordinal", "count"}, default=""
-    beside : float, default=None
-        The largest number of the table, by which those of responses have decimals.
-    """
-    relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
-    if not isnan(column.contribution):
-        return [_amount(column.contribution, task, kind, beside), relevance]
-    if isnan(column.increase):
-        return ["not measured", relevance]
-    sign = "-" if column.increase < 0 else ""
-    size = abs(column.increase)
-    return [sign + format_error(size, task, column.deviation, beside=beside), relevance]
 
 
 def reasons_section(found: Reasons, *, n_rows: int) -> Section:

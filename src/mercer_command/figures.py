@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
-from mercer_command.app import HIGH_IS_GOOD
 from mercer_command.contributions import exact_interactions, unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import HIGH_IS_GOOD, SHARES
 from mercer_command.output import ACCENT, SOFT, Figure, Part, Section, Text
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def error_figure(trial: Trial) -> Figure:
     name = trial.report.metric
     tested = [one for one in trial.report.held_out if name in one.scores]
     called = score_called(trial.report)
-    factor, unit = (100.0, ", %") if name in ("error", "balanced_accuracy") else (1.0, "")
+    factor, unit = (100.0, ", %") if name in SHARES else (1.0, "")
     unit = f", in {trial.unit}" if trial.task == "regression" and name in ("rmse", "mae") else unit
     is_error = name not in HIGH_IS_GOOD
 
@@ -98,14 +98,12 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def importance_figures(trial: Trial) -> list[Part]:
-    """Draw contributions, or by how much the error rises, of the most important columns.
+    """Draw by how much the error rises of the most important columns; of a single one, nothing.
 
     Parameters
     ----------
     trial : Trial
     """
-    if any(not np.isnan(column.contribution) for column in trial.importances):
-        return _contribution_figures(trial)
     measured = [c for c in trial.importances if not np.isnan(c.increase)][:MOST_MARKS]
     if len(measured) < 2:
         return []
@@ -127,24 +125,6 @@ def importance_figures(trial: Trial) -> list[Part]:
     return [Figure(draw, "Rise of the error, with standard deviations.", height)]
 
 
-def _contribution_figures(trial: Trial) -> list[Part]:
-    known = trial.importances[:MOST_MARKS]
-    if len(known) < 2:
-        return []
-
-    def draw(ax: Axes) -> None:
-        ax.barh(range(len(known)), [column.contribution for column in known], color=ACCENT)
-        _name_rows(ax, [shown(column.name, longest=26) for column in known])
-        label = "to the log-odds" if trial.task == "classification" else f"in {trial.unit}"
-        label = {"ordinal": f"{label} of a higher grade", "count": "to the log-rate"}.get(
-            trial.kind, label
-        )
-        ax.set(xlabel=f"Mean absolute contribution, {label}", title="Columns that matter")
-
-    height = max(2.4, 0.28 * len(known) + 1.2)
-    return [Figure(draw, "Mean absolute contributions to predictions.", height)]
-
-
 def pairs_of(trial: Trial) -> inspection.ShapleyInteractions | None:
     """Return interactions of the most important columns, where contributions are exact.
 
@@ -152,7 +132,7 @@ def pairs_of(trial: Trial) -> inspection.ShapleyInteractions | None:
     ----------
     trial : Trial
     """
-    names = [c.name for c in trial.importances if not np.isnan(c.contribution)]
+    names = [column.name for column in trial.importances]
     return exact_interactions(trial.model, trial.X, names) if len(names) > 1 else None
 
 
@@ -340,11 +320,10 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         What the score is called.
     """
     metric = frame.attrs["metric"]
-    unit = 100.0 if metric in ("error", "balanced_accuracy") else 1.0
+    unit = 100.0 if metric in SHARES else 1.0
     scores = unit * frame[metric]
-    label = f"{name}, %" if unit > 1.0 else f"{name} (target's unit)"
-    without_unit = ("roc_auc", "log_loss", "r2", "log_rmse", "poisson_deviance")
-    label = name if metric in without_unit else label
+    label = f"{name}, %" if unit > 1.0 else name
+    label = f"{name} (target's unit)" if metric in ("rmse", "mae") else label
 
     def by_method(ax: Axes) -> None:
         positions = np.arange(len(frame))

@@ -1,4 +1,4 @@
-"""The columns that matter to a model, by exact contributions to predictions, or by shuffles."""
+"""The columns that matter to a model: by how much its error rises if they are shuffled."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,10 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score, root_mean_squared_error
 
 from mercer.inspection import kernel_terms
-from mercer_command.contributions import exact_contributions, mean_sizes
 from mercer_command.notation import Array
-from mercer_command.problem import Task
 from mercer_command.table_model import TableModel
 from mercer_command.table_reader import source_columns
+from mercer_command.targets import Task
 
 
 @dataclass(frozen=True)
@@ -28,46 +27,12 @@ class ColumnImportance:
     increase, deviation : float
         By how much the error of held-out rows increases when the column's cells are shuffled, and
         its standard deviation over the shuffles. NaN if the column was not shuffled.
-    contribution : float
-        Mean absolute contribution to predictions, where contributions are known exactly; else NaN.
     """
 
     name: str
     relevance: float
     increase: float = np.nan
     deviation: float = np.nan
-    contribution: float = np.nan
-
-
-def columns_that_matter(
-    model: TableModel, X: pd.DataFrame, y: Array | None, task: Task, *, seed: int = 0
-) -> list[ColumnImportance]:
-    """Measure how much columns matter, by exact contributions where these are known.
-
-    Parameters
-    ----------
-    model : fitted TableModel of `mercer_command.methods.make_model`
-    X : DataFrame of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,) or None
-        The target, which shuffles need.
-    task : {"classification", "regression"}
-    seed : int, default=0
-
-    Returns
-    -------
-    list of ColumnImportance
-        The most important column comes first.
-    """
-    found = exact_contributions(model, X, seed)
-    if found is None:
-        return column_importances(model, X, y, task, seed=seed)
-    relevances = column_relevances(model)
-    sizes = dict(zip(found.feature_names, mean_sizes(found), strict=True))
-    every = [
-        ColumnImportance(name, share, contribution=float(sizes[name]))
-        for name, share in relevances.items()
-    ]
-    return sorted(every, key=lambda column: -column.contribution)
 
 
 def column_relevances(model: TableModel) -> dict[str, float]:
@@ -75,7 +40,7 @@ def column_relevances(model: TableModel) -> dict[str, float]:
 
     Parameters
     ----------
-    model : fitted TableModel of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
 
     Returns
     -------
@@ -99,7 +64,7 @@ def why_no_relevance(model: TableModel) -> str:
 
     Parameters
     ----------
-    model : fitted TableModel of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
         Its columns have none.
     """
     relevance = kernel_terms(model).relevance
@@ -110,7 +75,7 @@ def why_no_relevance(model: TableModel) -> str:
     return "No relevance is shown, as the kernels have one width for all columns."
 
 
-def column_importances(
+def columns_that_matter(
     model: TableModel,
     X: pd.DataFrame,
     y: Array | None,
@@ -123,7 +88,7 @@ def column_importances(
 
     Parameters
     ----------
-    model : fitted TableModel of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or None
         The target; without it, nothing is shuffled.

@@ -76,16 +76,8 @@ def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]
         return cells.mask(cells.str.strip().isin(codes), "")
     if cells.dtype.kind not in "iuf":
         return cells
-    numbers = [float(code) for code in codes if _is_number(code)]
+    numbers = pd.to_numeric(pd.Series(codes), errors="coerce").dropna()
     return cells.astype(float).mask(cells.isin(numbers))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _finite(numbers: pd.Series[Any]) -> Array:
@@ -120,8 +112,8 @@ def odd_value(numbers: pd.Series[Any]) -> str:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 5:
         return ""
+    spread = float(np.ptp(distinct[1:-1]))
     for end, neighbor in ((0, 1), (-1, -2)):
-        spread = float(np.ptp(distinct[1:-1]))
         gap = abs(float(distinct[end] - distinct[neighbor]))
         is_nines = set(f"{abs(distinct[end]):g}") == {"9"} and abs(distinct[end]) >= 99
         if counts[end] >= _FEWEST and gap > (0.25 if is_nines else 1.0) * spread:

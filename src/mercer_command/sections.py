@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,15 @@ import pandas as pd
 from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.advice import with_advice
-from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
+from mercer_command.options import Fit, Options
 from mercer_command.output import Part, Section, Table, Text, reworded
-from mercer_command.problem import Problem, Task
-from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognize_format
+from mercer_command.problem import Problem
+from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
+from mercer_command.targets import Task
 
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""
@@ -249,20 +250,6 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-_MEASURES = {
-    "error": ("Error", "share of misclassified test rows"),
-    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found"),
-    "roc_auc": ("ROC AUC", "area under the ROC curve of test rows, from 0.5 for chance to 1"),
-    "log_loss": ("Log-loss", "mean negative logarithm of the true class's probability"),
-    "rmse": ("Error", "root mean squared error of test rows, in the target's unit"),
-    "mae": ("MAE", "mean absolute error of test rows, in the target's unit"),
-    "r2": ("R²", "share of the variance of test rows that is explained"),
-    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms of test rows"),
-    "poisson_deviance": ("Deviance", "mean Poisson deviance of test rows"),
-}
-"""Names of scores in headers, and what they are."""
-
-
 def comparison_section(frame: pd.DataFrame) -> Section:
     """Return the table of methods, the best first, and what its columns mean.
 
@@ -273,9 +260,10 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     """
     metric = frame.attrs["metric"]
     n_splits = frame.filter(regex=f"^{metric}_split_").shape[1]
-    several, task = n_splits > 1, _task_of(metric)
+    several = n_splits > 1
     deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
     pairs = zip(frame[metric], deviations, strict=True)
+    task: Task = "classification" if metric in SHARES else "regression"
     scores = ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
     aligned = frame["test_alignment"].map("{:.3f}".format) + spread
@@ -288,7 +276,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
         frame["rank"].map("{:.1f}".format),
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    name, measure = _MEASURES[metric]
+    name, measure = SCORES[metric]
     over = f", mean ± standard deviation over {n_splits} splits" if several else ""
     header = ["Method", "How", name, "Alignment", "Fit time", "Rank"]
     return Section(
@@ -296,7 +284,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
         [
             Table(header, rows, range(2, 6), bold={0}),
             "How: where kernels, their widths and their weights come from",
-            f"{name}: {measure}{over}",
+            f"{name}: {measure.rstrip(',')}, on test rows{over}",
             "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
             "Fit time: seconds to learn from the training rows, mean over the splits",
             f"Rank: place by {name} among the methods, mean over the splits; 1 is the best",
@@ -305,24 +293,20 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     )
 
 
-def _task_of(metric: str) -> Task:
-    """Return the task whose errors are written as a score is: shares, or numbers."""
-    return "classification" if metric in ("error", "balanced_accuracy") else "regression"
-
-
 def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table, for models that are loaded."""
     source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
     if path != STANDARD_INPUT and is_parquet(path):
         return f"pd.read_parquet({source})"
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    words = ["dtype=str", "keep_default_na=False"]
     if path.exists():
-        found = recognize_format(path, header=header)
-        if not header:
-            options["names"] = list(found.names)
-        usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
-        values = (found.separator, found.encoding, found.quote, found.n_skipped)
-        told = zip(usual, values, strict=True)
-        options = {name: value for name, value in told if value != usual[name]} | options
-    words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
+        _, found = recognized_text(path, header=header)
+        told = {
+            "sep": (found.separator, ","),
+            "encoding": (found.encoding, "utf-8"),
+            "quotechar": (found.quote, '"'),
+            "skiprows": (found.n_skipped, 0),
+        }
+        words[:0] = [f"{name}={value!r}" for name, (value, usual) in told.items() if value != usual]
+        words += [] if header else [f"names={list(found.names)!r}"]
     return f"pd.read_csv({', '.join([source, *words])})"

@@ -8,26 +8,13 @@ import numpy as np
 
 from mercer.inspection import ModelReport
 from mercer_command.advice import with_advice
-from mercer_command.app import HIGH_IS_GOOD
-from mercer_command.division import Rows, described_division
+from mercer_command.division import described_division
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
 from mercer_command.problem import Problem
-
-_SCORES = {
-    "error": "share of wrong predictions",
-    "balanced_accuracy": "balanced accuracy, the mean share of each class that is found,",
-    "roc_auc": "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
-    "log_loss": "log-loss",
-    "rmse": "root mean squared error",
-    "mae": "mean absolute error",
-    "r2": "R², the share of the variance that is explained,",
-    "log_rmse": "root mean squared error of the logarithms",
-    "poisson_deviance": "mean Poisson deviance",
-}
-"""What scores are called in a sentence."""
-
+from mercer_command.targets import Rows
 
 _DOUBTS = {
     "leakage": "columns that tell the target",
@@ -88,7 +75,7 @@ def _scores(report: ModelReport, kind: str) -> list[str]:
     own, *others = rows = report.sections()[0].rows
     name = report.metric
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
-    told = [f"Its {called or _SCORES[name]} is {own[1]} (95% interval {own[2]})."]
+    told = [f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]})."]
     if not others:
         return told
     scores = {one.name: one.scores[name] for one in report.held_out if name in one.scores}

@@ -9,10 +9,7 @@ from command_cases import Elements, Run, call, class_table, error_line, pd, writ
 
 from mercer.inspection import shapley_values
 from mercer_command.contributions import unit_of_target
-from mercer_command.explanation_sections import importance_section
 from mercer_command.files import load_model
-from mercer_command.importances import columns_that_matter
-from mercer_command.models import Trial
 
 N = 60
 
@@ -187,30 +184,6 @@ def test_bad_options(run: Run, folder: Path) -> None:
     line = error_line(run("explain", model, "t.csv", "--out", "why.csv"))
     assert "lacks columns of the model: 'age'" in line
     assert not Path("why.csv").exists()
-
-
-class TestImportances:
-    def test_exact_contributions_are_averaged(self, folder: Path) -> None:
-        model, cells = typed(folder)
-        X = model["reader"].transform(cells)
-        found = columns_that_matter(model, X, None, "regression")
-        values = shapley_values(model[1:], X, independent=True)
-        expected = dict(zip(values.feature_names, values.importances, strict=True))
-        assert {column.name: column.contribution for column in found} == pytest.approx(expected)
-        assert [c.contribution for c in found] == sorted(expected.values(), reverse=True)
-        section = importance_section(Trial(model, "y", "regression", "", X, None, found))
-        assert section.title.startswith("Columns that matter: how far")
-        assert section.parts[0].header[1] == "Contributes"
-
-    def test_others_are_shuffled(self, folder: Path) -> None:
-        model, cells = typed(folder, "s.skops")
-        X = model["reader"].transform(cells)
-        y = pd.to_numeric(cells["weight (kg)"]).to_numpy()
-        found = columns_that_matter(model, X, y, "regression")
-        assert all(np.isnan(column.contribution) for column in found)
-        assert found[0].increase > 0.0
-        section = importance_section(Trial(model, "y", "regression", "", X, y, found))
-        assert section.parts[0].header[1] == "Error rises by"
 
 
 def test_saved_models_are_explained_in_python(folder: Path) -> None:

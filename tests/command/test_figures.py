@@ -15,9 +15,9 @@ from mercer.inspection import kernel_terms, report
 from mercer_command.figures import dependence_section, error_figure
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.importances import ColumnImportance
-from mercer_command.methods import make_model
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Section, Table, _svg
+from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 from mercer_command.sections import kernel_section
 from mercer_command.table_model import TableModel

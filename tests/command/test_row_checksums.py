@@ -6,7 +6,7 @@ import numpy as np
 from command_cases import Run, class_table, pd
 
 from mercer_command.files import load_model
-from mercer_command.row_checksums import row_checksums
+from mercer_command.table_reader import row_checksums
 
 COLUMNS = [("a", "number", "point"), ("b", "category", ""), ("d", "date", "")]
 
