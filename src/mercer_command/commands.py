@@ -54,10 +54,7 @@ def fit(given: options.Fit) -> None:
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
         given = replace(given, learner=given.task)
-    files.check_outputs(given.out, given.report, inputs=(given.table,))
-    distributed = given.cluster or given.workers
-    messages.check_packages(skops=given.out, matplotlib=given.report, distributed=distributed)
-    streaming.check_cluster(given)
+    _check(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
@@ -79,10 +76,7 @@ def fit(given: options.Fit) -> None:
 
 def predict(given: options.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.app`."""
-    table_files.is_parquet(given.out)
-    files.check_outputs(given.out, inputs=(given.model, given.table))
-    messages.check_packages(distributed=given.cluster or given.workers)
-    streaming.check_cluster(given)
+    _check(given)
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
@@ -103,10 +97,7 @@ def predict(given: options.Predict) -> None:
 
 def explain(given: options.Explain) -> None:
     """Say why a model predicts what it does; see `mercer_command.app`."""
-    if given.out is not None:
-        table_files.is_parquet(given.out)
-    files.check_outputs(given.out, given.report, inputs=(given.model, given.table))
-    messages.check_packages(matplotlib=given.report)
+    _check(given)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         model = files.load_model(given.model)
@@ -121,20 +112,12 @@ def explain(given: options.Explain) -> None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
 
-        def named(found: Iterable[Section]) -> list[Section]:
-            return [output.reworded(one, "held-out", trial.rows) for one in found]
-
-        tested = []
-        if trial.report is not None:
-            tested = named(sections.tested_sections(trial, warned=False))
-        learned = named(_learned(trial))
+        tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
+        learned = _learned(trial)
         if given.report is not None:
             predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
-            cards, curves = (
-                explanation_sections.card_section(why),
-                figures.dependence_section(trial),
-            )
-            page = [*tested, *_notes(notes), *named(predicted), cards, *named(curves), *learned]
+            drawn = [explanation_sections.card_section(why), *figures.dependence_section(trial)]
+            page = [*tested, *_notes(notes), *predicted, *drawn, *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
     shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
@@ -144,7 +127,7 @@ def explain(given: options.Explain) -> None:
 
 def columns(given: options.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
-    files.check_outputs(given.out, inputs=(given.table,))
+    _check(given)
     cells = table_files.read_cells(given.table, header=not given.no_header)
     missing = parse_missing(given.missing, cells.frame.columns)
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
@@ -162,10 +145,7 @@ def compare(given: options.Compare) -> None:
         names = [given.task, *names] if given.methods is None else names
         metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
         given = replace(given, metric=metric)
-    if given.csv is not None:
-        table_files.is_parquet(given.csv)
-    files.check_outputs(given.csv, given.report, inputs=(given.table,))
-    messages.check_packages(matplotlib=given.report)
+    _check(given)
     problem = _problem(given)
     methods.check_fit(names, problem.task)
     methods.check_metric(given.metric, problem)
@@ -185,8 +165,7 @@ def demo(given: options.Demo) -> None:
     """Compare methods on a table of scikit-learn; see `mercer_command.app`."""
     from sklearn.datasets import load_breast_cancer
 
-    files.check_outputs(given.out, given.report)
-    messages.check_packages(skops=given.out, matplotlib=given.report)
+    _check(given)
     bunch = load_breast_cancer(as_frame=True)
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
@@ -196,6 +175,22 @@ def demo(given: options.Demo) -> None:
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
         output.print_line("The option --report demo.html writes a report with figures.")
+
+
+def _check(given: options.Options) -> None:
+    """Check files and packages before any work is done."""
+    saves_model = isinstance(given, options.Fit | options.Demo)
+    outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
+    for table in filter(None, outputs[saves_model:2]):
+        table_files.is_parquet(table)
+    inputs = (getattr(given, name, None) for name in ("model", "table"))
+    files.check_outputs(*outputs, inputs=filter(None, inputs))
+    distributed = None
+    if isinstance(given, options.Fit | options.Predict):
+        streaming.check_cluster(given)
+        distributed = given.cluster or given.workers
+    skops = outputs[0] if saves_model else None
+    messages.check_packages(skops=skops, matplotlib=outputs[2], distributed=distributed)
 
 
 def _problem(given: options.Fit | options.Compare) -> Problem:
@@ -254,21 +249,17 @@ def _fit(
                 assert trial.report is not None
                 score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
                 title = f"Predicting {shown(problem.name)}: {score}"
+                drawn = [
+                    held_out_figures.prediction_section(trial),
+                    *figures.dependence_section(trial),
+                    Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
+                ]
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
+                page = [*result, *_notes(notes), *drawn, *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)
                 written["report"] = given.report
     headline = f"{shown(problem.name)}: {described}"
     _finish(headline, [*result, *learned, read], notes, written, failures)
-
-
-def _predicted(trial: models.Trial) -> list[Section]:
-    """Return figures of the predictions of held-out rows, and of their kernel."""
-    return [
-        held_out_figures.prediction_section(trial),
-        *figures.dependence_section(trial),
-        Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
-    ]
 
 
 def _learned(trial: models.Trial, learner: str = "") -> list[Section]:

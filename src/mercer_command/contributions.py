@@ -204,6 +204,8 @@ def exact_interactions(
     -------
     ShapleyInteractions or None
     """
+    if len(important) < 2:
+        return None
     rest = important[n_paired:]
     groups = {OTHERS: rest} if len(rest) > 1 else None
     drawn = X.sample(min(len(X), 50), random_state=seed)

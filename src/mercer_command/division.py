@@ -1,7 +1,5 @@
 """Training rows and test rows: drawn, of other groups, of later times, or as a file says."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.model_selection import (
     GroupShuffleSplit,
@@ -106,22 +104,18 @@ def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
 
 def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]:
     """Draw test rows."""
-    n_rows = len(problem.target)
-    sizes: dict[str, Any] = {
-        "train_size": n_rows - n_test,
-        "test_size": n_test,
-        "random_state": seed,
-    }
-    if problem.task == "regression":
-        return [(a, np.sort(b)) for a, b in ShuffleSplit(repeats, **sizes).split(problem.features)]
-    n_classes = np.unique(problem.target).size
-    if min(n_rows - n_test, n_test) < n_classes:
-        raise InputError(
-            f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
-            f"{n_classes} classes"
-        )
-    drawn = StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target)
-    return [(train, np.sort(test)) for train, test in drawn]
+    n_train = len(problem.target) - n_test
+    drawn = ShuffleSplit
+    if problem.task == "classification":
+        drawn, n_classes = StratifiedShuffleSplit, np.unique(problem.target).size
+        if min(n_train, n_test) < n_classes:
+            raise InputError(
+                f"{n_train} rows to learn from and {n_test} to test on are too few for "
+                f"{n_classes} classes"
+            )
+    splitter = drawn(repeats, train_size=n_train, test_size=n_test, random_state=seed)
+    pairs = splitter.split(problem.features, problem.target)
+    return [(train, np.sort(test)) for train, test in pairs]
 
 
 def _of_groups(

@@ -4,7 +4,7 @@ from functools import partial
 from math import exp, isnan
 
 from mercer_command import figures
-from mercer_command.contributions import OTHERS, Reasons, mean_sizes
+from mercer_command.contributions import OTHERS, Reasons, exact_interactions, mean_sizes
 from mercer_command.importances import ColumnImportance, why_no_relevance
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -28,7 +28,7 @@ def importance_section(trial: Trial) -> Section:
     """
     found = trial.importances[:MOST_ROWS]
     told = (
-        "Mean ± standard deviation of three shuffles of the column's cells among held-out rows. "
+        "Mean ± standard deviation of three shuffles of the column's cells among the rows. "
         "Columns that tell the same share their importance."
     )
     if any(isnan(column.increase) for column in found):
@@ -65,7 +65,8 @@ def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
 
 def _pairs(trial: Trial) -> list[Part]:
     """Return the pairs of columns that do most together, where this is known exactly."""
-    found = figures.pairs_of(trial)
+    important = [column.name for column in trial.importances]
+    found = exact_interactions(trial.model, trial.X, important)
     if found is None:
         return []
     sizes, names = mean_sizes(found), found.feature_names
@@ -126,18 +127,11 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
         Number of rows, at most.
     """
     n_rows = min(n_rows, len(found))
-    cards = [
-        Figure(
-            partial(found.draw, row),
-            f"{found.headline(row)}. {'; '.join(found.words(row))}.",
-            height=3.2,
-        )
-        for row in range(n_rows)
-    ]
+    captions = [f"{found.headline(row)}. {'; '.join(found.words(row))}." for row in range(n_rows)]
+    cards = [Figure(partial(found.draw, k), told, 3.2) for k, told in enumerate(captions)]
     told = (
-        "Each bar is what a column contributes (its Shapley value): orange bars raise the "
-        "prediction, blue ones lower it. All contributions of a row and the prediction of the "
-        f"average row, the mean over {N_BACKGROUND} training rows, sum to the prediction."
+        "Each bar is what a column contributes (its Shapley value): orange ones raise the "
+        f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
     more = [Text(f"{len(found) - n_rows:,} more rows are not shown.")] * (len(found) > n_rows)
     return Section("Why: a card for each row", [Text(told), *cards, *more])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
-from mercer_command.contributions import exact_interactions, unit_of_target
+from mercer_command.contributions import unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SHARES
@@ -85,7 +85,7 @@ def error_figure(trial: Trial) -> Figure:
             ax.set_xlim(left=0)
         plain_numbers(ax.xaxis)
         ax.grid(axis="x")
-        ax.set(xlabel=f"{called}{unit}", title=f"{called} on held-out rows")
+        ax.set(xlabel=f"{called}{unit}", title=f"{called} on {trial.rows} rows")
 
     caption = f"{called} with 95% confidence intervals"
     return Figure(draw, caption + ("; the axis begins at zero." * is_error or "."), height=2.8)
@@ -123,17 +123,6 @@ def importance_figures(trial: Trial) -> list[Part]:
 
     height = max(2.4, 0.28 * len(measured) + 1.2)
     return [Figure(draw, "Rise of the error, with standard deviations.", height)]
-
-
-def pairs_of(trial: Trial) -> inspection.ShapleyInteractions | None:
-    """Return interactions of the most important columns, where contributions are exact.
-
-    Parameters
-    ----------
-    trial : Trial
-    """
-    names = [column.name for column in trial.importances]
-    return exact_interactions(trial.model, trial.X, names) if len(names) > 1 else None
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
@@ -216,16 +205,12 @@ def dependence_section(trial: Trial) -> list[Section]:
         return []
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
-    if found[0].scale == "probability":
-        # Tenths around the curves, as those of a rare class are close to zero or one.
-        low, high = np.floor(10.0 * low) / 10.0, np.ceil(10.0 * high) / 10.0
     height = (high - low) or abs(high) or 1.0
     # The distribution of the data is beneath the curves.
     limits = low - 0.2 * height, high + 0.04 * height
     told = (
-        "Partial dependence: predictions averaged over rows, as one column varies and the others "
-        "stay as they are. Gray bars show how often values occur. All pictures have the same "
-        "vertical axis."
+        "Partial dependence: mean predictions, as one column varies and the others stay as they "
+        "are. Gray bars show how often values occur. The vertical axes are the same."
     )
     if trial.kind == "ordinal":
         told += " The higher the latent mean, the more probable are high grades."
@@ -254,10 +239,8 @@ def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDepende
         return None
     [grid], [data] = found.grid_values, found.data
     if role == "time":
-        hours = [
-            24.0 * ((days - np.datetime64(0, "D")) / np.timedelta64(1, "D") % 1.0)
-            for days in (grid, data)
-        ]
+        day = np.timedelta64(1, "D")
+        hours = [24.0 * ((times - np.datetime64(0, "D")) / day % 1.0) for times in (grid, data)]
         found = replace(found, kinds=("number",), grid_values=(hours[0],), data=(hours[1],))
     if role == "category" and len(grid) > MOST_MARKS:
         counts = pd.Series(data).value_counts()

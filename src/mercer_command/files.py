@@ -3,7 +3,7 @@
 import gzip
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
@@ -75,14 +75,14 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
+def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     """Check that output files can be written and overwrite no other file of the command.
 
     Parameters
     ----------
     *outputs : Path or None
         The files to be written; None for one that was not requested.
-    inputs : tuple of Path
+    inputs : iterable of Path
         Files that are read.
 
     Raises

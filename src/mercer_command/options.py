@@ -16,17 +16,19 @@ from mercer_command.names import (
 )
 
 _TASK_HELP = (
-    "auto, classification, regression, ordinal (grades, in order) or count. auto: Text, booleans "
-    "and categories are classes; dates and numbers with fractions are a response; whole numbers "
-    "are classes if they have at most 20 distinct values, and else a response."
+    "auto, classification, regression, ordinal (grades, in order) or count. auto: text, booleans "
+    "and at most 20 distinct whole numbers are classes; dates and other numbers are a response."
 )
 _LEARNER_HELP = "How kernels, their widths and their weights are learned. " + "; ".join(
     f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS
 )
 _COLUMNS_HELP = (
-    "How columns are read and used, where that is not recognized: pairs such as "
-    "'StoreID=category,Day=ignored', or a CSV file of the columns name, role and format, as "
-    f"mercer columns writes one. Roles: {', '.join(ROLES)}."
+    "How columns are read: pairs such as 'StoreID=category,Day=ignored', or a CSV file as mercer "
+    f"columns writes one. Roles: {', '.join(ROLES)}."
+)
+_METRIC_HELP = (
+    f"The score that comes first. Of classes: {', '.join(CLASS_METRICS)}. Of responses: "
+    f"{', '.join(RESPONSE_METRICS)}."
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file; - for CSV on stdin.")]
@@ -42,63 +44,31 @@ Out = Annotated[Path | None, typer.Option(help="Save the tested model (skops).",
 Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
 Cluster = Annotated[
     str | None,
-    typer.Option(
-        help="Read Parquet files on the Dask cluster of this scheduler, such as tcp://host:8786.",
-        metavar="ADDRESS",
-    ),
+    typer.Option(help="Read Parquet on the Dask cluster of this scheduler.", metavar="ADDRESS"),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
-    ),
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        help=f"The score that comes first. Of classes: {', '.join(CLASS_METRICS)}. Of responses: "
-        f"{', '.join(RESPONSE_METRICS)}. By default the one that suits the target.",
-        metavar="NAME",
-    ),
+    typer.Option(help="Read Parquet in this number of processes, by Dask.", metavar="N", min=1),
 ]
 Repeats = Annotated[int, typer.Option(help="Number of splits.", min=1)]
 Missing = Annotated[
     str | None,
-    typer.Option(
-        help="Values that stand for missing cells, separated by commas, such as '-999,unknown'; "
-        "COLUMN=VALUE for one column alone.",
-        metavar="VALUES",
-    ),
+    typer.Option(help="What missing cells hold, such as '-999,size=unknown'.", metavar="VALUES"),
 ]
 NoHeader = Annotated[
-    bool,
-    typer.Option(
-        "--no-header", help="The first line holds data; columns are called column 1, column 2, ..."
-    ),
+    bool, typer.Option("--no-header", help="The first line holds data, not names of columns.")
 ]
 Group = Annotated[
     str | None,
-    typer.Option(
-        help="Column of what rows belong to, such as patients: rows of a group are held out "
-        "together, in the test and inside the fit. It is not learned from.",
-        metavar="COLUMN",
-    ),
+    typer.Option(help="Column of groups, such as patients, held out together.", metavar="COLUMN"),
 ]
 Time = Annotated[
     str | None,
-    typer.Option(
-        help="Column of dates or numbers that orders the rows in time: the past is learned from, "
-        "and the last part tested on.",
-        metavar="COLUMN",
-    ),
+    typer.Option(help="Column of times: learn from the past, test on the rest.", metavar="COLUMN"),
 ]
 Split = Annotated[
     Path | None,
-    typer.Option(
-        help="Table with a line for each row, whose cells say train, test or nothing; a column for "
-        "each split.",
-        metavar="FILE",
-    ),
+    typer.Option(help="Table that says train, test or nothing for each row.", metavar="FILE"),
 ]
 
 
@@ -131,7 +101,7 @@ class _Learning(Options):
     group: Group = None
     time: Time = None
     split: Split = None
-    metric: Metric = None
+    metric: Annotated[str | None, typer.Option(help=_METRIC_HELP, metavar="NAME")] = None
     report: Report = None
     seed: Seed = 0
 
@@ -148,11 +118,7 @@ class Fit(_Learning):
     out: Out = None
     cost: Annotated[
         str | None,
-        typer.Option(
-            help="What errors cost, of two classes: a false second class and a missed one, such as "
-            "1,10. The threshold of their probability is chosen by it.",
-            metavar="FALSE,MISSED",
-        ),
+        typer.Option(help="What a false and a missed second class cost.", metavar="FALSE,MISSED"),
     ] = None
     test_size: Annotated[
         float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
@@ -174,31 +140,18 @@ class Predict(Options):
     out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")]
     interval: Annotated[
         float | None,
-        typer.Option(
-            help="Add columns of intervals that hold the response with this probability, such as "
-            "0.9, if the model predicts responses.",
-            metavar="COVERAGE",
-        ),
+        typer.Option(help="Add intervals of this coverage, such as 0.9.", metavar="COVERAGE"),
     ] = None
     keep: Annotated[
         str | None,
-        typer.Option(
-            help="Columns that are copied to the predictions, such as identifiers, separated by "
-            "commas.",
-            metavar="COLUMNS",
-        ),
+        typer.Option(help="Columns to copy, separated by commas.", metavar="COLUMNS"),
     ] = None
     intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
         False
     )
     why: Annotated[
         int | None,
-        typer.Option(
-            help="Add columns of the N largest contributions of columns to each prediction, in "
-            "words. Rows then take hundredths of a second, or with many columns or kernels tenths.",
-            metavar="N",
-            min=1,
-        ),
+        typer.Option(help="Add the N largest contributions in words.", metavar="N", min=1),
     ] = None
     no_header: NoHeader = False
     cluster: Cluster = None
@@ -217,12 +170,7 @@ class Explain(Options):
     model: Model
     table: Table
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write each row's largest contributions in words, and all as numbers, CSV or "
-            "Parquet.",
-            metavar="FILE",
-        ),
+        Path | None, typer.Option(help="Write reasons, CSV or Parquet.", metavar="FILE")
     ] = None
     group: Group = None
     time: Time = None

@@ -70,10 +70,16 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
     if problem.times is not None and takes(estimator, "cv"):
         estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
     seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
-    is_number = problem.task == "regression" and problem.target_column.role not in DATES
+    target, used = problem.target_column, [one for one in problem.columns if one.is_used]
+    is_number = problem.task == "regression" and target.role not in DATES
+    reader = TableReader(
+        [(column.name, column.role, column.format) for column in used],
+        (target.name, target.role, target.format),
+        {name: list(codes) for name, codes in problem.missing.items()},
+    )
     return TableModel(
         [
-            ("reader", problem_reader(problem)),
+            ("reader", reader),
             ("columns", problem_encoder(problem, rows, seed)),
             ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
         ],
@@ -114,21 +120,6 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
             return np.nan
         gram = rbf_kernel(np.asarray(features), gamma=gamma)
     return centered_alignment(gram, y, task=task)
-
-
-def problem_reader(problem: Problem) -> TableReader:
-    """Return the reader of tables like that of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
-    target = problem.target_column
-    return TableReader(
-        [(column.name, column.role, column.format) for column in problem.columns if column.is_used],
-        (target.name, target.role, target.format),
-        {name: list(codes) for name, codes in problem.missing.items()},
-    )
 
 
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:

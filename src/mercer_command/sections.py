@@ -10,6 +10,7 @@ from shlex import join
 
 import numpy as np
 import pandas as pd
+from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
@@ -19,7 +20,7 @@ from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
-from mercer_command.output import Part, Section, Table, Text, reworded
+from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import Problem
 from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
 from mercer_command.targets import Task
@@ -83,26 +84,33 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
         Whether the warnings are told elsewhere.
     """
     assert trial.report is not None
+    words = {"held-out": trial.rows, "Held-out": trial.rows.capitalize()}
+    if trial.task == "classification" and len(trial.model.classes_) == 2:
+        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
+        words |= {"the second class": second, "above one of the first": f"above one of {first}"}
+
+    def said(text: str) -> str:
+        for old, new in words.items():
+            text = text.replace(old, new)
+        return text
+
     found = []
     for one in with_advice(trial.report, list(trial.model.feature_names_in_)).sections():
-        numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
+        header = [said(name) for name in one.header]
+        numeric = [c for c, name in enumerate(header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]
-        table = [Table(one.header, rows, numeric)] if one.header else []
+        table = [Table(header, rows, numeric)] if header else []
         told = () if warned else one.warnings
-        warnings = [Text(shown(text, longest=1000), "warning") for text in told]
-        parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
+        warnings = [Text(shown(said(text), longest=1000), "warning") for text in told]
+        sentences = (Text(said(text)) for text in one.sentences)
+        parts: list[Part] = [*warnings, *table, *map(said, one.findings), *sentences]
         # The title names a class of the library.
         title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
-        found.append(Section(title, parts))
+        found.append(Section(said(title), parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
-    found = [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
-    if trial.task == "classification" and len(trial.model.classes_) == 2:
-        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
-        found = [reworded(one, "the second class", second) for one in found]
-        found = [reworded(one, "above one of the first", f"above one of {first}") for one in found]
-    return found
+    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
@@ -132,45 +140,35 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
-        # Errors of machines are on another scale than those of ridge regressions.
-        are_machines = [c.description.startswith("support vector machine") for c in found]
         header = ["Candidate", "Penalty", "Rel. error", "Weight"]
-        header[3:3] = ["Wrong"] * any(are_machines)
+        errors = [
+            f"{c.loo_error:.1%}" if c.description.startswith("support") else f"{c.loo_error:#.3g}"
+            for c in found
+        ]
         rows = [
-            [
-                c.description,
-                f"{c.alpha:.3g}",
-                "" if is_machine else f"{c.loo_error:#.3g}",
-                *([f"{c.loo_error:.1%}" if is_machine else ""] if any(are_machines) else []),
-                f"{c.weight:.3f}",
-            ]
-            for c, is_machine in zip(found, are_machines, strict=True)
+            [c.description, f"{c.alpha:.3g}", error, f"{c.weight:.3f}"]
+            for c, error in zip(found, errors, strict=True)
         ]
-        wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
-        told = [
-            "Stacking combines the predictions of several kernels. Rel. error: the mean "
-            "squared leave-one-out error of ridge regression, relative to that of the mean, or of "
-            f"the class frequencies{wrong if any(are_machines) else ''}. Weights do not follow "
-            "errors alone, because kernels that err on different rows complement each other."
-        ]
+        told = (
+            "Rel. error: the mean squared leave-one-out error relative to that of the mean, or of "
+            "the class frequencies; of a machine, the share of wrong rows out of fold. Weights do "
+            "not follow errors alone: kernels that err on different rows complement each other."
+        )
     else:
         shares = np.abs(terms.shares)
         order = np.argsort(-shares, kind="stable")
         lengths = [float(share) for share in shares[order]]
         header = ["Kernel", "Weight", "Share"]
         rows = [[terms.labels[k], f"{terms.weights[k]:.4f}", f"{shares[k]:.1%}"] for k in order]
-        told = [
+        told = (
             "A share is a kernel's part of the variance of the learned kernel over the training "
-            "rows. A wide kernel hardly varies, so that it can have a large weight and a small "
-            "share.",
-            "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, "
-            "which is computed from the target; a higher alignment does not always mean a lower "
-            "error.",
-        ]
+            "rows, of which a wide kernel has little. Alignment, from 0 to 1, is the similarity to "
+            "the ideal kernel, which is computed from the target."
+        )
     numeric = range(1, len(header))
     table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
     rest = hidden(len(rows), "have smaller weights")
-    return Section(title, [table, *rest, *map(Text, told), *figures.kernel_figures(trial)])
+    return Section(title, [table, *rest, Text(told), *figures.kernel_figures(trial)])
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
@@ -213,13 +211,8 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     """
     packages = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
     versions = [["python", platform.python_version()], *([p, _version(p)] for p in packages)]
-    # The reader's columns have a section.
-    settings = [
-        [f"{name}: {key}", shown(_ADDRESSED.sub(r"\1", str(value)), longest=200)]
-        for name, step in trial.model.steps[1:]
-        for key, value in sorted(step.get_params(deep=True).items())
-        if key != "transformers"
-    ]
+    with config_context(print_changed_only=False):
+        settings = _ADDRESSED.sub(r"\1", trial.model[-1].__repr__(N_CHAR_MAX=10_000))
     loading = (
         "import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
@@ -238,7 +231,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
             Text(loading, "code"),
             *([] if given.out else [Text("The option --out saves the model.")]),
             Table(["Package", "Version"], versions, summary="Versions"),
-            Table(["Setting", "Value"], settings, summary="All settings"),
+            Text(settings, "code"),
         ],
     )
 

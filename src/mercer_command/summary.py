@@ -16,17 +16,6 @@ from mercer_command.output import Section, Text
 from mercer_command.problem import Problem
 from mercer_command.targets import Rows
 
-_DOUBTS = {
-    "leakage": "columns that tell the target",
-    "copies": "copies of rows",
-    "shift": "held-out rows unlike the others",
-    "identifiers": "rows that belong together",
-    "time order": "rows in the order of time",
-    "coverage": "wrong widths of intervals",
-    "left-out score": "scores that differ",
-}
-"""What checks are called in a sentence on what they found."""
-
 
 def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:
     """Return a paragraph on a fit and its test.
@@ -114,8 +103,6 @@ def _doubts(report: ModelReport) -> str:
     if not n_warnings:
         return "The checks found nothing that makes these figures deceptive."
     found = [check.name for check in report.checks if check.warnings]
-    names = [_DOUBTS.get(name, name) for name in found]
-    if report.beats_constant is False:
-        names.insert(0, "no better than a constant")
+    names = ["no better than a constant"] * (report.beats_constant is False) + found
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
     return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."

@@ -13,15 +13,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
-from mercer_command.columns import OTHERWISE, read_as
+from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.odd_values import without_codes
 
 Checksums = npt.NDArray[np.uint64]
-
-_NUMBERS = ("number", "date", "time", "duration")
-"""Columns of these roles are compared as numbers."""
 
 
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -73,7 +70,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.feature_names_in_ = self.get_feature_names_out()
+        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
         self.checksums_ = None
         if self.remembers and X is not None:
@@ -140,16 +137,6 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
         return pd.DataFrame(typed, index=X.index)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored.
-        """
-        return np.array([name for name, _, _ in self.columns], dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -210,30 +197,13 @@ def row_checksums(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) 
     -------
     ndarray of uint64 of shape (n_rows,)
     """
-    found = np.full(len(typed), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    compared = {}
     for name, role, _ in columns:
-        if role in _NUMBERS:
-            column = typed[[name]]
-            values = convert(column, "number" if role == "number" else "date")[:, 0]
-            values = values.astype(float) + 0.0  # Minus zero is zero.
-            own = np.where(np.isnan(values), np.inf, values).view(np.uint64)
-        else:
-            texts = convert(typed[[name]], "category")[:, 0]
-            known = np.array([text == text for text in texts])  # noqa: PLR0124
-            words = pd.Series(np.where(known, texts, "")).astype(str).to_numpy(dtype=object)
-            own = pd.util.hash_array(words)
-        found = _mixed(found ^ _mixed(own))
-    return found
-
-
-def _mixed(numbers: Checksums) -> Checksums:
-    """Return numbers whose bits all depend on all bits of those given.
-
-    References
-    ----------
-    Steele, Lea, Flood (2014). Fast splittable pseudorandom number generators. OOPSLA, section 5.
-    """
-    found = numbers + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(found ^ (found >> np.uint64(31)))
+        kind = "number" if role == "number" else "date" if role in DATES else "category"
+        values = convert(typed[[name]], kind)[:, 0]
+        if kind == "category":
+            compared[name] = pd.Series(values, dtype=object).fillna("").map(str)
+        else:  # Minus zero is zero.
+            compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
+    frame = pd.DataFrame(compared, index=range(len(typed)))
+    return pd.util.hash_pandas_object(frame, index=False).to_numpy()
