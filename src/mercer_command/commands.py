@@ -30,12 +30,12 @@ from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.names import KINDS, LEARNERS
-from mercer_command.odd_values import parse_missing
 from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, as_problem
 from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
 from mercer_command.targets import Rows
+from mercer_command.values import parse_missing
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""

@@ -10,9 +10,9 @@ from scipy import stats
 from sklearn.metrics import roc_curve
 
 from mercer_command.messages import InputError, shown
-from mercer_command.notation import Array
 from mercer_command.output import Section, Table, Text
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from sklearn.model_selection import (
 )
 
 from mercer_command.messages import InputError, listing
-from mercer_command.notation import Array
 from mercer_command.problem import Problem
 from mercer_command.targets import Rows
+from mercer_command.values import Array
 
 Pair = tuple[Rows, Rows]
 """Training rows and test rows."""

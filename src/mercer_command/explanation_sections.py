@@ -4,8 +4,14 @@ from functools import partial
 from math import exp, isnan
 
 from mercer_command import figures
-from mercer_command.contributions import OTHERS, Reasons, exact_interactions, mean_sizes
-from mercer_command.importances import ColumnImportance, why_no_relevance
+from mercer_command.contributions import (
+    OTHERS,
+    ColumnImportance,
+    Reasons,
+    exact_interactions,
+    mean_sizes,
+    why_no_relevance,
+)
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text

@@ -13,10 +13,10 @@ from mercer.inspection import CoverageDisplay
 from mercer_command.figures import MOST_MARKS, label_dates, plain_numbers
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.notation import Array
 from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
 from mercer_command.predictions import intervals
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,8 @@ from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
 from mercer_command.columns import DATES, Choice, recognize_columns
+from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
-from mercer_command.importances import ColumnImportance, columns_that_matter
-from mercer_command.notation import Array
 from mercer_command.options import Explain
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
@@ -24,6 +23,7 @@ from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
 from mercer_command.targets import MIN_ROWS, Task
+from mercer_command.values import Array
 
 
 @dataclass(frozen=True)

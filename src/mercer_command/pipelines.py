@@ -21,11 +21,11 @@ from mercer import centered_alignment
 from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
 from mercer_command.columns import DATES, MANY_LEVELS, Role
 from mercer_command.methods import METHODS, takes
-from mercer_command.notation import Array
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, limits_of
 from mercer_command.table_reader import TableReader
 from mercer_command.targets import Rows, Task
+from mercer_command.values import Array
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from mercer.preprocessing import convert
 from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
 from mercer_command.messages import InputError, listing, shown
-from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.output import Bar
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array, as_dates, format_dates
 
 # Numbers of rows with categories that a model was not fitted on, of each column.
 NewCategories: TypeAlias = dict[str, Counter[str]]

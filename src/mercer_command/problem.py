@@ -14,10 +14,9 @@ from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.names import KINDS
-from mercer_command.notation import Array
-from mercer_command.odd_values import MissingCodes
 from mercer_command.table_files import Cells, read_cells
 from mercer_command.targets import MIN_ROWS, Task, known_target
+from mercer_command.values import Array, MissingCodes
 
 _PARTS = ("train", "test", "")
 """What the cells of a file of splits say; the rows of an empty cell are left out."""

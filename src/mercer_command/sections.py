@@ -14,7 +14,6 @@ from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.advice import with_advice
 from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -22,6 +21,7 @@ from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
 from mercer_command.options import Fit, Options
 from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import Problem
+from mercer_command.summary import with_advice
 from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
 from mercer_command.targets import Task
 

@@ -17,8 +17,6 @@ from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
 from mercer_command.messages import InputError, checked_name, listing, shown
-from mercer_command.notation import Array, as_dates
-from mercer_command.odd_values import parse_missing
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
@@ -30,6 +28,7 @@ from mercer_command.targets import (
     inferred_task,
     single_class_note,
 )
+from mercer_command.values import Array, as_dates, parse_missing
 
 
 @dataclass(frozen=True)

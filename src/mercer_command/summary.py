@@ -1,13 +1,15 @@
-"""The first paragraph of a report, in plain words: what is predicted, how well, against what."""
+"""The first paragraph of a report, in plain words, and what its checks advise."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mercer.inspection import ModelReport
-from mercer_command.advice import with_advice
 from mercer_command.division import described_division
 from mercer_command.messages import shown
 from mercer_command.models import Trial
@@ -15,6 +17,57 @@ from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
 from mercer_command.problem import Problem
 from mercer_command.targets import Rows
+
+
+def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
+    """Return a report whose warnings advise options of the command.
+
+    Parameters
+    ----------
+    report : ModelReport
+    used : collection of str
+        Names of the columns that the model learned from. That others tell the target does not
+        matter.
+    """
+    found = []
+    for check in report.checks:
+        names = check.columns or ("",) * len(check.warnings)
+        pairs = zip(names, check.warnings, strict=True)
+        kept = [p for p in pairs if check.name != "leakage" or not p[0] or p[0] in used]
+        told = tuple(
+            "; ".join(filter(None, (text, _advice(check.name, name)))) for name, text in kept
+        )
+        names = tuple(name for name, _ in kept)
+        found.append(replace(check, warnings=told, advice="", columns=names))
+    remarks = tuple(map(_plain, report.remarks))
+    return replace(report, checks=tuple(found), remarks=remarks)
+
+
+_PLAIN = {
+    r"as \w+ has no predict_interval": "as this method predicts no intervals",
+    r"as \w+ has no predict_set": "as this method predicts no sets",
+    r": pass train=\(X, y\)": "",
+}
+"""What remarks of the library are without names of its classes and arguments."""
+
+
+def _plain(text: str) -> str:
+    for pattern, words in _PLAIN.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
+def _advice(check: str, column: str) -> str:
+    """Return the option that does something about what a check found of a column."""
+    # Of codes, it is the part before a separator that names the group; so does the option.
+    name = shown(column.split(" before '", maxsplit=1)[0])
+    if check == "identifiers":
+        return f"--group '{name}' holds out whole groups, and does not learn from it"
+    if check == "time order" and column:
+        return f"--time '{name}' learns from the past and tests on the last rows"
+    if check == "leakage" and column:
+        return f"--columns '{name}=ignored' does so"
+    return ""
 
 
 def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:

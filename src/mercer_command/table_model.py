@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from mercer_command.notation import Array
+from mercer_command.values import Array
 
 
 def _last_has(name: str) -> Callable[[Any], bool]:

@@ -15,8 +15,7 @@ from sklearn.compose import ColumnTransformer
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
-from mercer_command.notation import Array, as_dates
-from mercer_command.odd_values import without_codes
+from mercer_command.values import Array, as_dates, without_codes
 
 Checksums = npt.NDArray[np.uint64]
 
@@ -197,13 +196,15 @@ def row_checksums(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) 
     -------
     ndarray of uint64 of shape (n_rows,)
     """
-    compared = {}
+    compared: dict[str, pd.Series[Any]] = {}
     for name, role, _ in columns:
-        kind = "number" if role == "number" else "date" if role in DATES else "category"
-        values = convert(typed[[name]], kind)[:, 0]
-        if kind == "category":
-            compared[name] = pd.Series(values, dtype=object).fillna("").map(str)
-        else:  # Minus zero is zero.
+        column = typed[[name]]
+        if role == "number" or role in DATES:
+            values = convert(column, "number" if role == "number" else "date")[:, 0]
+            # Minus zero is zero.
             compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
+        else:
+            texts = pd.Series(convert(column, "category")[:, 0], dtype=object)
+            compared[name] = texts.fillna("").map(str).astype(object)
     frame = pd.DataFrame(compared, index=range(len(typed)))
-    return pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)

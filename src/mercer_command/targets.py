@@ -13,7 +13,7 @@ from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import Column
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.names import KINDS
-from mercer_command.notation import Array
+from mercer_command.values import Array
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array

@@ -9,13 +9,13 @@ from command_cases import pd
 from sklearn.inspection import permutation_importance
 
 from mercer.inspection import kernel_terms
-from mercer_command.explanation_sections import importance_section
-from mercer_command.importances import (
+from mercer_command.contributions import (
     ColumnImportance,
     column_relevances,
     columns_that_matter,
     why_no_relevance,
 )
+from mercer_command.explanation_sections import importance_section
 from mercer_command.models import Trial
 from mercer_command.output import Table
 from mercer_command.pipelines import make_model
@@ -115,7 +115,7 @@ def test_a_sentence_says_why_there_is_no_relevance(
     n_features = len(source_columns(model["columns"]))
     terms = kernel_terms(model)
     given = replace(terms, relevance=np.resize(relevance, n_features))
-    monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _: given)
+    monkeypatch.setattr("mercer_command.contributions.kernel_terms", lambda _: given)
     assert all(np.isnan(share) for share in column_relevances(model).values())
     assert told in why_no_relevance(model)
 
