@@ -95,13 +95,13 @@ def _pairs(trial: Trial) -> list[Part]:
     ]
 
 
-def _amount(size: float, task: Task, kind: str = "", beside: float | None = None) -> str:
+def _amount(size: float, task: Task, kind: str) -> str:
     """Return a mean absolute contribution in the unit of the response, or as a factor."""
     if kind == "count":
         return f"count x {exp(size):#.3g}"
     if task == "classification":
         return f"odds x {exp(size):#.3g}"
-    return format_error(size, task, beside=beside)
+    return format_error(size, task)
 
 
 def reasons_section(found: Reasons, *, n_rows: int) -> Section:

@@ -2,8 +2,8 @@
 
 import platform
 import re
+import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
@@ -209,8 +209,9 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     command : Options
         Those of the command that is to be repeated.
     """
-    packages = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
-    versions = [["python", platform.python_version()], *([p, _version(p)] for p in packages)]
+    packages = ("mercer", "numpy", "scipy", "sklearn", "pandas", "skops", "matplotlib")
+    used = [[name, sys.modules[name].__version__] for name in packages if name in sys.modules]
+    versions = [["python", platform.python_version()], *used]
     with config_context(print_changed_only=False):
         settings = _ADDRESSED.sub(r"\1", trial.model[-1].__repr__(N_CHAR_MAX=10_000))
     loading = (
@@ -234,13 +235,6 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
             Text(settings, "code"),
         ],
     )
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def comparison_section(frame: pd.DataFrame) -> Section:

@@ -47,7 +47,7 @@ def test_classification(run: Run) -> None:
         "How the columns were read and used",
         "mercer fit table.csv --target kind --report r.html --seed 3 --out m.skops",
         "mercer.load('m.skops')",
-        "scikit-learn",
+        "sklearn",
         "random_state",
     ):
         assert told in page.text
