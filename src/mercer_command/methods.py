@@ -49,6 +49,7 @@ of a few hundred rows, smaller C increased the error and larger ones did not red
 good values, the first is chosen."""
 
 _WIDTHS = 2.0 ** np.arange(-15, 4, 2)
+"""Inverse squared widths that `grid` tries."""
 
 _RBF_GRIDS: dict[str, dict[str, Array]] = {
     "classification": {"gamma": _WIDTHS, "C": 2.0 ** np.arange(-5, 16, 2)},
