@@ -7,13 +7,24 @@ from typing import Any
 import pytest
 
 
+class Asked:
+    """Whether cases of the campaign are asked for; else they are not even collected."""
+
+    campaign = True
+
+
+def asked_for(cases: Iterable[Any]) -> list[Any]:
+    """Return the parameters of an ordinary run, and those marked for the campaign if it is run."""
+    return [case for case in cases if Asked.campaign or pytest.mark.campaign not in case.marks]
+
+
 def in_campaign(*cases: Any) -> list[Any]:
     """Return cases that only the campaign has."""
     marked = pytest.mark.campaign
-    return [
+    return asked_for(
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marked)
         for case in cases
-    ]
+    )
 
 
 def rotating(first: Iterable[Any], *others: Sequence[Any]) -> list[Any]:
@@ -27,7 +38,7 @@ def rotating(first: Iterable[Any], *others: Sequence[Any]) -> list[Any]:
             its_turn = all(n % len(o) == i for (i, _), o in zip(rest, others, strict=True))
             marks = () if its_turn else pytest.mark.campaign
             found.append(pytest.param(value, *(other for _, other in rest), marks=marks))
-    return found
+    return asked_for(found)
 
 
 def taking_turns(cases: Iterable[tuple[Hashable, ...]], every: int = 3) -> list[Any]:
@@ -42,4 +53,4 @@ def taking_turns(cases: Iterable[tuple[Hashable, ...]], every: int = 3) -> list[
         turn = sum(known.index(value) for known, value in zip(values, case, strict=True)) % every
         marks = () if turn == 0 else pytest.mark.campaign
         found.append(pytest.param(*case, id=" by ".join(map(str, case)), marks=marks))
-    return found
+    return asked_for(found)

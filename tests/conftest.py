@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import Asked
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs, make_classification, make_friedman1
 from sklearn.utils import Bunch, check_random_state
@@ -26,6 +27,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Cases of the campaign are a third of all; what is not run is not collected."""
+    Asked.campaign = config.option.markexpr != "not campaign"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
+from campaign import asked_for, rotating
 from learner_cases import LEARNERS
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -20,6 +20,7 @@ from mercer import (
     BayesianMKLRegressor,
     ContinuousAlignment,
     ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
     EvidenceMaximization,
     ForestKernel,
     GradientOuterProduct,
@@ -89,6 +90,10 @@ STAND_INS = [
     BayesianMKLClassifier([Gaussian(), "linear"], tol=0.5),
     ContinuousMKLClassifier(tol=0.1, max_kernels=2),
     TwoStageClassifier(C=1.0),
+    *(kind([Gaussian(), "linear"]) for kind in (L1SVM, L2KRR, MKLClassifier, MKLRegressor)),
+    BayesianMKLRegressor([Gaussian(), "linear"], n_starts=1),
+    ContinuousMKLRegressor(tol=0.1, max_kernels=2),
+    ContinuousAlignment(tol=0.1, max_kernels=2),
 ]
 """They have the checks of their defaults, which take two to four times as long, in the campaign."""
 EXPENSIVE = [
@@ -200,7 +205,7 @@ def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:
         )
         for values, marks in ((getattr(c, "values", c), getattr(c, "marks", ())) for c in cases)
     ]
-    return pytest.mark.parametrize(names, marked, **checks.kwargs)
+    return pytest.mark.parametrize(names, asked_for(marked), **checks.kwargs)
 
 
 def test_every_estimator_is_checked() -> None:

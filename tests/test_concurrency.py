@@ -56,7 +56,7 @@ def blas_threads() -> list[int]:
 def test_fits_in_threads_give_the_same_numbers() -> None:
     X, y = problem("binary")
     alone = {name: numbers(clone(model).fit(X, y), X) for name, model in MODELS.items()}
-    before, together = blas_threads(), Barrier(3)
+    before, together = blas_threads(), Barrier(2)
 
     def fit(name: str) -> Any:
         return numbers(clone(MODELS[name]).fit(X, y), X)
@@ -66,8 +66,8 @@ def test_fits_in_threads_give_the_same_numbers() -> None:
         names = [*MODELS][turn:] + [*MODELS][:turn]
         return [(name, fit(name)) for name in names]
 
-    with ThreadPoolExecutor(3) as pool:
-        for found in pool.map(fit_all, range(0, 12, 4)):
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(fit_all, (0, 6)):
             for name, values in found:
                 np.testing.assert_allclose(values, alone[name], rtol=1e-9, atol=1e-12)
     assert blas_threads() == before
@@ -96,9 +96,9 @@ def predicted(models):
 if __name__ == "__main__":
     X, y = problem("binary")
     here = digests()
-    for method in ("fork", "spawn"):
-        with ProcessPoolExecutor(2, mp_context=get_context(method)) as pool:
-            assert list(pool.map(digests, range(2))) == [here, here], method
+    for method, n in (("fork", 2), ("spawn", 1)):
+        with ProcessPoolExecutor(n, mp_context=get_context(method)) as pool:
+            assert list(pool.map(digests, range(n))) == [here] * n, method
             models = [clone(MODELS[name]).fit(X, y) for name in NAMES]
             assert pool.submit(predicted, models).result() == here, method
     assert digests() == here

@@ -93,6 +93,7 @@ def executed(path: str) -> tuple[dict[str, Any], str]:
     return namespace, "".join(printed)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_of_the_first_page_runs() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     found, output = executed("start/five_minutes.md")
@@ -108,6 +109,7 @@ def test_the_code_for_those_who_come_from_other_packages_runs() -> None:
     assert all(float(score) > 0.7 for score in scores)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     namespace, _ = executed("guide/trust.md")
     assert namespace["alone"].loo_score_ > 0.9
@@ -117,6 +119,7 @@ def test_the_code_on_scores_that_can_be_trusted_runs() -> None:
     assert not missing[30:].any()
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("page", GUIDE_PAGES)
 def test_the_code_of_guide_pages_prints_what_they_say(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,6 +132,7 @@ def test_the_code_of_guide_pages_prints_what_they_say(
     assert executed(f"guide/{page}.md")[1]
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_of_wishes_runs() -> None:
     found, output = executed("wishes.md")
     assert output
@@ -138,7 +142,7 @@ def test_the_code_of_wishes_runs() -> None:
 @pytest.mark.usefixtures("few_folds")
 def test_the_code_on_production_runs() -> None:
     pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
     found, output = executed("guide/production.md")
     assert found["small"][-1].loss_ < 0.01
     assert found["stack"].needs_refit_ is False
@@ -154,6 +158,7 @@ def test_every_wish_has_its_example() -> None:
     assert len(linked) >= 10
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_the_code_on_reading_a_model_runs() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")

@@ -352,7 +352,7 @@ def tried(name: str, n_cases: int) -> Counter[str]:
 @pytest.mark.parametrize(
     ("name", "n_cases"),
     [
-        *((name, 6 if name == "KernelStackingClassifier" else 8) for name in ESTIMATORS),
+        *((name, 5) for name in ESTIMATORS),
         *(pytest.param(name, 420, marks=pytest.mark.campaign) for name in ESTIMATORS),
     ],
 )

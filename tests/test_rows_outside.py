@@ -264,7 +264,7 @@ class TestAgreement:
         assert_array_equal(values(mercer.load(tmp_path / "model.mercer"), new), values(model, new))
 
     def test_graphs(self, task: str) -> None:
-        pytest.importorskip("onnx")
+        pytest.importorskip("skl2onnx")
         runtime = pytest.importorskip("onnxruntime")
         model, new = carried(task)
         graph = mercer.to_onnx(model, new, dtype="float64")

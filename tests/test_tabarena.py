@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 from sklearn.metrics import r2_score
 from threadpoolctl import threadpool_info
 
@@ -99,8 +100,10 @@ def table(n: int = 160, seed: int = 0) -> Any:
 
 
 @pytest.mark.usefixtures("few_folds")
-@pytest.mark.parametrize("name", ["KernelStackingModel", "TwoStageModel"])
-@pytest.mark.parametrize("problem", ["regression", "binary", "multiclass"])
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    rotating(["regression", "binary", "multiclass"], ["TwoStageModel", "KernelStackingModel"]),
+)
 def test_models_fit_and_predict(tabarena: Any, name: str, problem: str) -> None:
     X, y = table()
     if problem != "regression":

@@ -1,10 +1,6 @@
-"""Base class of estimators that learn a kernel, the validated data of a fit, and its callbacks."""
+"""Base class of estimators that learn a kernel, and the validated data of a fit."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,41 +12,27 @@ from mercer._data.copies import row_keys
 from mercer._data.owned import owned, owned_target
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
+from mercer._fits import CallbackSupportMixin
 from mercer._gram.dense import as_stack, check_stack
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._records import KernelTermsMixin
 from mercer._targets import Target, Task, target_of
-from mercer._typing import Array, Features, Method
+from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
-from mercer.kernels._missing import check_takes
+from mercer.kernels._kernel import check_takes
 
 __all__ = [
     "MEMORY_ADVICE",
-    "CallbackSupportMixin",
     "KernelEstimator",
     "TrainingData",
     "kernel_rows",
     "new_samples",
-    "reported_steps",
     "training_data",
-    "with_callbacks",
 ]
-
-try:
-    from sklearn.callback import CallbackSupportMixin
-    from sklearn.callback import with_callbacks as _decorated
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """A placeholder: this version of scikit-learn has no callbacks."""
-
-    def _decorated(method: Method) -> Method:
-        return method
-
 
 MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 """Advice in the error message of a fit whose Gram matrices do not fit into memory."""
@@ -340,56 +322,3 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
         return estimator.kernel_(samples)
     check_rows_memory(samples.shape[0], estimator.X_fit_.shape[0])
     return validated_rows_of(estimator.kernel_, samples, estimator.X_fit_)
-
-
-def with_callbacks(method: Method) -> Method:
-    """Return a `fit` that always ends its callbacks: scikit-learn's decorator, typed."""
-    decorated: Method = _decorated(method)
-    return decorated
-
-
-@contextmanager
-def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Callable[..., None]]:
-    """Notify an estimator's callbacks of its fit and of each step of the fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The context must be entered within a `fit` that `with_callbacks` decorates.
-    n_steps : int, default=None
-        Number of steps; None if it is not known in advance.
-
-    Yields
-    ------
-    callable
-        It must be called after each step, and ignores its arguments.
-    """
-    printed = _printed_steps(estimator, n_steps)
-    if not hasattr(estimator, "_init_callback_context"):
-        yield printed
-        return
-    context = estimator._init_callback_context(max_subtasks=n_steps)
-    context.call_on_fit_task_begin(estimator=estimator)
-
-    def report(*_: Any) -> None:
-        printed()
-        step = context.subcontext(task_name="step")
-        step.call_on_fit_task_begin(estimator=estimator)
-        step.call_on_fit_task_end(estimator=estimator)
-
-    yield report
-    context.call_on_fit_task_end(estimator=estimator)
-
-
-def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
-    """Return a function that prints a line for each step if the estimator has `verbose=True`."""
-    if not getattr(estimator, "verbose", False):
-        return lambda *_: None
-    numbers, start, name = count(1), perf_counter(), type(estimator).__name__
-    of_all = "" if n_steps is None else f" of {n_steps}"
-
-    def report(*_: Any) -> None:
-        line = f"[{name}] step {next(numbers)}{of_all}, {perf_counter() - start:.1f} s"
-        print(line)  # noqa: T201
-
-    return report

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._data.copies import with_copies
+from mercer._fits import with_callbacks
 from mercer._gram.moments import Moments, moments
 from mercer._gram.own_kernels import warn_of_indefinite
 from mercer._gram.samples import Samples
@@ -22,7 +23,6 @@ from mercer._kernel_estimator import (
     TrainingData,
     kernel_rows,
     training_data,
-    with_callbacks,
 )
 from mercer._records import LearnedKernel, Step
 from mercer._targets import TASKS, Target, Task, check_output_kernel

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._expansion import KernelExpansion
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel, WeightedSum
-from mercer.kernels._kernel import PrecomputedGram
+from mercer.kernels._structure import PrecomputedGram
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from mercer._validation import check_choice, check_target_values, infer_task, re
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
 from mercer.kernels._conversion import NAMES
 from mercer.kernels._distances import check_squares, median_distance
-from mercer.kernels._kernel import PrecomputedGram
+from mercer.kernels._structure import PrecomputedGram
 
 Task = Literal["auto", "classification", "regression"]
 TASKS = ("auto", "classification", "regression")

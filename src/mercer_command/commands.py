@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer_command import (
     comparison,
+    contributions,
     explanation_sections,
     figures,
     files,
@@ -108,6 +109,9 @@ def explain(given: options.Explain) -> None:
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
+        if trial.y is None:
+            found = contributions.by_contributions(trial.importances, why.values)
+            trial = replace(trial, importances=found)
         if given.out is not None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)

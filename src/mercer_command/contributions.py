@@ -45,12 +45,15 @@ class ColumnImportance:
     increase, deviation : float
         By how much the error of held-out rows increases when the column's cells are shuffled, and
         its standard deviation over the shuffles. NaN if the column was not shuffled.
+    contribution : float
+        Mean absolute contribution to predictions, where no target is known to measure errors by.
     """
 
     name: str
     relevance: float
     increase: float = np.nan
     deviation: float = np.nan
+    contribution: float = np.nan
 
 
 def column_relevances(model: TableModel) -> dict[str, float]:
@@ -359,12 +362,28 @@ def exact_interactions(
         return None
 
 
-def mean_sizes(values: ShapleyInteractions) -> Array:
+def by_contributions(
+    found: list[ColumnImportance], values: ShapleyValues
+) -> list[ColumnImportance]:
+    """Return columns with their mean absolute contributions, the largest first.
+
+    Parameters
+    ----------
+    found : list of ColumnImportance
+    values : ShapleyValues
+        Contributions of these columns to the predictions of rows.
+    """
+    sizes = dict(zip(values.feature_names, mean_sizes(values), strict=True))
+    measured = [replace(one, contribution=float(sizes[one.name])) for one in found]
+    return sorted(measured, key=lambda one: -one.contribution)
+
+
+def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
     """Return mean absolute values over rows; of several classes, their mean over the classes.
 
     Parameters
     ----------
-    values : ShapleyInteractions
+    values : ShapleyInteractions or ShapleyValues
     """
     several = values.output_names if len(values.output_names) > 1 else [None]
     return np.mean([values.of_output(name).importances for name in several], axis=0)

@@ -33,32 +33,51 @@ def importance_section(trial: Trial) -> Section:
     trial : Trial
     """
     found = trial.importances[:MOST_ROWS]
-    told = (
-        "Mean ± standard deviation of three shuffles of the column's cells among the rows. "
-        "Columns that tell the same share their importance."
-    )
-    if any(isnan(column.increase) for column in found):
-        told += " Where there are many columns, the most relevant ones are shuffled."
-    largest = max((abs(c.increase) for c in found if not isnan(c.increase)), default=0.0)
-    rows = [[shown(c.name), _rise(c, trial.task, largest)] for c in found]
-    header = ["Column", "Error rises by"]
+    contribute = any(not isnan(column.contribution) for column in found)
+    title, header, told = _MATTER[contribute]
+    if contribute:
+        rows = [[shown(c.name), _amount(c.contribution, trial.task, trial.kind)] for c in found]
+        lengths = [column.contribution for column in found]
+    else:
+        if any(isnan(column.increase) for column in found):
+            told += " Where there are many columns, the most relevant ones are shuffled."
+        largest = max((abs(c.increase) for c in found if not isnan(c.increase)), default=0.0)
+        rows = [[shown(c.name), _rise(c, trial.task, largest)] for c in found]
+        lengths = [0.0 if isnan(c.increase) else max(c.increase, 0.0) for c in found]
+    names = ["Column", header]
     if all(isnan(column.relevance) for column in found):
         relevance = why_no_relevance(trial.model)
     else:
         relevance = "Relevance is the column's share in what the kernels measure distances by."
-        header.append("Relevance")
+        names.append("Relevance")
         rows = [[*row, f"{c.relevance:.1%}"] for row, c in zip(rows, found, strict=True)]
-    lengths = [0.0 if isnan(c.increase) else max(c.increase, 0.0) for c in found]
     return Section(
-        "Columns that matter: how much the error rises if their cells are shuffled",
+        title,
         [
-            Table(header, rows, range(1, len(header)), lengths=lengths, n_shown=ON_SCREEN),
+            Table(names, rows, range(1, len(names)), lengths=lengths, n_shown=ON_SCREEN),
             *hidden(len(trial.importances), "columns matter less"),
             Text(f"{told} {relevance}"),
             *figures.importance_figures(trial),
             *_pairs(trial),
         ],
     )
+
+
+_MATTER = {
+    False: (
+        "Columns that matter: how much the error rises if their cells are shuffled",
+        "Error rises by",
+        "Mean ± standard deviation of three shuffles of the column's cells among the rows. "
+        "Columns that tell the same share their importance.",
+    ),
+    True: (
+        "Columns that matter: how far they take predictions from that of the average row",
+        "Contributes",
+        "Mean absolute contribution to the predictions of the rows that are explained. It says "
+        "what the model uses, whether right or wrong.",
+    ),
+}
+"""Title, header and explanation of columns by shuffles, and by contributions."""
 
 
 def _rise(column: ColumnImportance, task: Task, largest: float) -> str:

@@ -17,7 +17,7 @@ from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.values import Array, as_dates, without_codes
 
-Checksums = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
 
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -37,11 +37,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     missing : dict of str to list of str, default=None
         What stands for missing cells, by the columns' names.
     remembers : bool, default=True
-        Whether checksums of the rows are kept, by which they are recognized.
+        Whether hashes of the rows are kept, by which they are recognized.
 
     Attributes
     ----------
-    checksums_ : ndarray of uint64 of shape (n_distinct,) or None
+    row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Of the rows of the fit, ascending.
     feature_names_in_ : ndarray of str
         The names of the columns.
@@ -61,7 +61,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.remembers = remembers
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        """Store the names of the columns, and checksums of the rows.
+        """Store the names of the columns, and hashes of the rows.
 
         Parameters
         ----------
@@ -71,11 +71,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
-        self.checksums_ = None
+        self.row_hashes_ = None
         if self.remembers and X is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Those of `transform` come later.
-                self.checksums_ = np.unique(row_checksums(self.transform(X), self.columns))
+                self.row_hashes_ = np.unique(row_hashes(self.transform(X), self.columns))
         return self
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
@@ -90,9 +90,9 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of bool of shape (n_rows,) or None
         """
-        if self.checksums_ is None:
-            return None
-        return np.isin(row_checksums(typed, self.columns), self.checksums_)
+        # Models up to version 0.2 keep numbers of another kind, under another name.
+        hashes = getattr(self, "row_hashes_", None)
+        return None if hashes is None else np.isin(row_hashes(typed, self.columns), hashes)
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.
@@ -182,7 +182,7 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
     return sources
 
 
-def row_checksums(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Checksums:
+def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:
     """Return a number for each row, which is the same for equal rows, and hardly for others.
 
     Parameters

@@ -11,6 +11,7 @@ from command_cases import Run, call, class_table, error_line, pd
 
 from mercer_command import main, options
 from mercer_command.files import load_model
+from mercer_command.names import DESCRIPTIONS
 
 
 @pytest.fixture
@@ -115,13 +116,13 @@ class TestCompare:
     def test_methods_are_ranked_by_error(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)
         result = run(
-            *("compare", "table.csv", "--target", "kind", "--methods", "uniform, cka,grid"),
+            *("compare", "table.csv", "--target", "kind", "--methods", "uniform, cka,hsic"),
             *("--repeats", 2, "--csv", "c.csv", "--report", "r.html"),
         )
         assert result.exit_code == 0, result.output
         assert max(map(len, result.stdout.splitlines())) <= 80
         table = pd.read_csv("c.csv")
-        assert set(table["method"]) == {"uniform", "cka", "grid"}
+        assert set(table["method"]) == {"uniform", "cka", "hsic"}
         np.testing.assert_allclose(
             table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
         )
@@ -130,7 +131,7 @@ class TestCompare:
         assert table["test_alignment"].between(0, 1).all()
         page = Path("r.html").read_text(encoding="utf-8")
         assert page.count("<svg") == 2
-        assert "grid search" in page
+        assert DESCRIPTIONS["hsic"] in page
         assert "±" in result.stdout
         result = run("compare", "table.csv", "--target", "kind", "--methods", "cka", "--repeats", 1)
         assert "±" not in result.stdout

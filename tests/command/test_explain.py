@@ -1,5 +1,6 @@
 """Reasons of predictions: in words, as numbers and as cards, and the columns that matter."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,20 @@ def test_saved_models_are_explained_in_python(folder: Path) -> None:
 )
 def test_units(name: str, role: str, unit: str) -> None:
     assert unit_of_target(name, role) == unit
+
+
+@pytest.mark.parametrize("name", ["m.skops", "s.skops"])
+def test_columns_matter_by_contributions_where_no_target_is_known(
+    run: Run, folder: Path, name: str
+) -> None:
+    model, cells = typed(folder, name)
+    cells[:6].drop(columns="weight (kg)").to_csv("t.csv", index=False)
+    result = run("explain", folder / name, "t.csv", "--report", "r.html")
+    assert result.exit_code == 0, result.output
+    told = result.stdout[result.stdout.index("Columns that matter") :]
+    assert "how far they take predictions" in told
+    assert "not measured" not in told
+    values = shapley_values(model[1:], model["reader"].transform(cells[:6]))
+    sizes = dict(zip(values.feature_names, np.abs(values.values).mean(axis=0), strict=True))
+    shown = [re.search(rf"{re.escape(column)} +([\d.]+)", told) for column in sizes]
+    assert [float(one[1]) for one in shown if one] == pytest.approx([*sizes.values()], rel=0.01)

@@ -36,7 +36,7 @@ MODELS: dict[str, Any] = {
     "l1-svm": L1SVM(KERNELS),
     "cr": ContinuousMKLClassifier(max_kernels=3, tol=0.1),
     "bayes": BayesianMKLClassifier(KERNELS, n_starts=1),
-    "stacking": KernelStackingClassifier(),
+    "stacking": KernelStackingClassifier(KERNELS),
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Stopped after"),
@@ -87,7 +87,7 @@ def test_left_out_predictions_of_a_stack_are_of_each_label(fitted: dict[str, Any
 
 
 def test_a_stack_is_as_good_as_one_for_each_label(fitted: dict[str, Any]) -> None:
-    each = MultiOutputClassifier(KernelStackingClassifier()).fit(X[TRAIN], Y[TRAIN])
+    each = MultiOutputClassifier(KernelStackingClassifier(KERNELS)).fit(X[TRAIN], Y[TRAIN])
     alone = np.column_stack([p[:, 1] for p in each.predict_proba(X[NEW])])
     losses = [
         np.mean([log_loss(own, p) for own, p in zip(Y[NEW].T, found.T, strict=True)])
@@ -160,7 +160,7 @@ def test_groups_and_weights_count(name: str) -> None:
 
 def test_a_stack_of_many_rows_is_on_features() -> None:
     many, labels = make_multilabel_classification(400, 6, n_classes=3, random_state=0)
-    model = KernelStackingClassifier(approximation="nystroem", n_components=50, max_samples=100)
+    model = KernelStackingClassifier(approximation="nystroem", n_components=50, max_samples=60)
     found = model.fit(many[:300], labels[:300]).predict_proba(many[300:])
     assert found.shape == (100, 3)
     frequency = np.full(100, labels[:300, 0].mean())

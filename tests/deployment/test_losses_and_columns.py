@@ -44,7 +44,7 @@ GRADES = np.searchsorted([-0.5, 0.5], responses(X))
 
 def in_runtime(model: Any, X: np.ndarray, **settings: Any) -> list[Any]:
     """What the exported model predicts."""
-    pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
     graph = to_onnx(model, X, **settings)
     session = runtime.InferenceSession(graph.SerializeToString())
@@ -97,7 +97,7 @@ class TestGeneralizedMachines:
 
     @pytest.mark.parametrize("two_stage", [False, True])
     def test_grades_are_refused(self, two_stage: bool) -> None:
-        pytest.importorskip("onnx")
+        pytest.importorskip("skl2onnx")
         model: Any = KernelOrdinalClassifier([KERNEL])
         if two_stage:
             machine = KernelOrdinalClassifier("precomputed")
@@ -201,7 +201,7 @@ def test_kernels_of_columns(name: str, kind: Any) -> None:
     else:
         small = compress(model, new, n_components=100)
         assert np.corrcoef(small.predict(new), expected)[0, 1] > 0.97
-    pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
     with pytest.raises(TypeError, match=f"{name}|Categorical"):
         to_onnx(model, table)
     model.update(table[150:], y[150:])

@@ -1,5 +1,6 @@
 """ONNX graphs beside the models, run by onnxruntime, and what has no operators."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from deployment_cases import (
     SUMS_OVER_CENTERS,
     N,
-    classes,
     fitted,
     leaf_stack,
     leaf_stack_of_categories,
@@ -17,28 +17,14 @@ from deployment_cases import (
     several_labels,
     with_category,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import ndtri
+from onnx_cases import compared, run
 from sklearn.base import is_classifier
-from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    RobustScaler,
-    StandardScaler,
-)
 
 from mercer import (
     ForestKernel,
-    KernelStackingClassifier,
     KernelStackingRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
@@ -46,7 +32,6 @@ from mercer import (
     compress,
     to_onnx,
 )
-from mercer._deployment.onnx_export import onnx_inputs
 from mercer.kernels import (
     Dirichlet,
     Forest,
@@ -60,12 +45,8 @@ from mercer.kernels import (
     RationalQuadratic,
     WeightedSum,
 )
-from mercer.preprocessing import SoftClippingScaler, table_encoder
 
 onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
-from mercer._deployment.onnx_operators import Operators, normal_quantile  # noqa: E402
-from mercer._deployment.onnx_tables import _interpolated  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No number of centers that was tried"),
@@ -73,10 +54,6 @@ pytestmark = [
 ]
 
 X, NEW = rows()[:N], rows()[N:]
-
-PARTS = ["c", "t", "_", "__", "0", "1", "2", "scan", "x", "X", "variable", "é", "\n"]
-NAMES = st.lists(st.sampled_from(PARTS), max_size=3).map("".join)
-"""Names of columns that may meet those of tensors, inputs and outputs."""
 
 WITH_OPERATORS = [
     Laplacian(2.0),
@@ -90,32 +67,9 @@ WITH_OPERATORS = [
 ]
 
 
-def run(graph: Any, table: Any) -> dict[str, np.ndarray]:
-    """Outputs of a graph, by name."""
-    session = runtime.InferenceSession(
-        graph.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, onnx_inputs(graph, table)), strict=True))
-
-
 def precision(graph: Any) -> int:
     """Type of the last output."""
     return int(graph.graph.output[-1].type.tensor_type.elem_type)
-
-
-def compared(model: Any, graph: Any, table: Any, tolerance: float) -> None:
-    """Compare all outputs of a graph with what the model predicts."""
-    found = run(graph, table)
-    if not is_classifier(model):
-        expected = np.reshape(model.predict(table), (len(found["variable"]), -1))
-        assert list(found) == ["variable"]
-        assert_allclose(found["variable"], expected, atol=tolerance * expected.std())
-        return
-    assert_array_equal(found["label"], model.predict(table))
-    if hasattr(model, "predict_proba") and "probabilities" in found:
-        assert_allclose(found["probabilities"], model.predict_proba(table), atol=tolerance)
-        assert list(found) == ["label", "probabilities"]
 
 
 class TestModels:
@@ -221,160 +175,7 @@ class TestModels:
         assert_array_equal(found, model.predict(NEW))
 
 
-class TestViewsAndEncoders:
-    def test_views_of_stacks(self) -> None:
-        """Heavy tails, columns of two values, of one, and of many equal values."""
-        rng = np.random.default_rng(0)
-        table = np.column_stack(
-            [
-                np.exp(2.0 * rng.normal(size=200)),
-                rng.integers(0, 2, 200),
-                np.full(200, 7.0),
-                np.maximum(rng.normal(size=200), 0.0),
-                rng.integers(0, 5, 200) / 10.0,
-            ]
-        )
-        y = np.log(table[:, 0]) + table[:, 1] - table[:, 3]
-        model = KernelStackingRegressor(max_samples=100).fit(table, y)
-        views = model.kernel_expansion().views_of
-        assert "quantiles" in views.names
-        new = np.vstack([table[:50], table[50:100] * 1.1 - 0.1, table[:5] * 1e3])
-        compared(model, to_onnx(model, table, dtype="float64"), new, 1e-7)
-        compared(model, to_onnx(model, table), new, 1e-4)
-
-    def test_normal_quantiles(self) -> None:
-        op = Operators(np.dtype(np.float64))
-        p = np.concatenate([np.geomspace(1e-9, 0.5, 200), 1.0 - np.geomspace(1e-9, 0.5, 200)])
-        found = normal_quantile(op, "p")
-        helper, double = onnx.helper, onnx.TensorProto.DOUBLE
-        given, wanted = (helper.make_tensor_value_info(n, double, [None]) for n in ("p", found))
-        constants = list(op.graph.constants.values())
-        graph = helper.make_graph(op.graph.nodes, "g", [given], [wanted], constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-        session = runtime.InferenceSession(model.SerializeToString())
-        assert_allclose(session.run(None, {"p": p})[0], ndtri(p), rtol=1e-12, atol=1e-12)
-
-    @pytest.mark.parametrize(
-        "step",
-        [
-            StandardScaler(),
-            StandardScaler(with_mean=False),
-            MinMaxScaler(),
-            MaxAbsScaler(),
-            RobustScaler(),
-            SoftClippingScaler(),
-            FunctionTransformer(),
-            make_column_transformer((StandardScaler(), [2, 0]), ("drop", [1])),
-            make_column_transformer((MinMaxScaler(), [1]), remainder="passthrough"),
-        ],
-        ids=repr,
-    )
-    def test_steps_of_numbers(self, step: Any) -> None:
-        model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(X, responses(X))
-        compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-9)
-
-    @pytest.mark.parametrize("n_classes", [0, 2, 3])
-    def test_the_encoder_of_tables(self, n_classes: int) -> None:
-        pd = pytest.importorskip("pandas")
-        rng = np.random.default_rng(0)
-        color = rng.choice(["red", "green", "blue"], N).astype(object)
-        many = rng.choice([f"shop {i}" for i in range(40)], 10 * N).astype(object)[:N]
-        color[:5] = None
-        frame = pd.DataFrame({"size": X[:, 0], "weight": X[:, 1], "color": color})
-        frame["open"], frame["shop"], frame["empty"] = rng.uniform(size=N) < 0.5, many, np.nan
-        frame["grade"] = pd.Categorical(rng.integers(1, 4, N))
-        frame.loc[3:9, "weight"] = np.nan
-        y = responses(X) + (color == "red")
-        learner = UniformCombination([Gaussian(2.0)])
-        last: Any = TwoStageRegressor(learner, alpha=0.1)
-        if n_classes:
-            y, last = classes(X, n_classes), KernelStackingClassifier([Gaussian(2.0)])
-        model = make_pipeline(table_encoder(), last).fit(frame, y)
-        if n_classes == 3:
-            model = compress(model, frame, n_components=20)
-        new = frame.iloc[::-1].copy()
-        new.iloc[0, 2] = "purple"
-        new["size"] *= 1.3
-        graph = to_onnx(model, frame, dtype="float64")
-        compared(model, graph, new, 1e-8)
-        inputs = {found.name: found for found in graph.graph.input}
-        assert "empty" not in inputs
-        assert inputs["color"].type.tensor_type.elem_type == onnx.TensorProto.STRING
-        assert inputs["size"].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
-
-    def test_arrays_of_mixed_types(self) -> None:
-        rng = np.random.default_rng(0)
-        table = np.column_stack([X.astype(object), rng.choice(["a", "b"], N).astype(object)])
-        learner = UniformCombination([Gaussian(2.0)])
-        model = make_pipeline(table_encoder(), TwoStageRegressor(learner, alpha=0.1))
-        model.fit(table, responses(X))
-        graph = to_onnx(model, table, dtype="float64")
-        assert [found.name for found in graph.graph.input] == ["x0", "x1", "x2", "x3"]
-        compared(model, graph, table, 1e-9)
-
-    @settings(max_examples=25)
-    @given(st.lists(NAMES, min_size=3, max_size=3))
-    def test_names_of_columns(self, names: list[str]) -> None:
-        """Every frame is exported exactly, or refused for what its names are."""
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame(X, columns=names)
-        refused = len(set(names)) < 3 or {"", "variable"} & set(names)
-        for model in (fitted("regression", "two-stage"), fitted("regression", "two-stage, scans")):
-            if refused:
-                with pytest.raises(ValueError, match=r"Several columns|A column has|The column"):
-                    to_onnx(model, frame, dtype="float64")
-                continue
-            found = run(to_onnx(model, frame, dtype="float64"), frame)["variable"]
-            assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
-
-    def test_names_of_internal_tensors(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame(np.tile(X, 5)[:, :13], columns=[f"c{k}" for k in range(13)])
-        model = TwoStageRegressor(UniformCombination([Gaussian(4.0)]), alpha=0.1)
-        graph = to_onnx(model.fit(frame, responses(X)), frame, dtype="float64")
-        assert [found.name for found in graph.graph.input] == list(frame.columns)
-        compared(model, graph, frame, 1e-9)
-
-    def test_columns_that_are_not_used_may_have_names_of_outputs(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame({"label": X[:, 0], "variable": X[:, 1], "size": X[:, 2]})
-        chosen = make_column_transformer(("passthrough", ["size", "label"]))
-        model = make_pipeline(chosen, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
-        compared(model, to_onnx(model, frame, dtype="float64"), frame, 1e-9)
-        model = TwoStageClassifier(C=1.0).fit(frame, classes(X, 2))
-        with pytest.raises(ValueError, match="The column 'label' has the name of an output"):
-            to_onnx(model, frame)
-
-    def test_frames_of_numbers(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame(X, columns=["a", "b", "c"])
-        model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
-        model.fit(frame, responses(X))
-        graph = to_onnx(model, frame, dtype="float64")
-        assert [found.name for found in graph.graph.input] == ["a", "b", "c"]
-        compared(model, graph, frame, 1e-9)
-
-
-def test_interpolation_between_nearly_equal_quantiles() -> None:
-    low, high = 100.0, np.nextafter(100.0, 200.0)
-    knots = np.array([-3.0, 0.0, low, high, np.nextafter(high, 200.0), 150.0, 150.0, 160.0])
-    references = np.linspace(0.0, 1.0, len(knots))
-    x = np.array([-3.0, -1.0, 0.0, low, high, 120.0, 150.0, 155.0, 160.0])
-    op = Operators(np.dtype(np.float64))
-    found = _interpolated(op, op.cast("x"), knots[:, None], references)
-    op.graph.nodes.append(onnx.helper.make_node("Identity", [found], ["found"]))
-    ends = (onnx.helper.make_tensor_value_info(name, 11, [None, 1]) for name in ("x", "found"))
-    constants = list(op.graph.constants.values())
-    graph = onnx.helper.make_graph(op.graph.nodes, "graph", *([end] for end in ends), constants)
-    opset = [onnx.helper.make_opsetid("", 18)]
-    proto = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
-    session = runtime.InferenceSession(proto.SerializeToString())
-    downwards = np.interp(-x, -knots[::-1], -references[::-1])
-    expected = 0.5 * (np.interp(x, knots, references) - downwards)
-    assert_allclose(session.run(None, {"x": x[:, None]})[0][:, 0], expected, atol=1e-12)
-
-
-class TestWhatHasNoOperators:
+class TestModelsWithoutOperators:
     def test_callable_kernels(self) -> None:
         def own(A: np.ndarray, B: np.ndarray) -> np.ndarray:
             return np.asarray(A @ B.T + 1.0)
@@ -414,33 +215,7 @@ class TestWhatHasNoOperators:
         with pytest.raises(ValueError, match="dtype must be"):
             to_onnx(fitted("regression", "two-stage"), X, dtype="float16")
 
-    def test_steps_of_pipelines(self) -> None:
-        model = make_pipeline(PCA(2), TwoStageRegressor(alpha=0.1)).fit(X, responses(X))
-        with pytest.raises(TypeError, match="The step PCA has no operators in ONNX"):
-            to_onnx(model, X)
-
-    def test_dates_and_text(self) -> None:
-        pd = pytest.importorskip("pandas")
-        days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(N), unit="D")
-        learner = UniformCombination([Gaussian(2.0)])
-        model = make_pipeline(table_encoder(), TwoStageRegressor(learner, alpha=0.1))
-        dated = pd.DataFrame({"size": X[:, 0], "day": days})
-        with pytest.raises(TypeError, match="of dates has no operators"):
-            to_onnx(model.fit(dated, responses(X)), dated)
-        words = np.random.default_rng(0).choice(["good", "bad", "old", "new", "odd"], (N, 4))
-        said = [f"{' '.join(some)} {row}" for row, some in enumerate(words)]
-        told = pd.DataFrame({"size": X[:, 0], "said": said})
-        with pytest.raises(TypeError, match="The step TextFeatures has no operators"):
-            to_onnx(model.fit(told, responses(X)), told)
-
-    @pytest.mark.parametrize(
-        "settings", [{"drop": "first"}, {"handle_unknown": "error"}], ids=["drop", "unknown"]
-    )
-    def test_settings_of_encoders(self, settings: dict[str, Any]) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame({"kind": np.where(X[:, 0] > 0.0, "a", "b")})
-        encoder = OneHotEncoder(sparse_output=False, **settings)
-        model = make_pipeline(encoder, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
-        name = next(iter(settings))
-        with pytest.raises(TypeError, match=rf"OneHotEncoder\({name}="):
-            to_onnx(model, frame)
+    def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "skl2onnx", None)
+        with pytest.raises(ModuleNotFoundError, match=r"skl2onnx: pip install 'mercer\[onnx\]'"):
+            to_onnx(fitted("regression", "two-stage"), X)

@@ -10,6 +10,7 @@ from mercer.inspection import report
 from mercer.inspection._all_checks import coverage_check, left_out_check
 from mercer.inspection._coverage import coverage_of
 from mercer.inspection._held_out import Predictions, PredictorScores, Truth, scores
+from mercer.kernels import Gaussian, Laplacian
 
 
 def coverage(n_rows: int, width: float, seed: int = 0) -> Any:
@@ -64,7 +65,8 @@ def test_the_report_tells_of_rows_unlike_those_of_the_fit(moved: bool) -> None:
     X = rng.normal(size=(300, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
     y[150:] += moved * X[150:, 1]
-    model = KernelStackingRegressor().fit(X[:150], y[:150])
+    kernels = [Gaussian("median"), Laplacian("median")]
+    model = KernelStackingRegressor(kernels).fit(X[:150], y[:150])
     found = report(model, X[150:], y[150:], train=(X[:150], y[:150]))
     told = " ".join(found.warnings)
     assert ("surer than it should be" in told) == moved

@@ -1,5 +1,6 @@
 """Checks warn of made data, and seldom of clean data."""
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -240,11 +241,9 @@ class TestTimeOrder:
 
     def test_moments_are_those_over_all_orders(self) -> None:
         values = np.array([0.3, -1.0, 2.0, 2.0, 5.0, -0.5])
-        rng = np.random.default_rng(0)
-        found = [lag_one(rng.permutation(values)) for _ in range(20_000)]
-        z = np.array([one for _, one in found])
-        assert z.mean() == pytest.approx(0.0, abs=0.03)
-        assert z.std() == pytest.approx(1.0, abs=0.02)
+        z = np.array([lag_one(np.array(order))[1] for order in permutations(values)])
+        assert z.mean() == pytest.approx(0.0, abs=1e-12)
+        assert z.std() == pytest.approx(1.0)
         assert lag_one(np.ones(9)) == (0.0, 0.0)
 
 
@@ -272,8 +271,8 @@ class TestShift:
             marks = rng.normal(size=(40, 2))[groups] + 0.01 * rng.normal(size=(200, 2))
             return _checks.shift(columns_of(marks), 150, groups)
 
-        assert n_warnings(drawn, 20) <= 2
-        assert n_warnings(grouped, 20) <= 2
+        assert n_warnings(drawn, 10) <= 1
+        assert n_warnings(grouped, 10) <= 1
 
     def test_single_rows_are_not_compared(self) -> None:
         assert not _checks.shift(columns_of(np.zeros((5, 1))), 4, np.arange(5)).warnings
@@ -303,14 +302,14 @@ class TestLossesByColumn:
     def test_noise_is_listed_at_the_false_discovery_rate(self, n_each: int) -> None:
         """Rows of a group share their loss and the values of a column."""
         listed, groups = 0, np.repeat(np.arange(120 // n_each), n_each)
-        for seed in range(200):
+        for seed in range(100):
             rng = np.random.default_rng(seed)
             n = 120 // n_each
             table = columns_of(rng.normal(size=(n, 5))[groups])
             losses = np.abs(rng.normal(size=n))[groups]
             listed += bool(losses_by_column(table, losses, groups))
-        # 5% of 200 draws, and three standard errors.
-        assert listed <= 10 + 3 * np.sqrt(200 * 0.05 * 0.95)
+        # 5% of 100 draws, and three standard errors.
+        assert listed <= 5 + 3 * np.sqrt(100 * 0.05 * 0.95)
 
     def test_p_values_are_those_of_kruskal_and_wallis(self) -> None:
         rng = np.random.default_rng(0)

@@ -115,7 +115,7 @@ def test_two_columns(model: Any, table: Any) -> None:
 
 def test_classes(table: Any) -> None:
     y = np.digitize(table["height (cm)"], [165.0, 175.0])
-    model = make_pipeline(table_encoder(), KernelStackingClassifier()).fit(table, y)
+    model = make_pipeline(table_encoder(), KernelStackingClassifier(["rbf"])).fit(table, y)
     display = PartialDependenceDisplay.from_estimator(model, table, "height (cm)", target=2)
     assert display.ax_.get_ylabel() == "Probability of 2"
     every = PartialDependenceDisplay.from_estimator(model, table, "height (cm)")

@@ -54,13 +54,13 @@ def reported(model: Any, data: Any, train: bool = True, **settings: Any) -> Mode
 
 @pytest.fixture(scope="module")
 def regression(responses: Any) -> Any:
-    model = KernelStackingRegressor()
+    model = KernelStackingRegressor(["rbf", "linear"])
     return model, reported(model, responses)
 
 
 @pytest.fixture(scope="module")
 def classification(classes: Any) -> Any:
-    model = KernelStackingClassifier()
+    model = KernelStackingClassifier(["rbf", "linear"])
     return model, reported(model, classes)
 
 
@@ -150,7 +150,7 @@ def test_groups_widen_intervals_and_are_counted() -> None:
     X = np.column_stack([rng.normal(size=200), rng.normal(size=40)[groups]])
     y = 3.0 * X[:, 0] + rng.normal(size=40)[groups] + 0.2 * rng.normal(size=200)
     train = groups < 25
-    model = KernelStackingRegressor().fit(X[train], y[train], groups=groups[train])
+    model = KernelStackingRegressor(["rbf", "linear"]).fit(X[train], y[train], groups=groups[train])
     known = (X[train], y[train], groups[train])
     grouped = report(model, X[~train], y[~train], groups[~train], train=known)
     plain = report(model, X[~train], y[~train], train=known[:2])
@@ -259,8 +259,8 @@ class _Tags(HTMLParser):
         self.texts.append(data)
 
 
-def test_empty_sets_are_explained(classes: Any) -> None:
-    found = reported(KernelStackingClassifier(), classes)
+def test_empty_sets_are_explained(classification: Any) -> None:
+    _, found = classification
     bins = (Bin(0.0, found.coverage.share, 3), Bin(1.0, found.coverage.share, 40))
     empty = replace(found, coverage=replace(found.coverage, bins=bins))
     assert "Sets are empty where the model is least sure" in empty.to_markdown()
@@ -268,7 +268,7 @@ def test_empty_sets_are_explained(classes: Any) -> None:
 
 
 def test_the_first_score_comes_first_and_none_is_minus_zero(classes: Any) -> None:
-    found = reported(KernelStackingClassifier(), classes, metric="log_loss")
+    found = reported(LogisticRegression(), classes, metric="log_loss")
     assert [section.rows[0][0] for section in found.sections()[:2]] == ["model", "Log-loss"]
     assert formatted("r2", -1e-9) == "0.000"
     assert formatted("r2", -0.001) == "-0.001"

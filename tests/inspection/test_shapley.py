@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from explanation_cases import coalition_value, naive_values, responses, ridge_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +56,9 @@ def test_values_are_those_of_the_definition(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", [Gaussian(2.0), Polynomial(3), Laplacian(3.0, norm=1.0), Laplacian(3.0)], ids=repr
+    "kernel",
+    [Gaussian(2.0), Laplacian(3.0), *in_campaign(Polynomial(3), Laplacian(3.0, norm=1.0))],
+    ids=repr,
 )
 def test_ten_columns_and_groups_of_them(kernel: Any) -> None:
     X, Y = responses(25, 10)

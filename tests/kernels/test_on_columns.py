@@ -20,7 +20,7 @@ from mercer.kernels import (
     WeightedSum,
     as_kernel,
 )
-from mercer.kernels._kernel import InnerProduct
+from mercer.kernels._structure import InnerProduct
 
 NAMES = ["age", "bmi", "glucose", "site"]
 

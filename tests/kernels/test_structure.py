@@ -28,13 +28,9 @@ from mercer.kernels import (
     WeightedSum,
     as_kernel,
 )
-from mercer.kernels._kernel import (
-    InnerProduct,
-    PrecomputedGram,
-    Structure,
-    stack_values,
-)
+from mercer.kernels._kernel import stack_values
 from mercer.kernels._radial import RadialFunction
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
 

@@ -48,12 +48,12 @@ def test_splits_divide_no_group(n: int) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_what_is_learned_depends_on_groups(learner: Any) -> None:
-    X, y, groups = effects()
+    X, y, groups = (rows[::2] for rows in effects())
     alone = learner.fit(X, y).kernel_
     together = learner.fit(X, y, groups=groups).kernel_
     names = np.array(list("abcdefghijklmno"))[groups]
     assert learner.fit(X, y, groups=names).kernel_ == together
-    own = learner.fit(X, y, groups=np.arange(90)).kernel_
+    own = learner.fit(X, y, groups=np.arange(45)).kernel_
     assert own == alone
     if isinstance(learner, GradientOuterProduct):
         assert together != alone

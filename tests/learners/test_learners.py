@@ -35,7 +35,7 @@ every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNE
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.mark.parametrize(("learner", "kind"), rotating(KINDS, 2))
+@pytest.mark.parametrize(("learner", "kind"), rotating(KINDS, 3))
 def test_fitted_attributes(learner: BaseEstimator, kind: str) -> None:
     X, y = problem(kind)
     fitted = clone(learner).fit(X, y)
@@ -68,7 +68,7 @@ def test_transform_is_the_learned_kernel(learner: BaseEstimator) -> None:
     assert np.linalg.eigvalsh(fitted.transform(X)).min() > -1e-6 * np.trace(fitted.transform(X))
 
 
-@pytest.mark.parametrize(("learner", "kind"), rotating(KINDS, 3))
+@pytest.mark.parametrize(("learner", "kind"), rotating(KINDS, 5))
 def test_the_order_of_rows_does_not_matter(learner: BaseEstimator, kind: str) -> None:
     X, y = problem(kind)
     order = np.random.default_rng(1).permutation(len(X))

@@ -33,7 +33,7 @@ unsettled = pytest.mark.filterwarnings("ignore:The criterion still changed")
 # --- learners ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("learner", "case"), rotating(CASES, 3, FOR_OUTPUT_KERNELS))
+@pytest.mark.parametrize(("learner", "case"), rotating(CASES, 6, FOR_OUTPUT_KERNELS))
 @unsettled
 def test_every_learner_learns_for_the_output_kernel(learner: BaseEstimator, case: str) -> None:
     X = problem("regression")[0]

@@ -171,7 +171,7 @@ def test_fits_without_held_out_probabilities_have_no_such_classifier() -> None:
 def test_thresholds_of_noise_promise_nothing(name: str) -> None:
     rng = np.random.default_rng(0)
     promised, kept, seen = [], [], []
-    for _ in range(6):
+    for _ in range(3):
         X, X_new = rng.normal(size=(150, 3)), rng.normal(size=(1000, 3))
         y, y_new = (rng.permutation(np.arange(n) % 4 == 0) for n in (150, 1000))
         model = MODELS[name].fit(X, y)

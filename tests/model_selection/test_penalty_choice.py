@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ard_cases import REFERENCES, RELATIVE, ard_learner, every_criterion, table, widths
-from campaign import rotating
+from campaign import in_campaign, rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -136,9 +136,9 @@ def test_no_kernel_is_learned_from_the_samples_that_it_predicts(
     "learner",
     [
         *AUTOMATIC.values(),
-        ard_learner("hsic"),
-        ard_learner("ka"),
-        ard_learner("hsic", early_stopping=True),
+        *in_campaign(
+            ard_learner("hsic"), ard_learner("ka"), ard_learner("hsic", early_stopping=True)
+        ),
     ],
 )
 def test_selected_parameters_repeat_the_fit_without_a_choice(
@@ -180,7 +180,7 @@ def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
     assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
 
 
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("unit", [1e-8, *in_campaign(1e8)])
 def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> None:
     X, y = table(1)
     plain, other = ard_learner().fit(X, y), ard_learner().fit(unit * X, y)

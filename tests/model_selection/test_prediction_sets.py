@@ -25,7 +25,10 @@ from mercer._model_selection.prediction_sets import (
 )
 from mercer.kernels import Gaussian
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*sets are empty")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*sets are empty"),
+    pytest.mark.usefixtures("few_folds"),
+]
 
 SCORES = ["least_ambiguous", "adaptive"]
 MODELS = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
+from campaign import in_campaign, rotating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learner_cases import problem as training_set
@@ -49,7 +49,7 @@ def suited(solver: str) -> str:
 
 
 @every_pair
-@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-6, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("tol", [*in_campaign(1e-3), 1e-6])
 def test_public_attributes_prove_the_objective(problem: str, solver: str, tol: float) -> None:
     """The proof uses predictions, dual coefficients, weights, and dense matrices only."""
     model = fitted(problem, solver, tol)
@@ -86,6 +86,19 @@ def test_weights_and_dual_coefficients(problem: str, solver: str) -> None:
     assert_array_equal(np.flatnonzero(found.dual.any(axis=1)), model.support_)
 
 
+@every_pair
+def test_steps_descend(problem: str, solver: str) -> None:
+    model = fitted(problem, solver, 1e-6)
+    objectives = np.array([step.objective for step in model.history_])
+    gaps = np.array([step.gap for step in model.history_])
+    # Machines that prove the gap may replace the last ones; they are worse by no more than it.
+    assert (np.diff(objectives[:-1]) <= 1e-7 * objectives[:-2]).all()
+    assert (np.diff(objectives) <= 1e-6 * objectives[:-1]).all()
+    assert (gaps[:-1] > 1e-6).all()
+    assert gaps[-1] == model.dual_gap_
+    assert_allclose(model.objective_, objectives[-1], rtol=1e-6)
+
+
 @every_solver
 def test_fitted_attributes(solver: str) -> None:
     case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3)
@@ -97,13 +110,7 @@ def test_fitted_attributes(solver: str) -> None:
     assert_allclose(model.alignment_, expected, rtol=1e-7)
     assert_allclose(model.shares_.sum(), 1.0, rtol=1e-12)
     assert model.n_iter_ == len(model.history_)
-    last = model.history_[-1]
-    assert last.gap == model.dual_gap_
-    assert last.n_kernels == np.count_nonzero(model.weights_)
-    assert_allclose(last.objective, model.objective_, rtol=1e-3)
-    objectives = [step.objective for step in model.history_]
-    assert (np.diff(objectives[:-1]) <= 1e-4 * np.abs(objectives[:-2])).all()
-    assert objectives[-1] <= (1.0 + model.tol) * min(objectives)
+    assert model.history_[-1].n_kernels == np.count_nonzero(model.weights_)
     assert model.dual_coef_.shape == case.Y.shape
     assert model.intercept_.shape == case.Y.shape[1:]
     assert_array_equal(model.X_fit_, case.X)

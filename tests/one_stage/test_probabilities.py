@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn import config_context
@@ -163,7 +164,9 @@ def test_folds_divide_no_group(n_groups: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* sets are empty")
-@pytest.mark.parametrize("model", [L1SVM(), ContinuousMKLClassifier(tol=0.01)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [L1SVM(), *in_campaign(ContinuousMKLClassifier(tol=0.01))], ids=repr
+)
 def test_sets_hold_the_classes_of_new_groups(model: Any) -> None:
     covered, alone = [], []
     for seed in range(8):

@@ -108,7 +108,7 @@ def test_saved_models_and_graphs(tmp_path: Any) -> None:
     mercer.save(model, tmp_path / "m.mercer")
     loaded = mercer.load(tmp_path / "m.mercer")
     assert_array_equal(loaded.predict(frame()), model.predict(frame()))
-    pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
     with pytest.raises(TypeError, match=r"read as numbers or dates .* ONNX: 'day', 'price'"):
         mercer.to_onnx(model, frame())
 

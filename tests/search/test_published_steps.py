@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
+from campaign import in_campaign, rotating
 from numpy.testing import assert_allclose
 from reference import gaussian, target_kernel
 from sklearn import datasets
@@ -106,7 +106,7 @@ def test_one_width(settings: dict[str, Any], name: str) -> None:
     compare(name, Gaussian(), [isotropic(table(name)[0])], **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"eps": 0.1}, {"tol": 1e-2}])
+@pytest.mark.parametrize("settings", [{}, *in_campaign({"eps": 0.1}), {"tol": 1e-2}])
 def test_frequencies(settings: dict[str, Any]) -> None:
     X = table("sines")[0]
     found = compare("sines", Dirichlet(bounds=FREQUENCIES), [frequencies(X)], **settings)

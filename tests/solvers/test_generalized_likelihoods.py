@@ -9,8 +9,13 @@ from scipy.special import expit
 from scipy.stats import poisson
 
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._solvers.class_probabilities import bounded_probabilities, grade_probabilities
-from mercer._solvers.likelihoods import Bernoulli, Likelihood, OrderedLogit, Poisson
+from mercer._solvers.likelihoods import (
+    Bernoulli,
+    Likelihood,
+    OrderedLogit,
+    Poisson,
+    bounded_probabilities,
+)
 
 
 def levels_of(given: Likelihood, rng: np.random.Generator) -> np.ndarray:
@@ -25,27 +30,16 @@ def test_derivatives_are_those_of_the_losses(name: str, seed: int, size: float) 
     found = likelihood(name, f, rng, weighted=True)
     levels, w, step = levels_of(found, rng), found.weights.values, 1e-5
 
-    def local(df: float, dl: np.ndarray):
-        return found.model(f + df, levels + dl)
+    def at(move: np.ndarray) -> np.ndarray:
+        return f[:, None] + move[0] + levels + move[1:]
 
-    none = np.zeros(len(levels))
-    at = local(0.0, none)
-    slopes = w * (found.losses(f + step, levels) - found.losses(f - step, levels)) / (2 * step)
+    local = found.derivatives(at(np.zeros(1 + len(levels))))
     close = {"rtol": 1e-5, "atol": 1e-6}
-    np.testing.assert_allclose(at.slope, slopes, **close)
-    curvatures = (local(step, none).slope - local(-step, none).slope) / (2 * step)
-    np.testing.assert_allclose(at.curvature, curvatures, **close)
-    np.testing.assert_allclose(at.shares.sum(axis=1), 1.0)
-    np.testing.assert_allclose(found.slopes(f[:, None], levels)[:, 0], at.slope)
-    for k in range(len(levels)):
-        move = step * np.eye(len(levels))[k]
-        up, down = found.losses(f, levels + move), found.losses(f, levels - move)
-        np.testing.assert_allclose(at.level_slopes[:, k], w * (up - down) / (2 * step), **close)
-        plus, minus = local(0.0, move), local(0.0, -move)
-        cross = (plus.slope - minus.slope) / (2 * step)
-        np.testing.assert_allclose(at.curvature * at.shares[:, k], cross, **close)
-        of_levels = (plus.level_slopes - minus.level_slopes) / (2 * step)
-        np.testing.assert_allclose(at.level_curvatures[:, k], of_levels, **close)
+    for k, move in enumerate(step * np.eye(1 + len(levels))):
+        slopes = w * (found.losses(at(move)) - found.losses(at(-move))) / (2 * step)
+        np.testing.assert_allclose(local.gradient[:, k], slopes, **close)
+        plus, minus = (found.derivatives(at(m)).gradient for m in (move, -move))
+        np.testing.assert_allclose(local.hessian[:, k], (plus - minus) / (2 * step), **close)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,47 +47,48 @@ def test_levels_start_where_the_constant_model_is_most_likely(name: str) -> None
     rng = np.random.default_rng(3)
     found = likelihood(name, rng.normal(size=40), rng, weighted=True)
     assert found.is_estimable
-    local = found.model(np.zeros(40), found.start())
-    np.testing.assert_allclose(local.level_slopes.sum(axis=0), 0.0, atol=1e-12)
+    local = found.derivatives(np.tile(found.start(), (40, 1)))
+    np.testing.assert_allclose(local.gradient[:, 1:].sum(axis=0), 0.0, atol=1e-12)
 
 
 def test_losses_are_negative_logarithms_of_probabilities() -> None:
     rng = np.random.default_rng(0)
     f = rng.normal(size=50)
     grades = likelihood("grades", f, rng)
-    probabilities = grades.means(f, grades.start())
+    eta = f[:, None] + grades.start()
+    probabilities = grades.means(eta)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     own = probabilities[np.arange(50), grades.y]
-    np.testing.assert_allclose(np.exp(-grades.losses(f, grades.start())), own)
+    np.testing.assert_allclose(np.exp(-grades.losses(eta)), own)
     counts = likelihood("counts", f, rng)
-    level, means = counts.start(), counts.means(f, counts.start())
-    logarithms = poisson.logpmf(counts.y, counts.y) - poisson.logpmf(counts.y, means)
-    np.testing.assert_allclose(counts.losses(f, level), logarithms, atol=1e-12)
+    eta = f[:, None] + counts.start()
+    logarithms = poisson.logpmf(counts.y, counts.y) - poisson.logpmf(counts.y, counts.means(eta))
+    np.testing.assert_allclose(counts.losses(eta), logarithms, atol=1e-12)
 
 
 def test_two_grades_are_two_classes() -> None:
     rng = np.random.default_rng(1)
-    f, y = rng.normal(size=20), np.arange(20) % 2
+    eta, y = rng.normal(size=(20, 1)), np.arange(20) % 2
     grades = OrderedLogit(y, UnitWeights(20), n_grades=2)
     classes = Bernoulli(y.astype(float), UnitWeights(20))
     np.testing.assert_allclose(grades.start(), classes.start())
-    np.testing.assert_allclose(grades.losses(f, np.ones(1)), classes.losses(f, np.ones(1)))
-    own, other = grades.model(f, np.ones(1)), classes.model(f, np.ones(1))
-    np.testing.assert_allclose(own.slope, other.slope)
-    np.testing.assert_allclose(own.level_curvatures, other.level_curvatures)
+    np.testing.assert_allclose(grades.losses(eta), classes.losses(eta))
+    own, other = grades.derivatives(eta), classes.derivatives(eta)
+    np.testing.assert_allclose(own.gradient, other.gradient)
+    np.testing.assert_allclose(own.hessian, other.hessian)
 
 
 def test_levels_out_of_order_have_an_infinite_loss() -> None:
     grades = OrderedLogit(np.array([0, 1, 2]), UnitWeights(3), n_grades=3)
-    assert np.isinf(grades.losses(np.zeros(3), np.array([0.0, 0.0]))[1])
-    assert np.isinf(grades.losses(np.zeros(3), np.array([-1.0, 0.0]))[1])
-    assert np.isfinite(grades.losses(np.zeros(3), np.array([1.0, 0.0]))).all()
+    assert np.isinf(grades.losses(np.tile([0.0, 0.0], (3, 1)))[1])
+    assert np.isinf(grades.losses(np.tile([-1.0, 0.0], (3, 1)))[1])
+    assert np.isfinite(grades.losses(np.tile([1.0, 0.0], (3, 1)))).all()
 
 
 def test_large_counts_keep_their_digits() -> None:
     counts = Poisson(np.array([1e9, 3e9]), UnitWeights(2), offset=np.zeros(2))
-    assert counts.losses(np.log([1e9, 3e9]), np.zeros(1)).max() < 1e-5
-    assert counts.losses(np.full(2, 800.0), np.zeros(1)).min() == np.inf
+    assert counts.losses(np.log([[1e9], [3e9]])).max() < 1e-5
+    assert counts.losses(np.full((2, 1), 800.0)).min() == np.inf
     assert np.isfinite(counts.start()).all()
 
 
@@ -114,20 +109,11 @@ def test_absent_classes_are_not_estimable(absent: Likelihood) -> None:
 
 def test_the_rule_of_succession_bounds_probabilities() -> None:
     classes = Bernoulli(np.array([0.0, 1.0, 1.0]), UnitWeights(3))
-    far = np.array([-99.0, 0.0, 99.0])
-    levels = np.full((3, 1), 0.5)
-    found = expit(classes.bounded(far, levels) + 0.5)
+    found = expit(classes.bounded(np.array([[-99.0], [0.5], [99.0]]))[:, 0])
     np.testing.assert_allclose(found, [0.2, expit(0.5), 0.8])
     np.testing.assert_allclose(
         bounded_probabilities(np.array([[0.0, 1.0]]), 3), [[0.2 / 1.2, 1.0 / 1.2]]
     )
     counts = Poisson(np.array([0.0, 3.0]), UnitWeights(2), offset=np.array([1.0, 0.0]))
-    found = counts.bounded(np.array([-99.0, 99.0]), np.full((2, 1), 0.5))
-    np.testing.assert_allclose(counts.means(found, np.full(1, 0.5)), [0.25, 4.0])
-
-
-def test_grades_have_their_own_levels() -> None:
-    levels = np.array([[1.0, 0.0], [2.0, -2.0]])
-    found = grade_probabilities(np.zeros(2), levels)
-    for row, own in zip(found, levels, strict=True):
-        np.testing.assert_allclose(row, grade_probabilities(np.zeros(1), own)[0])
+    found = counts.bounded(np.array([[-99.0], [99.0]]))
+    np.testing.assert_allclose(counts.means(found), [0.25, 4.0])

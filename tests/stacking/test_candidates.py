@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.svm import SVC
 from stacking_cases import problem
 
@@ -183,12 +182,6 @@ def test_the_default_candidates_are_joined_by_others(kind: Any) -> None:
     named = kind(candidates="default").fit(X, y)
     np.testing.assert_array_equal(named.predict(X), usual.predict(X))
     assert kind().set_params(candidates=["default", Linear()]).fit(X, y).candidates_
-
-
-def test_kernels_are_called_candidates() -> None:
-    with pytest.raises(TypeError, match=r'takes candidates=\["default", Linear\(\)\], not kernels'):
-        KernelStackingRegressor(kernels=[Linear()])
-    assert clone(KernelStackingRegressor([Linear()])).candidates[0] == Linear()
 
 
 def test_relevance_that_is_not_known_is_none() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from campaign import rotating
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
@@ -49,8 +50,7 @@ def difficult_tables() -> dict[str, np.ndarray]:
     }
 
 
-@both
-@pytest.mark.parametrize("name", difficult_tables())
+@pytest.mark.parametrize(("name", "estimator"), rotating(difficult_tables(), ESTIMATORS))
 def test_difficult_tables_have_finite_predictions(estimator: Any, name: str) -> None:
     X, (_, y) = difficult_tables()[name], problem(40)
     model = estimator().fit(X, target_for(estimator, y))
@@ -77,8 +77,7 @@ def test_few_samples(estimator: Any, n: int) -> None:
     outputs(model, problem(6, seed=1)[0])
 
 
-@both
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize(("form", "estimator"), rotating([sp.csr_matrix, sp.csc_array], ESTIMATORS))
 def test_sparse_tables(estimator: Any, form: Any) -> None:
     X, y = problem(40)
     X[np.abs(X) < 0.5] = 0.0

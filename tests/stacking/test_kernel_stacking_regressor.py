@@ -130,6 +130,7 @@ def test_a_constant_response_is_predicted(value: float) -> None:
     assert_allclose(model.loo_predictions_, value)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_several_outputs() -> None:
     X, y = problem(50)
     Y = np.column_stack([y, 1e6 * X[:, 1], np.ones(50)])
@@ -159,6 +160,7 @@ def test_samples_that_candidates_were_not_evaluated_on_have_leave_one_out_predic
     assert 0.65 <= np.mean((low <= truth) & (truth <= high)) <= 0.95
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_intervals_widen_far_outside() -> None:
     X, y = problem(80)
     model = KernelStackingRegressor().fit(X, y)

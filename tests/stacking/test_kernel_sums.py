@@ -108,5 +108,5 @@ def test_stacks_of_many_rows_add_kernels_of_responses_alone() -> None:
     assert isinstance(summed.kernel, WeightedSum)
     assert regressor.score(table[500:], y[500:]) > 0.95
     assert abs(regressor.loo_score_ - regressor.score(table[500:], y[500:])) < 0.03
-    classifier = KernelStackingClassifier(**settings).fit(table[:500], y[:500] > 0.0)
+    classifier = KernelStackingClassifier(**settings).fit(table[:200], y[:200] > 0.0)
     assert not any(" features + " in c.description for c in classifier.candidates_)

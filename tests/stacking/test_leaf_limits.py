@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign, rotating
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
@@ -49,7 +50,7 @@ def test_trees_of_a_constant_target_have_one_leaf(max_tree_samples: int) -> None
     assert_allclose(model.predict(X), 3.0)
 
 
-@pytest.mark.parametrize("n_rows", [3, 10, 30])
+@pytest.mark.parametrize("n_rows", [3, 10, *in_campaign(30)])
 def test_trees_of_few_rows_have_one_leaf(n_rows: int) -> None:
     model = stack().fit(X[:n_rows], Y[:n_rows])
     assert has_leaves(model)
@@ -68,7 +69,7 @@ def test_one_row_grows_no_trees(kind: Any, needed: str) -> None:
     assert model.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize("max_tree_samples", [2, 3])
+@pytest.mark.parametrize("max_tree_samples", [2, *in_campaign(3)])
 def test_rows_of_folds_without_which_nothing_is_left_are_predicted_by_the_mean(
     max_tree_samples: int,
 ) -> None:
@@ -85,8 +86,7 @@ def test_all_rows_are_equal() -> None:
     assert model.loo_score_ < 0.01
 
 
-@pytest.mark.parametrize("value", [1e6, 1e200])
-@pytest.mark.parametrize("row", [5, N - 1])
+@pytest.mark.parametrize(("value", "row"), rotating([1e6, 1e200], [5, N - 1]))
 def test_one_extreme_response_moves_predictions_by_no_more_than_itself(
     value: float, row: int
 ) -> None:

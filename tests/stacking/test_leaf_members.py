@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import TimeSeriesSplit
 
@@ -63,7 +64,7 @@ def test_scores_of_classes_are_honest(classification: Any) -> None:
     assert abs(classification.loo_score_ - classification.score(X[NEW], LABELS[NEW])) < 0.06
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *in_campaign(1)])
 def test_noise_is_not_learned(seed: int) -> None:
     noise = np.random.default_rng(seed).normal(size=N)
     assert stack(KernelStackingRegressor).fit(X[TRAIN], noise).loo_score_ < 0.03
@@ -205,7 +206,8 @@ def test_trees_without_few_of_the_rows_are_those_of_the_member(
 
 
 @pytest.mark.parametrize(
-    ("y", "n_iterations", "n_leaves"), [(Y, 40, 127), (LABELS == "low", 40, 127), (LABELS, 25, 63)]
+    ("y", "n_iterations", "n_leaves"),
+    [(Y, 40, 127), *in_campaign((LABELS == "low", 40, 127)), (LABELS, 25, 63)],
 )
 def test_trees_of_many_rows_are_fewer_and_larger(
     y: Any, n_iterations: int, n_leaves: int, monkeypatch: pytest.MonkeyPatch

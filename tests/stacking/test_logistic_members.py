@@ -71,6 +71,7 @@ def test_stacks_of_logistic_regressions(loss: str, tmp_path: Path) -> None:
     assert_allclose(mercer.load(tmp_path / "model.skops").predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_several_classes_groups_and_scorers() -> None:
     groups = np.arange(150) // 2
     model = KernelStackingClassifier(KERNELS, loss="all", scoring="neg_log_loss")
@@ -79,6 +80,7 @@ def test_several_classes_groups_and_scorers() -> None:
     assert model.score(X_IRIS, Y_IRIS) > 0.95
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_kernels_of_learned_relevance_have_logistic_regressions() -> None:
     rng = np.random.default_rng(0)
     table = rng.normal(size=(100, 4))
@@ -92,7 +94,7 @@ def test_kernels_of_learned_relevance_have_logistic_regressions() -> None:
 def test_noise_is_not_read_off_left_out_predictions() -> None:
     rng = np.random.default_rng(0)
     scores = []
-    for _ in range(4):
+    for _ in range(2):
         table, y = rng.normal(size=(100, 4)), np.arange(100) % 2
         scores.append(KernelStackingClassifier(KERNELS, loss="all").fit(table, y).loo_score_)
     assert np.mean(scores) < 0.6

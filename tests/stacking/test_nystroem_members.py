@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from stacking_cases import (
+    ESTIMATORS,
     labels,
     outputs,
     problem,
@@ -42,6 +44,7 @@ from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400
+GIVEN = [Gaussian(3.0), Polynomial(2)]
 
 
 KINDS = pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
@@ -182,7 +185,7 @@ def test_samples_of_evaluated_groups_are_not_learned_from() -> None:
 
 def test_intervals_hold_as_many_responses_as_they_should() -> None:
     X, y = problem(N_ROWS)
-    found = stack(KernelStackingRegressor).fit(X[:300], y[:300])
+    found = stack(KernelStackingRegressor, candidates=GIVEN).fit(X[:300], y[:300])
     ends = found.predict_interval(X[300:], coverage=0.8)
     inside = (ends[:, 0] <= y[300:]) & (y[300:] <= ends[:, 1])
     assert 0.65 < inside.mean() < 0.95
@@ -193,7 +196,7 @@ def test_intervals_hold_as_many_responses_as_they_should() -> None:
 
 def test_a_model_holds_centers_and_few_samples() -> None:
     X, y = problem(N_ROWS)
-    found = stack(KernelStackingRegressor).fit(X, y)
+    found = stack(KernelStackingRegressor, candidates=GIVEN).fit(X, y)
     assert all(table.shape[0] == 100 for table in found._training.values())
     members = [member for member in found._members if isinstance(member, NystroemMember)]
     assert members
@@ -252,8 +255,10 @@ def test_given_kernels_stay(kind: Any) -> None:
     assert all(kernel in kernels.values() for kernel in found.kernels_)
 
 
-@KINDS
-@pytest.mark.parametrize("candidates", [None, [KernelOptimization(), UniformCombination()]])
+@pytest.mark.parametrize(
+    ("candidates", "kind"),
+    rotating([None, [KernelOptimization(), UniformCombination()]], ESTIMATORS),
+)
 def test_rescaled_widths_are_reported(
     kind: Any, candidates: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,9 +281,6 @@ def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("mercer._gram.tiles.available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match=r"100 rows need .* use approximation='nystroem'"):
         KernelStackingRegressor(approximation="exact").fit(*problem(100))
-
-
-GIVEN = [Gaussian(3.0), Polynomial(2)]
 
 
 def rare_class(n: int) -> tuple[np.ndarray, np.ndarray]:

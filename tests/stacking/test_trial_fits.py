@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import in_campaign
 from sklearn.model_selection import KFold
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
@@ -119,7 +120,7 @@ def test_classes_are_predicted() -> None:
     assert model.score(X[NEW], labels[NEW]) > 0.95
 
 
-@pytest.mark.parametrize("settings", [{}, {"cv": KFold(3)}])
+@pytest.mark.parametrize("settings", [{}, *in_campaign({"cv": KFold(3)})])
 def test_noise_is_not_learned(settings: Any) -> None:
     y = np.random.default_rng(0).normal(size=2 * N)
     model = stack(**settings).fit(X[TRAIN], y[TRAIN])

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from two_stage_cases import centered, isotropic, shuffled
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._two_stage.first_stage import most_accurate
 from mercer._two_stage.learner_choice import EvaluatedLearner, comparable
+from mercer._two_stage.second_stages import Evaluation, best
 from mercer.kernels import Gaussian, Kernel, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
@@ -139,10 +139,10 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
 
 
 def test_fits_are_compared_by_their_held_out_accuracy() -> None:
-    fits = [{"_cv_score": score, "place": k} for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
-    assert most_accurate(fits)["place"] == 1
-    assert most_accurate(fits[::-1])["place"] == 2
-    assert most_accurate(iter([{"place": 0}]))["place"] == 0
+    fits = [Evaluation(k, None, score=score) for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
+    assert best(fits).learner == 1
+    assert best(fits[::-1]).learner == 2
+    assert best(iter([Evaluation(0, None), Evaluation(1, None, score=1.0)])).learner == 0
 
 
 @pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])

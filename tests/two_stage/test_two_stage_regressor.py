@@ -12,7 +12,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVR
 
 from mercer._learners import ContinuousAlignment, UniformCombination
-from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, penalty_search
+from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, ridge_stage
 from mercer.kernels import Gaussian
 
 
@@ -80,7 +80,7 @@ def test_edge_of_the_alphas_is_reported(regression):
 def test_alpha_of_many_samples_is_found_downhill(regression, monkeypatch):
     X, y = regression
     whole = TwoStageRegressor(UniformCombination()).fit(X, y)
-    monkeypatch.setattr(penalty_search, "_EIGENDECOMPOSED", len(y) - 1)
+    monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", len(y) - 1)
     found = TwoStageRegressor(UniformCombination()).fit(X, y)
     assert found.alpha_ == pytest.approx(whole.alpha_, rel=1e-9)
     np.testing.assert_allclose(found.predict(X), whole.predict(X), rtol=1e-7)
@@ -137,7 +137,7 @@ def test_residuals_are_those_of_samples_left_out(regression):
 @pytest.mark.parametrize("nested", [True, False])
 def test_residuals_of_many_samples_or_folds(monkeypatch, nested):
     """Penalties downhill and folds leave the residuals of the selected alpha, too."""
-    monkeypatch.setattr(penalty_search, "_EIGENDECOMPOSED", 50)
+    monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", 50)
     X, y = noisy(2000)
     learner = UniformCombination([Gaussian(2.0)])
     model = TwoStageRegressor(learner, nested=nested).fit(X[:500], y[:500])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import asked_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -13,9 +14,6 @@ from one_stage_cases import (
     PROBLEMS,
     SOLVERS,
     assert_inside,
-    ball,
-    machine_grams,
-    naive_loss,
     optimum,
     scales,
 )
@@ -27,7 +25,6 @@ from one_stage_reference import (
     NaiveLogistic,
     NaiveSquared,
     dual_objective,
-    primal_objective,
 )
 from reference import center
 
@@ -79,49 +76,6 @@ def learned(
 
 
 campaign = pytest.mark.campaign
-every_pair = pytest.mark.parametrize(("problem", "estimator"), PAIRS)
-
-
-# --- every estimator on every problem ------------------------------------------------------------
-
-
-@every_pair
-@pytest.mark.parametrize("tol", [pytest.param(1e-3, marks=campaign), 1e-6])
-def test_the_gap_is_proven(problem: str, estimator: str, tol: float) -> None:
-    """Dense matrices give the same objective and bound, which enclose the reference's optimum."""
-    case, model = PROBLEMS[problem](), SOLVERS[estimator]
-    grams, found = machine_grams(model, case.grams), learned(problem, estimator, tol)
-    loss, weights = naive_loss(model), ball(model, len(grams))
-    K = np.tensordot(found.weights, grams, axes=1)
-    shift = found.values - K @ found.dual
-    centered = shift - (shift.mean(axis=0) if model.fit_intercept else 0.0)
-    assert_allclose(centered, 0.0, atol=1e-9 * np.abs(found.values).max())
-    primal = primal_objective(K, case.Y, loss, found.dual, found.values)
-    assert_allclose(found.objective, primal, rtol=1e-10)
-    dual = dual_objective(grams, case.Y, loss, weights, found.dual_certificate)
-    gap = (primal - dual) / abs(primal)
-    assert 0.0 <= found.gap <= tol
-    assert_allclose(found.gram, K, rtol=0.0, atol=1e-12 * np.abs(K).max())
-    assert gap <= found.gap + 1e-4 * tol
-    if model.loss in ("squared", "logistic") and weights.p > 1.0 and type(model) is not L2KRR:
-        # Without kinks, the bound is that of the machines themselves.
-        assert_allclose(gap, found.gap, rtol=0.0, atol=1e-4 * tol)
-    above = (primal - optimum(problem, estimator)) / abs(primal)
-    assert -1e-8 <= above <= found.gap + 1e-8
-
-
-@every_pair
-def test_steps_descend(problem: str, estimator: str) -> None:
-    found = learned(problem, estimator, 1e-6)
-    objectives = np.array([step.objective for step in found.history])
-    gaps = np.array([step.gap for step in found.history])
-    # Machines that prove the gap may replace the last ones; they are worse by no more than it.
-    assert (np.diff(objectives[:-1]) <= 1e-7 * objectives[:-2]).all()
-    assert (np.diff(objectives) <= 1e-6 * objectives[:-1]).all()
-    assert (gaps[:-1] > 1e-6).all()
-    assert gaps[-1] == found.gap
-    assert found.history[-1].n_kernels == np.count_nonzero(found.weights)
-    assert_allclose(found.objective, objectives[-1], rtol=1e-6)
 
 
 # --- named solvers ----------------------------------------------------------------------------
@@ -135,12 +89,17 @@ def solves(solver: Solver, estimator: str) -> bool:
 
 
 NAMED: tuple[Solver, ...] = ("newton", "interior_point", "alternating")
-TRIPLES = [
-    pytest.param(*pair.values, solver, marks=pair.marks if number % 3 == turn else campaign)
-    for number, pair in enumerate(PAIRS)
+ORDINARY = [pair for pair in PAIRS if not pair.marks]
+TRIPLES = asked_for(
+    pytest.param(
+        *pair.values,
+        solver,
+        marks=() if pair in ORDINARY and ORDINARY.index(pair) % 3 == turn else campaign,
+    )
+    for pair in PAIRS
     for turn, solver in enumerate(NAMED)
     if solves(solver, pair.values[1])
-]
+)
 """The solvers take turns."""
 
 

@@ -19,17 +19,11 @@ from mercer._clustering.local_search import LocalSearch, SearchSettings, best_lo
 from mercer._clustering.partitions import Assignment, Dependence
 from mercer._data.copies import row_keys
 from mercer._data.folds import evenly_spaced
+from mercer._fits import reported_steps, with_callbacks
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import working_memory
-from mercer._kernel_estimator import (
-    KernelEstimator,
-    TrainingData,
-    new_samples,
-    reported_steps,
-    training_data,
-    with_callbacks,
-)
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, training_data
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Gaussian, Kernel

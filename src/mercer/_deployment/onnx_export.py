@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._deployment.compressed import Compressed, function_of_table
-from mercer._deployment.onnx_functions import closeness, function_values
-from mercer._deployment.onnx_operators import Nodes, Operators, Tensor, onnx
-from mercer._deployment.onnx_tables import Columns, NamedInputs, Numbers, encoded, views_of_table
-from mercer._expansion import THE_TABLE
+from mercer._deployment.onnx_model import TABLE, convert, schedule
+from mercer._deployment.onnx_operators import onnx
+from mercer._deployment.onnx_steps import CONVERTERS, PARSERS
 from mercer._typing import Array
 from mercer._validation import check_choice
 from mercer.inspection._display import best_of
@@ -23,6 +20,9 @@ from mercer.preprocessing._column_kinds import as_categories, as_numbers
 _PRECISION = 0.5e-5
 """Graphs in single precision are at most this far from the model, relative to the spread of
 responses, and in probabilities: half of what is allowed, as other rows may differ by more."""
+
+_OPERATORS = {"": 18, "ai.onnx.ml": 3}
+"""Versions of the operators: runtimes since 2023 have them."""
 
 
 def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
@@ -34,10 +34,11 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     ----------
     model : estimator, Pipeline or search
         Fitted: an estimator of mercer that predicts, or its compression, a pipeline that ends in
-        one and whose other steps have operators, or a search over either.
+        one and whose other steps are mercer's or steps that skl2onnx converts, or a search over
+        either.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows as the model takes them. Names and types of inputs are read off them, and the graph in
-        single precision is judged on up to 1,000 of them.
+        Rows as the model takes them. Names of inputs are read off them, and steps and the graph in
+        single precision are judged on up to 1,000 of them.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of inputs and of outputs. "auto" is single precision if that changes no
         probability, and no response relative to their spread, by more than 1e-5, and double
@@ -55,12 +56,13 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     Raises
     ------
     ModuleNotFoundError
-        If onnx is not installed.
+        If onnx or skl2onnx is not installed.
     NotFittedError
         If the model is not fitted.
     TypeError
         If a part of the model has no operators, such as a kernel that is a callable, votes of
-        several support vector machines, dates or text; the message names it.
+        several support vector machines, dates or text, or if skl2onnx does not convert a step, or
+        makes a graph of other numbers than the step computes for X; the message names it.
     ValueError
         If columns that are used share a name, or have that of an output or an empty one.
 
@@ -72,7 +74,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     -----
     What is between inputs and outputs is in double precision. Coefficients of wide kernels are
     large and cancel, which single precision cannot follow, and squares of large inputs leave it.
-    Standard operators of version 18 and, for categories, ``ai.onnx.ml.LabelEncoder``.
+    Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
 
     Examples
     --------
@@ -88,11 +90,12 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     check_choice("dtype", dtype, ("auto", "float32", "float64"))
     model = best_of(model)
     check_is_fitted(model)
-    if dtype != "auto":
-        return _exported(model, X, np.dtype(dtype))
-    double = _exported(model, X, np.dtype(np.float64))
-    single = _exported(model, X, np.dtype(np.float32))
-    return single if _is_close(single, double, X) else double
+    graph = _converted(model, X)
+    single, double = (_named(graph, X, precision) for precision in ("float32", "float64"))
+    if isinstance(model, Pipeline) and len(model) > 1:
+        _check_steps(double, model[:-1], X)
+    is_single = dtype == "float32" or (dtype == "auto" and _is_close(single, double, X))
+    return single if is_single else double
 
 
 def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
@@ -144,52 +147,79 @@ def _columns(X: Any, positions: list[int]) -> Any:
     return X[:, positions] if hasattr(X, "columns") else np.asarray(X)[:, positions]
 
 
-def _exported(model: Any, X: Any, dtype: np.dtype[Any]) -> Any:
-    """The graph of a model, with inputs and outputs of one precision."""
-    names, declared, helper = _column_names(X), dict[str, int](), onnx().helper
-    op = Operators(np.dtype(np.float64), Nodes(prefix=_prefix_of_none(names or [])))
-    given = op.at(dtype)
-    shape = [None, 1]
-    columns: Columns
-    if names is None:
-        declared["X"], shape = given.element, [None, np.shape(X)[1]]
-        columns = Numbers(op, op.cast("X"), np.shape(X)[1])
-    else:
-        columns = NamedInputs(op, given.element, tuple(names), declared)
-    step = model
+def _converted(model: Any, X: Any) -> Any:
+    """The graph of a model in double precision, with an input for each column or for the array."""
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    names, steps = _column_names(X), list[Any]()
     if isinstance(model, Pipeline):
-        step = best_of(model[-1])
-        for _, before in model.steps[:-1]:
-            columns = encoded(op, before, columns)
-    outputs = [_in_precision(given, output) for output in _outputs(op, step, columns)]
-    _check_names(names or [], declared, outputs)
-    inputs = [helper.make_tensor_value_info(n, kind, shape) for n, kind in declared.items()]
-    found = [helper.make_tensor_value_info(o.name, o.element, o.shape) for o in outputs]
-    for output in outputs:
-        op.graph.nodes.append(helper.make_node("Identity", [output.tensor], [output.name]))
-    constants = list(op.graph.constants.values())
-    graph = helper.make_graph(op.graph.nodes, type(step).__name__, inputs, found, constants)
-    # Runtimes since 2023 have this version of the operators.
-    operators = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
-    proto = helper.make_model(graph, opset_imports=operators, producer_name="mercer", ir_version=8)
-    onnx().checker.check_model(proto)
-    return proto
+        *steps, (_, last) = model.steps
+        model = best_of(last)
+    inputs = [("X", DoubleTensorType([None, np.shape(X)[1]]))]
+    if names is not None:
+        # The first step that reads a column says if it is text.
+        inputs = [(name or "_", DoubleTensorType([None, 1])) for name in names]
+    own = [*CONVERTERS, type(model)]
+    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
+    try:
+        found = convert_sklearn(
+            Pipeline([*steps, ("model", model)]),
+            type(model).__name__,
+            inputs,
+            target_opset=_OPERATORS,
+            custom_parsers={**PARSERS, type(model): schedule},
+            custom_shape_calculators=dict.fromkeys(own, lambda operator: None),
+            custom_conversion_functions=dict.fromkeys(own, convert),
+            model_optim=False,
+        )
+        onnx().checker.check_model(found, full_check=True)
+    except (AssertionError, RuntimeError, ValueError, *invalid) as error:
+        if not steps:
+            raise
+        raise TypeError(f"skl2onnx does not convert {_named_steps(steps)}: {error}") from error
+    return found
 
 
-def _prefix_of_none(names: list[str]) -> str:
-    """A prefix of internal names that no column's name has."""
-    prefix = "_"
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    return prefix
+def _named(graph: Any, X: Any, dtype: Any) -> Any:
+    """The graph with the names of columns, and with inputs and outputs of one precision."""
+    helper, double = onnx().helper, onnx().TensorProto.DOUBLE
+    types = {double: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}
+    names, outputs = _column_names(X) or ["X"], [output.name for output in graph.graph.output]
+    prefix = next(p for p in map("_".__mul__, count(1)) if not any(n.startswith(p) for n in names))
+    body = onnx().compose.add_prefix(graph, prefix).graph
+    read = {name for node in body.node for name in node.input}
+    pairs = zip(names, body.input, strict=True)
+    inputs = {value.name: (name, value) for name, value in pairs if value.name in read}
+    _check_names(names, [name for name, _ in inputs.values()], outputs)
+    before, after, constants = [], [], [*body.initializer]
+    for inner, (name, value) in inputs.items():
+        kind = value.type.tensor_type
+        before.append(helper.make_node("Cast", [name], [inner], to=kind.elem_type))
+        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
+    # Larger numbers would be infinite.
+    limits = {prefix + " least": np.finfo(dtype).min, prefix + " largest": np.finfo(dtype).max}
+    for name, limit in limits.items():
+        constants.append(onnx().numpy_helper.from_array(np.array(limit, float), name))
+    for name, value in zip(outputs, body.output, strict=True):
+        kind, inner = value.type.tensor_type, value.name
+        if kind.elem_type == double:
+            inner += " clipped"
+            after.append(helper.make_node("Clip", [value.name, *limits], [inner]))
+        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
+        after.append(helper.make_node("Cast", [inner], [name], to=kind.elem_type))
+    nodes, used = [*before, *body.node, *after], [value for _, value in inputs.values()]
+    named = helper.make_graph(nodes, body.name, used, body.output, constants)
+    versions = [helper.make_opsetid(domain, version) for domain, version in _OPERATORS.items()]
+    return helper.make_model(named, opset_imports=versions, producer_name="mercer", ir_version=8)
 
 
-def _check_names(names: list[str], declared: dict[str, int], outputs: list[_Output]) -> None:
+def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
     """Refuse columns whose names inputs of a graph cannot have."""
-    for name in declared:
+    for name in used:
         if not name:
             raise ValueError("A column has the name '', which no input can have: rename it.")
-        if any(name == output.name for output in outputs):
+        if name in outputs:
             raise ValueError(
                 f"The column {name!r} has the name of an output of the graph: rename it before the "
                 "fit, or fit the model to an array, whose input is X."
@@ -198,97 +228,36 @@ def _check_names(names: list[str], declared: dict[str, int], outputs: list[_Outp
             raise ValueError(f"Several columns have the name {name!r}: rename all but one.")
 
 
-@dataclass(frozen=True)
-class _Output:
-    """An output of the graph."""
+def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
+    """Refuse steps of which skl2onnx makes a graph that computes other numbers."""
+    from onnx.reference import ReferenceEvaluator
 
-    name: str
-    tensor: Tensor
-    element: int
-    shape: list[int | None]
-
-
-def _in_precision(op: Operators, output: _Output) -> _Output:
-    """An output with real numbers in the precision of the outputs."""
-    if output.element != onnx().TensorProto.DOUBLE:
-        return output
-    # Larger numbers would be infinite.
-    largest = float(np.finfo(op.dtype).max)
-    double = op.at(np.float64)
-    tensor = double("Max", double("Min", output.tensor, largest), -largest)
-    return replace(output, tensor=op.cast(tensor), element=op.element)
+    rows, watched = _first_rows(X), onnx().ModelProto.FromString(graph.SerializeToString())
+    outputs = (name for node in graph.graph.node for name in node.output)
+    table = next(name for name in outputs if name.endswith(TABLE))
+    kind = onnx().TensorProto.DOUBLE
+    watched.graph.output.append(onnx().helper.make_tensor_value_info(table, kind, None))
+    evaluator: Any = ReferenceEvaluator(watched)
+    found = evaluator.run([table], onnx_inputs(graph, rows))[0]
+    expected = steps.transform(rows)
+    dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
+    if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
+        raise TypeError(f"skl2onnx makes a graph of other numbers of {_named_steps(steps.steps)}.")
 
 
-def _outputs(op: Operators, model: Any, columns: Columns) -> list[_Output]:
-    """What the model predicts, from the columns that its table has."""
-    expansion = function_of_table(model, "has no operators in ONNX")
-    if expansion.views_of is None:
-        views: dict[Any, Tensor] = {THE_TABLE: columns.numbers()}
-    else:
-        views = views_of_table(op, expansion.views_of, columns)
-    values, near = function_values(op, expansion, views), None
-    if expansion.fall_back is not None:
-        near = closeness(op, expansion.fall_back, views)
-
-    def fallen_back(values: Tensor) -> Tensor:
-        if near is None or expansion.fall_back is None:
-            return values
-        level = expansion.fall_back.level
-        return op("Add", op("Mul", near, op("Sub", values, level)), level)
-
-    n_outputs = len(expansion.intercept)
-    if expansion.scale == "log rate":
-        values = op("Exp", op("Min", values, np.log(np.finfo(op.dtype).max) - 1.0))
-    if not is_classifier(model):
-        return [_Output("variable", fallen_back(values), op.element, [None, n_outputs])]
-    if expansion.scale == "log-odds" and n_outputs == len(model.classes_):
-        return _of_labels(op, values, n_outputs)
-    if expansion.scale in ("log-odds", "logit"):
-        scores = values
-        if n_outputs == 1:
-            scores = op.joined([op("Mul", values, 0.0), values])
-        probabilities = fallen_back(op("Softmax", scores, axis=1))
-        code = op("ArgMax", probabilities, axis=1, keepdims=0)
-        found = _Output("probabilities", probabilities, op.element, [None, len(model.classes_)])
-        return [_label(op, code, model.classes_), found]
-    if expansion.scale == "latent mean" and n_outputs > 1 and not isinstance(model, Compressed):
-        raise TypeError(
-            f"{type(model).__name__} of more than two classes compares probabilities, whose "
-            "integrals have no operators in ONNX. mercer.compress makes a model of latent means."
-        )
-    code = op("ArgMax", values, axis=1, keepdims=0)
-    if n_outputs == 1:
-        whole = op("Cast", op("Greater", values, 0.0), to=int(onnx().TensorProto.INT64))
-        code = op("Squeeze", whole, np.array([1]))
-    label = _label(op, code, model.classes_)
-    return [label, _Output("scores", values, op.element, [None, n_outputs])]
+def _named_steps(steps: list[Any]) -> str:
+    return " ".join(repr([step for _, step in steps]).split())
 
 
-def _label(op: Operators, code: Tensor, classes: Array) -> _Output:
-    """The label of a class, given its position."""
-    proto = onnx().TensorProto
-    if classes.dtype.kind in "iub":
-        labels, element = classes.astype(np.int64), int(proto.INT64)
-    elif classes.dtype.kind == "f":
-        labels, element = classes, op.element
-    else:
-        labels, element = np.array([str(label) for label in classes], object), int(proto.STRING)
-    return _Output("label", op("Gather", labels, code), element, [None])
+def _first_rows(X: Any, most: int = 1000) -> Any:
+    return X.iloc[:most] if hasattr(X, "iloc") else X[:most]
 
 
-def _of_labels(op: Operators, values: Tensor, n_labels: int) -> list[_Output]:
-    """Indicators of several labels, and the probability of each."""
-    element = int(onnx().TensorProto.INT64)
-    indicators = op("Cast", op("Greater", values, 0.0), to=element)
-    probabilities = _Output("probabilities", op("Sigmoid", values), op.element, [None, n_labels])
-    return [_Output("label", indicators, element, [None, n_labels]), probabilities]
-
-
-def _is_close(single: Any, double: Any, X: Any, most: int = 1000) -> bool:
+def _is_close(single: Any, double: Any, X: Any) -> bool:
     """Whether a graph in single precision predicts most rows as that in double precision does."""
     from onnx.reference import ReferenceEvaluator
 
-    rows = X[:most] if not hasattr(X, "iloc") else X.iloc[:most]
+    rows = _first_rows(X)
     if np.shape(rows)[0] < 2:
         return False
     found, expected = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._deployment.onnx_operators import Nodes, Operators, Tensor, onnx
+from mercer._deployment.onnx_operators import Operators, Tensor, onnx
 from mercer._expansion import FeatureTerm, KernelExpansion, KernelTerm, as_doubles
 from mercer._fall_back import FallBack
 from mercer._tree_terms import TreeTerm, as_tree_terms
@@ -36,8 +36,6 @@ def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, 
     Parameters
     ----------
     op : Operators
-        Of double precision: values of kernels overflow in single precision where sums over them
-        are finite, and large coefficients cancel.
     expansion : KernelExpansion
     views : dict of str to str
         Rows in each view.
@@ -118,29 +116,23 @@ def _scaled_powers(op: Operators, kernel: Any, X: Tensor, Z: Array, norm: float)
     """
     lengths = kernel._scale()
     X, Z = op("Div", X, lengths), Z / lengths
-    helper = onnx().helper
-    body = Operators(op.dtype, Nodes(prefix=f"{op.graph.prefix}scan{len(op.graph.nodes)}_"))
-    before, x, z = (body.graph.prefix + name for name in ("before", "x", "z"))
-    size = body("Abs", body("Sub", body("Unsqueeze", x, np.array([1])), z))
-    if norm == 2.0:
-        size = body("Mul", size, size)
-    elif norm != 1.0:
-        size = body("Pow", size, norm)
-    after = body("Add", before, size)
-
-    def value(name: str, *shape: Any) -> Any:
-        return helper.make_tensor_value_info(name, op.element, shape)
-
-    graph = helper.make_graph(
-        body.graph.nodes,
-        "sum_over_columns",
-        [value(before, "n", len(Z)), value(x, "n"), value(z, len(Z))],
-        [value(after, "n", len(Z))],
-        list(body.graph.constants.values()),
-    )
+    powers = {1.0: "power = Identity (size)", 2.0: "power = Mul (size, size)"}
+    other = f"norm = Constant <value = double {{{float(norm)!r}}}> () power = Pow (size, norm)"
+    body = onnx().parser.parse_graph(f"""
+        sum_over_columns (double[n, {len(Z)}] before, double[n] x, double[{len(Z)}] z)
+            => (double[n, {len(Z)}] after) {{
+            one = Constant <value_ints = [1]> ()
+            column = Unsqueeze (x, one)
+            difference = Sub (column, z)
+            size = Abs (difference)
+            {powers.get(norm, other)}
+            after = Add (before, power)
+        }}""")
+    # No name outside of the loop has this prefix.
+    body = onnx().compose.add_prefix_graph(body, "scan_")
     start = op("MatMul", X, np.zeros((Z.shape[1], len(Z))))
     columns = op("Transpose", X, perm=[1, 0])
-    return op("Scan", start, columns, np.ascontiguousarray(Z.T), num_scan_inputs=2, body=graph)
+    return op("Scan", start, columns, np.ascontiguousarray(Z.T), num_scan_inputs=2, body=body)
 
 
 def _gaussian(op: Operators, kernel: Gaussian, X: Tensor, Z: Array) -> Tensor:
@@ -237,7 +229,6 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
     Parameters
     ----------
     op : Operators
-        Of double precision.
     trees : TreeArrays
     X : str
         Rows in double precision.
@@ -248,7 +239,7 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
     left, right = (np.where(is_leaf, nodes, first + side) for side in trees.children.T)
     feature = np.where(is_leaf, 0, trees.feature).astype(np.int64)
     if trees.is_single:
-        X = op.cast(op("Cast", X, to=op.at(np.float32).element))
+        X = op.cast(op.cast(X, np.float32))
     n_rows, n_columns = (op("Gather", op("Shape", X), np.array(k)) for k in (0, 1))
     rows = op("Mul", op("Range", np.array(0), n_rows, np.array(1)), n_columns)
     rows, entries = op("Unsqueeze", rows, np.array([1])), op("Reshape", X, np.array([-1]))

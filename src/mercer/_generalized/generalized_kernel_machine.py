@@ -1,23 +1,32 @@
 """Base class of generalized kernel machines: kernels, penalty, and what all of them report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
+from mercer._data.resampling import Indices
+from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import KernelExpansion, Scale, of_rows_as_they_are
+from mercer._fits import reported_steps
 from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
 from mercer._gram.tiles import check_rows_memory, serial_algebra
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, reported_steps
+from mercer._kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    new_samples,
+    training_data,
+)
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
 from mercer._sample_expansion import expansion_at_samples
-from mercer._solvers.generalized_path import Criterion, GeneralizedFit, best_machines
+from mercer._solvers.glm import GLM, GLMFit
 from mercer._solvers.grids import as_grid
-from mercer._solvers.likelihoods import Likelihood
+from mercer._solvers.likelihoods import Likelihood, log_losses
 from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.second_stage_expansion import of_kernel, second_stage_expansion
 from mercer._typing import Array, Features
@@ -56,6 +65,7 @@ class GeneralizedKernelMachine(KernelEstimator):
 
     kernels: Any
     alpha: Any
+    class_weight: Any
     verbose: bool
 
     kernel_: Kernel
@@ -77,9 +87,9 @@ class GeneralizedKernelMachine(KernelEstimator):
         self,
         data: TrainingData,
         likelihoods: Sequence[Likelihood],
-        deviance: Criterion,
-        groups: Any,
-    ) -> GeneralizedFit:
+        predicted: Callable[[Sequence[Array], Indices], Array],
+        losses: Callable[[Array, Indices], Array],
+    ) -> Array:
         """Fit machines on each kernel, and set what is known of the best.
 
         Parameters
@@ -88,31 +98,80 @@ class GeneralizedKernelMachine(KernelEstimator):
             With labels or numbers that ridge regression is of where widths are searched.
         likelihoods : sequence of Likelihood
             One for each machine.
-        deviance : callable
-            From left-out values of all machines to their mean deviance.
-        groups : array-like of shape (n_samples,), or None
+        predicted : callable
+            From left-out linear predictors of all machines, and the numbers of the samples that
+            they are of, to predictions.
+        losses : callable
+            From these, and the numbers of the samples, to half their deviances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, ...)
+            Left-out predictions of the best machines.
         """
-        data = with_copies(data.grouped(groups))
+
+        def deviance(values: Sequence[Array], rows: Indices) -> float:
+            found = losses(predicted(values, rows), rows)
+            return 2.0 * float(data.weights.take(rows).mean(found))
+
         kernels = self._dictionary(data)
         grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
-        best: tuple[GeneralizedFit, Kernel, UnitScale] | None = None
-        is_constant = False
-        self.candidates_ = []
-        settings: dict[str, Any] = {"alphas": grid, "resampling": data.resampling}
-        self._groups, self._n_kernels = settings["resampling"].groups, len(kernels)
+        fits = list[tuple[GLMFit, Kernel, UnitScale, bool]]()
         with reported_steps(self, len(kernels)) as report, serial_algebra():
             for kernel in kernels:
                 gram, unit = _centered_gram(kernel, data)
-                found = best_machines(gram, likelihoods, deviance, **settings)
-                evaluated = EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
-                self.candidates_.append(evaluated)
-                if best is None or found.loss < best[0].loss:
-                    best, is_constant = (found, kernel, unit), not gram.any()
+                found = GLM(gram, likelihoods, data.resampling).best(deviance, grid)
+                fits.append((found, kernel, unit, bool(gram.any())))
                 report()
-        assert best is not None
-        self.candidates_.sort(key=lambda candidate: candidate.loo_deviance)
-        self._store(data, *best, is_constant=is_constant)
-        return best[0]
+        fits.sort(key=lambda fit: fit[0].loss)
+        self.candidates_ = [
+            EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
+            for found, kernel, _, _ in fits
+        ]
+        self._store(data, *fits[0])
+        return predicted(fits[0][0].left_out, np.arange(len(data.weights)))
+
+    def _encoded(
+        self, X: Features, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[TrainingData, NDArray[Any], NDArray[np.intp]]:
+        """The samples of a fit to classes, the classes, and the numbers of the samples' classes."""
+        self._check_parameters()
+        data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
+        target = data.target("classification")
+        assert target.classes is not None
+        assert target.codes is not None
+        return data, target.classes, target.codes
+
+    def _fit_classes(
+        self,
+        X: Features,
+        data: TrainingData,
+        codes: NDArray[np.intp],
+        likelihoods: Sequence[Likelihood],
+        probabilities: Callable[[Sequence[Array], Indices], Array],
+    ) -> Self:
+        """Fit machines of classes; see :meth:`_fit_machines`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_given, n_features)
+            As it was given.
+        data : TrainingData
+        codes : ndarray of int of shape (n_samples,)
+            Numbers of the classes.
+        likelihoods : sequence of Likelihood
+        probabilities : callable
+        """
+        data = with_copies(data)
+        left_out = self._fit_machines(
+            data, likelihoods, probabilities, lambda found, rows: log_losses(found, codes[rows])
+        )
+        self._held_out = HeldOutProbabilities(
+            left_out, codes, data.weights, data.resampling.groups, data.numbers
+        )
+        others = of_weightless(data, self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = completed(data.numbers, left_out, others)
+        return self
 
     def _dictionary(self, data: TrainingData) -> list[Kernel]:
         """The kernels to compare: those that are given, or two of widths that suit the target."""
@@ -124,35 +183,28 @@ class GeneralizedKernelMachine(KernelEstimator):
         return [candidate.learner.kernels[0] for candidate in found]
 
     def _store(
-        self,
-        data: TrainingData,
-        found: GeneralizedFit,
-        kernel: Kernel,
-        unit: UnitScale,
-        *,
-        is_constant: bool,
+        self, data: TrainingData, found: GLMFit, kernel: Kernel, unit: UnitScale, varies: bool
     ) -> None:
         """Set the fitted attributes that all machines have."""
         self._unit, self.rows_ = unit, data.numbers
         self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
         self.kernel_ = with_names(WeightedSum([kernel], self.weights_), self)
         dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
-        if is_constant:
+        if not varies:
             warn("The learned kernel is constant on the training set, and so are all predictions.")
             dual[:] = 0.0
         self.dual_coef_ = data.of_all(dual)
         self.alpha_, self.loo_deviance_ = found.alpha, found.loss
         self.alphas_, self.loo_deviances_ = found.alphas, found.losses
         self.X_fit_ = data.stored
+        self._store_levels(np.array([machine.levels for machine in found.machines]))
 
-    def _keep_held_out(self, probabilities: Array, codes: Array, data: TrainingData) -> None:
-        """Keep what prediction sets need."""
-        self._held_out = HeldOutProbabilities(
-            probabilities, codes, data.weights, self._groups, data.numbers
-        )
+    def _store_levels(self, levels: Array) -> None:
+        """Set the intercepts or thresholds, from levels of shape (n_machines, n_levels)."""
+        raise NotImplementedError
 
     def _n_fitted_kernels(self) -> int:
-        return self._n_kernels
+        return len(self.candidates_)
 
     def _values(self, X: Features) -> Array:
         """Values of the machines without intercepts or thresholds, shape (n_rows, n_machines)."""
@@ -167,39 +219,31 @@ class GeneralizedKernelMachine(KernelEstimator):
             across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
-    def _scale(self) -> Scale:
-        """What values of the machines are, for explanations."""
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        """For explanations: what values are, what is added to each machine's, and their names."""
         raise NotImplementedError
-
-    def _constants(self) -> Array:
-        """What is added to the values of the machines, shape (n_machines,)."""
-        raise NotImplementedError
-
-    def _outputs(self) -> tuple[str, ...]:
-        """Names of the machines, for explanations."""
-        return ()
 
     def _linear(self) -> tuple[Array, Array]:
         """Coefficients of the kernel with the samples of positive weight, and constants."""
         rows = self.rows_
         dual = self.dual_coef_[rows].reshape(len(rows), -1)
         coefficients, constant = of_rows_as_they_are(self._unit, dual)
-        return coefficients, constant + self._constants()
+        return coefficients, constant + self._form()[1]
 
     def _expansion(self) -> KernelExpansion:
         some, constant = self._linear()
         coefficients = np.zeros((len(self.dual_coef_), some.shape[1]))
         # The learned kernel is divided by the mean diagonal.
         coefficients[self.rows_] = self._unit.scale * some
-        samples = partial(new_samples, self)
-        found = expansion_at_samples(self, coefficients, constant, self._scale(), samples=samples)
-        return replace(found, outputs=self._outputs())
+        (scale, _, outputs), samples = self._form(), partial(new_samples, self)
+        found = expansion_at_samples(self, coefficients, constant, scale, samples=samples)
+        return replace(found, outputs=outputs)
 
 
 @second_stage_expansion.register
 def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
-    found = of_kernel(model, *predictor._linear(), predictor._scale())
-    return replace(found, outputs=predictor._outputs())
+    scale, _, outputs = predictor._form()
+    return replace(of_kernel(model, *predictor._linear(), scale), outputs=outputs)
 
 
 def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:

@@ -9,10 +9,9 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
@@ -156,22 +155,15 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         MemoryError
             If the fit needs more memory than there is.
         """
-        self._check_parameters()
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        assert target.classes is not None
-        assert target.codes is not None
-        self.classes_ = target.classes
-        problems = LogisticProblems.of(target.codes, len(self.classes_), data.weights)
-        found = self._fit_machines(
-            data, problems.likelihoods, lambda *values: 2.0 * problems.log_loss(*values), groups
+        data, self.classes_, codes = self._encoded(X, y, sample_weight, groups)
+        problems = LogisticProblems.of(codes, len(self.classes_), data.weights)
+        return self._fit_classes(
+            X,
+            data,
+            codes,
+            problems.likelihoods,
+            lambda values, rows: problems.probabilities(np.hstack(values)),
         )
-        self.intercept_ = np.array([machine.levels[0] for machine in found.machines])
-        left_out = problems.left_out_probabilities(found.left_out)
-        self._keep_held_out(left_out, target.codes, data)
-        others = of_weightless(data, self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = completed(data.numbers, left_out, others)
-        return self
 
     def decision_function(self, X: Features) -> Array:
         """Log-odds of the classes.
@@ -221,13 +213,11 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         check_is_fitted(self)
         return self.classes_[class_values(self._values(X) + self.intercept_).argmax(axis=1)]
 
-    def _constants(self) -> Array:
-        return self.intercept_
+    def _store_levels(self, levels: Array) -> None:
+        self.intercept_ = levels[:, 0]
 
-    def _scale(self) -> Scale:
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        if len(self.classes_) == 2:
+            return "log-odds", self.intercept_, (str(self.classes_[1]),)
         # Probabilities of several classes are not those of each against the rest.
-        return "log-odds" if len(self.classes_) == 2 else "decision value"
-
-    def _outputs(self) -> tuple[str, ...]:
-        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return tuple(map(str, names))
+        return "decision value", self.intercept_, tuple(map(str, self.classes_))

@@ -1,6 +1,5 @@
 """Ordered logistic regression on a kernel."""
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -8,19 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from mercer._data.resampling import Indices
-from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
-from mercer._solvers.class_probabilities import (
+from mercer._solvers.likelihoods import (
+    OrderedLogit,
     bounded_probabilities,
     grade_probabilities,
-    log_losses,
 )
-from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import OrderedLogit
 from mercer._typing import Array, Features
 
 
@@ -163,28 +158,17 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         MemoryError
             If the fit needs more memory than there is.
         """
-        self._check_parameters()
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        assert target.classes is not None
-        assert target.codes is not None
-        order = _order(target.classes, self.categories)
-        self.classes_ = target.classes[order]
-        codes = np.argsort(order)[target.codes]
+        data, classes, codes = self._encoded(X, y, sample_weight, groups)
+        order = _order(classes, self.categories)
+        self.classes_, codes = classes[order], np.argsort(order)[codes]
         likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
-
-        def deviance(values: Sequence[LeftOutValues], rows: Indices) -> float:
-            losses = log_losses(_probabilities(values[0]), codes[rows])
-            return 2.0 * float(data.weights.take(rows).mean(losses))
-
-        ranks = replace(data, y=codes.astype(float))
-        found = self._fit_machines(ranks, [likelihood], deviance, groups)
-        self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -found.machines[0].levels
-        left_out = _probabilities(found.left_out[0])
-        self._keep_held_out(left_out, codes, data)
-        others = of_weightless(data, self.predict_proba, self.as_input(X))
-        self.loo_predictions_ = completed(data.numbers, left_out, others)
-        return self
+        return self._fit_classes(
+            X,
+            replace(data, y=codes.astype(float)),
+            codes,
+            [likelihood],
+            lambda values, rows: bounded_probabilities(likelihood.means(values[0]), len(rows)),
+        )
 
     def predict_latent(self, X: Features) -> Array:
         """Values of the latent function, which grow with the grade.
@@ -215,8 +199,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         ndarray of shape (n_samples, n_grades)
             In the order of `classes_`.
         """
-        latent = self.predict_latent(X)
-        return grade_probabilities(latent, -self.thresholds_)
+        return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Predict the most probable grades.
@@ -250,14 +233,11 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         latent = self.predict_latent(X)
         return self.classes_[np.searchsorted(self.thresholds_, latent)]
 
-    def _scale(self) -> Scale:
-        return "latent mean"
+    def _store_levels(self, levels: Array) -> None:
+        self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -levels[0]
 
-    def _constants(self) -> Array:
-        return np.zeros(1)
-
-    def _outputs(self) -> tuple[str, ...]:
-        return ("grade",)
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        return "latent mean", np.zeros(1), ("grade",)
 
 
 def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:
@@ -282,9 +262,3 @@ def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:
     if missing:
         raise ValueError(f"y holds a grade that is none of the categories: {missing[0]!r}.")
     return np.array([labels.index(name) for name in names if name in labels])
-
-
-def _probabilities(left_out: LeftOutValues) -> Array:
-    """Left-out probabilities of all grades."""
-    found = grade_probabilities(left_out.f, left_out.levels)
-    return bounded_probabilities(found, len(found))

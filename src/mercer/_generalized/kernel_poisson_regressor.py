@@ -1,21 +1,21 @@
 """Kernel Poisson regression."""
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import kl_div
 from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_poisson_deviance
 from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
-from mercer._data.resampling import Indices
+from mercer._data.copies import with_copies
 from mercer._data.weightless import completed, of_weightless
 from mercer._expansion import Scale
+from mercer._fits import with_callbacks
 from mercer._generalized.generalized_kernel_machine import GeneralizedKernelMachine
-from mercer._kernel_estimator import training_data, with_callbacks
-from mercer._solvers.generalized_left_out import LeftOutValues
+from mercer._kernel_estimator import training_data
 from mercer._solvers.likelihoods import Poisson, rates
 from mercer._typing import Array, Features
 from mercer.kernels._distances import check_squares
@@ -172,18 +172,17 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         # Square roots of counts have nearly the same variance, whatever their expectation.
         roots = np.sqrt(counts / np.exp(offset - offset.max()))
 
-        def deviance(values: Sequence[LeftOutValues], rows: Indices) -> float:
-            losses = likelihood.take(rows).losses(values[0].f, values[0].levels)
-            return 2.0 * float(data.weights.take(rows).mean(losses))
-
-        found = self._fit_machines(replace(data, y=roots), [likelihood], deviance, groups)
-        self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(found.machines[0].levels[0])
-        left_out = found.left_out[0]
-        means = likelihood.means(left_out.f, left_out.levels)
+        data = with_copies(replace(data, y=roots).grouped(groups))
+        left_out = self._fit_machines(
+            data,
+            [likelihood],
+            lambda values, rows: likelihood.take(rows).means(values[0]),
+            lambda means, rows: kl_div(counts[rows], means),
+        )
         others = of_weightless(data, self.predict, self.as_input(X))
         if others is not None and exposure is not None:
             others *= np.delete(np.asarray(exposure, dtype=float), data.numbers)
-        self.loo_predictions_ = completed(data.numbers, means, others)
+        self.loo_predictions_ = completed(data.numbers, left_out, others)
         return self
 
     def predict(self, X: Features, exposure: Any = None) -> Array:
@@ -237,11 +236,11 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         )
         return float(1.0 - deviance / reference) if reference > 0.0 else float(deviance == 0.0)
 
-    def _scale(self) -> Scale:
-        return "log rate"
+    def _store_levels(self, levels: Array) -> None:
+        self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(levels[0, 0])
 
-    def _constants(self) -> Array:
-        return np.array([self.intercept_])
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        return "log rate", np.array([self.intercept_]), ()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,8 @@ from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
 from mercer._validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer.kernels._distances import products
-from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile
+from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._structure import InnerProduct
 
 TOLERANCE = 1e-8
 """A factor may leave out this fraction of the trace; negative eigenvalues, and differences of

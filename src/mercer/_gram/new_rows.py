@@ -10,7 +10,7 @@ from mercer._typing import Array, Features
 from mercer._validation import ROUNDING
 from mercer.kernels import Kernel
 from mercer.kernels._distances import distances_to, squared_distances
-from mercer.kernels._missing import check_takes
+from mercer.kernels._kernel import check_takes
 
 
 def fitting_rows(n_values: int) -> int:

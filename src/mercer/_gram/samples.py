@@ -15,8 +15,9 @@ from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
 from mercer._typing import Array, Features
 from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import center_of, centered_distances, inner, products, rows_squared
-from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, gram_tile_vjp, stack_values
+from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp, stack_values
 from mercer.kernels._radial import Distance, RadialFunction
+from mercer.kernels._structure import InnerProduct
 
 CONSTANT = 1e-14
 """A column that differs from its mean by at most this fraction of its size is constant."""

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer._fits import reported_steps
 from mercer._gram.samples import Samples
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import CrossValidatedLearner
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (

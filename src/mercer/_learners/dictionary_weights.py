@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mercer._fits import reported_steps
 from mercer._gram.moments import Moments, moments
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import KernelLearner, weighted_kernels
 from mercer._records import LearnedKernel
 from mercer._targets import Target, Task

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._fits import reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import CrossValidatedLearner, KernelLearner, single_kernel
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._records import LearnedKernel

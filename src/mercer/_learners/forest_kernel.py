@@ -20,8 +20,9 @@ from sklearn.utils import Tags, get_tags
 from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights, as_weights
+from mercer._fits import reported_steps
 from mercer._gram.moments import moments
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import KernelLearner, weighted_kernels
 from mercer._records import LearnedKernel
 from mercer._targets import Target, Task

@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer._fits import reported_steps
 from mercer._gram.samples import Samples
-from mercer._kernel_estimator import TrainingData, reported_steps
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import CrossValidatedLearner, single_kernel
 from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._model_selection.penalty_choice import (

@@ -12,9 +12,8 @@ from scipy.special import expit
 from mercer._data.resampling import Resampling, as_resampling
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import normalized_probabilities
-from mercer._solvers.class_probabilities import bounded_probabilities, log_losses
-from mercer._solvers.generalized_left_out import LeftOutValues
-from mercer._solvers.likelihoods import Bernoulli
+from mercer._solvers.glm import GLM
+from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities, log_losses
 from mercer._typing import Array
 
 
@@ -74,6 +73,15 @@ class LogisticProblems:
         likelihoods = [Bernoulli((codes == k).astype(float), weights) for k in against_rest]
         return cls(codes, n_classes, there, likelihoods, as_resampling(resampling, len(codes)))
 
+    def on(self, gram: Array) -> GLM:
+        """The problems on a kernel.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_samples, n_samples)
+        """
+        return GLM(gram, self.likelihoods, self.resampling)
+
     def odds(self, values: Array) -> Array:
         """Log-odds of all classes, from those of the problems.
 
@@ -107,38 +115,18 @@ class LogisticProblems:
         found[:, self.there] = normalized_probabilities(expit(values))
         return bounded_probabilities(found, len(self.codes))
 
-    def left_out_probabilities(self, left_out: Sequence[LeftOutValues]) -> Array:
-        """The same of left-out samples, NaN for those that are never left out.
-
-        Parameters
-        ----------
-        left_out : sequence of LeftOutValues
-            Of each problem.
-        """
-        return self.probabilities(sums_of(left_out))
-
-    def log_loss(self, left_out: Sequence[LeftOutValues], samples: NDArray[np.intp]) -> float:
+    def log_loss(self, left_out: Sequence[Array], samples: NDArray[np.intp]) -> float:
         """Mean log-loss of the samples that are left out.
 
         Parameters
         ----------
-        left_out : sequence of LeftOutValues
-            Of each problem.
+        left_out : sequence of ndarray of shape (n_samples, 1)
+            Log-odds of each problem, NaN for samples that are never left out.
         samples : ndarray of int
             Numbers of the samples that these are of.
         """
-        probabilities = self.left_out_probabilities(left_out)
+        probabilities = self.probabilities(np.hstack(left_out))
         known = np.flatnonzero(np.isfinite(probabilities).all(axis=1))
         rows = samples[known]
         losses = log_losses(probabilities[known], self.codes[rows])
         return float(self.likelihoods[0].weights.take(rows).mean(losses))
-
-
-def sums_of(left_out: Sequence[LeftOutValues]) -> Array:
-    """Left-out values plus intercepts, shape (n_samples, n_problems).
-
-    Parameters
-    ----------
-    left_out : sequence of LeftOutValues
-    """
-    return np.column_stack([values.f + values.levels[:, 0] for values in left_out])

@@ -12,15 +12,10 @@ from sklearn.utils import Tags, check_array
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion
+from mercer._fits import reported_steps, with_callbacks
 from mercer._gram.dense import gram_alignment
 from mercer._gram.own_kernels import warn_of_indefinite
-from mercer._kernel_estimator import (
-    KernelEstimator,
-    TrainingData,
-    reported_steps,
-    training_data,
-    with_callbacks,
-)
+from mercer._kernel_estimator import KernelEstimator, TrainingData, training_data
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
 from mercer._weights.mkl import Machines

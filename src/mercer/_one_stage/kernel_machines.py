@@ -13,9 +13,10 @@ from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, evenly_spaced
 from mercer._data.weights import SampleWeights
 from mercer._expansion import KernelExpansion, Scale
+from mercer._fits import with_callbacks
 from mercer._gram.new_rows import validated_rows_of
 from mercer._gram.tiles import check_rows_memory
-from mercer._kernel_estimator import TrainingData, new_samples, with_callbacks
+from mercer._kernel_estimator import TrainingData, new_samples
 from mercer._model_selection.calibration import (
     Calibration,
     calibrated_expansion,

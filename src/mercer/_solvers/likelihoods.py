@@ -1,8 +1,8 @@
 """Likelihoods of classes, counts and ordered grades, for generalized kernel machines.
 
 The loss of a sample is its negative log-likelihood, less the lowest that it can have. It depends on
-the sample's value f, and on levels that all samples share: the intercept of classes and counts, or
-one level for each threshold between grades.
+the sample's linear predictors: its value f plus the levels that all samples share, which are the
+intercept of classes and counts, or one level for each threshold between grades.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, kl_div
 
 from mercer._data.weights import SampleWeights
-from mercer._solvers.class_probabilities import grade_probabilities
 from mercer._typing import Array
 
 LARGEST_LOGARITHM = 700.0
@@ -26,26 +25,70 @@ def rates(values: Array) -> Array:
     return np.exp(np.minimum(values, LARGEST_LOGARITHM))
 
 
+def grade_probabilities(eta: Array) -> Array:
+    """Probabilities of ordered grades, shape (n_rows, n_grades); see :class:`OrderedLogit`.
+
+    Parameters
+    ----------
+    eta : ndarray of shape (n_rows, n_grades - 1)
+    """
+    # Left-out levels may be out of order, where nothing is known of a grade.
+    above = np.minimum.accumulate(expit(eta), axis=1)
+    ends = np.ones((len(eta), 1))
+    return np.asarray(-np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1))
+
+
+def bounded_probabilities(probabilities: Array, n_samples: int) -> Array:
+    """Probabilities of at least one in two more than the number of samples.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+    n_samples : int
+    """
+    found = np.maximum(probabilities, 1.0 / (n_samples + 2.0))
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def log_losses(probabilities: Array, codes: NDArray[np.intp]) -> Array:
+    """Negative logarithms of the probabilities of the true classes.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+    codes : ndarray of int of shape (n_samples,)
+    """
+    return np.asarray(-np.log(probabilities[np.arange(len(codes)), codes]))
+
+
 @dataclass(frozen=True)
-class LocalModel:
-    """Derivatives of the weighted losses of samples at some values and levels.
+class Derivatives:
+    """First and second derivatives of the weighted losses in the value and each of the levels.
 
     Attributes
     ----------
-    slope, curvature : ndarray of shape (n_samples,)
-        First and second derivatives in the value.
-    shares : ndarray of shape (n_samples, n_levels)
-        Second derivatives in the value and a level, divided by the curvature; none is negative, and
-        those of a sample sum to one.
-    level_slopes : ndarray of shape (n_samples, n_levels)
-    level_curvatures : ndarray of shape (n_samples, n_levels, n_levels)
+    gradient : ndarray of shape (..., n_samples, 1 + n_levels)
+        The derivative in the value is the first.
+    hessian : ndarray of shape (..., n_samples, 1 + n_levels, 1 + n_levels)
     """
 
-    slope: Array
-    curvature: Array
-    shares: Array
-    level_slopes: Array
-    level_curvatures: Array
+    gradient: Array
+    hessian: Array
+
+    @classmethod
+    def of_sums(cls, slope: Array, curvature: Array, n_levels: int = 1) -> Self:
+        """Of losses that depend on the sum of the value and all levels, from those in the sum.
+
+        Parameters
+        ----------
+        slope, curvature : ndarray of shape (..., n_samples)
+        n_levels : int, default=1
+        """
+        shape = (*slope.shape, 1 + n_levels)
+        return cls(
+            np.broadcast_to(slope[..., None], shape),
+            np.broadcast_to(curvature[..., None, None], (*shape, 1 + n_levels)),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,97 +132,66 @@ class Likelihood(ABC):
         return bool(np.isfinite(levels).all() and (np.diff(levels) < 0.0).all())
 
     @property
-    @abstractmethod
+    def mean_curvature(self) -> float:
+        """Mean second derivative of the losses, in the values of the constant model."""
+        local = self.derivatives(np.tile(self.start(), (len(self), 1)))
+        return float(local.hessian[:, 0, 0].sum()) / self.weights.total
+
+    @property
     def kinds(self) -> NDArray[np.intp]:
         """Numbers of classes, each with at least one sample; -1 for other samples."""
+        return self.y.astype(np.intp)
 
     @abstractmethod
-    def losses(self, f: Array, levels: Array) -> Array:
+    def losses(self, eta: Array) -> Array:
         """Losses of the samples, without their weights; infinite for levels that are out of order.
 
         Parameters
         ----------
-        f : ndarray of shape (n_samples,)
-        levels : ndarray of shape (n_levels,) or (n_samples, n_levels)
-            The same for all samples, or those of each.
+        eta : ndarray of shape (n_samples, n_levels)
+            Linear predictors.
         """
 
     @abstractmethod
-    def model(self, f: Array, levels: Array) -> LocalModel:
+    def derivatives(self, eta: Array) -> Derivatives:
         """Derivatives of the weighted losses.
 
         Parameters
         ----------
-        f : ndarray of shape (n_samples,)
-        levels : ndarray of shape (n_levels,)
+        eta : ndarray of shape (..., n_samples, n_levels)
         """
 
     @abstractmethod
-    def slopes(self, f: Array, levels: Array) -> Array:
-        """First derivatives of the weighted losses in the values, shape of `f`.
-
-        Parameters
-        ----------
-        f : ndarray of shape (n_samples, n_columns)
-        levels : ndarray of shape (n_levels,)
-        """
-
-    @abstractmethod
-    def means(self, f: Array, levels: Array) -> Array:
+    def means(self, eta: Array) -> Array:
         """What is predicted: probabilities of classes, or expected counts.
 
         Parameters
         ----------
-        f : ndarray of shape (n_rows,)
-        levels : ndarray of shape (n_levels,) or (n_rows, n_levels)
+        eta : ndarray of shape (n_samples, n_levels)
         """
 
-    @abstractmethod
-    def bounded(self, f: Array, levels: Array) -> Array:
-        """Values nearest to given ones by which no sample is predicted to be impossible.
+    def bounded(self, eta: Array) -> Array:
+        """The linear predictors nearest to given ones that predict no sample to be impossible.
 
         Where all samples of a class are left out, the others say that there is no such class. By
         the rule of succession, they say that its probability is one in two more than their number.
+        The linear predictors of grades stay as they are: their probabilities are bounded instead.
 
         Parameters
         ----------
-        f : ndarray of shape (n_samples,)
-        levels : ndarray of shape (n_samples, n_levels)
+        eta : ndarray of shape (n_samples, n_levels)
         """
-
-
-class OneLevel(Likelihood):
-    """A likelihood whose only level is an intercept: it is a function of the sum of both."""
-
-    @abstractmethod
-    def of_sums(self, sums: Array) -> tuple[Array, Array]:
-        """Slopes and curvatures at sums of value and intercept, without weights.
-
-        Parameters
-        ----------
-        sums : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        """
-
-    def model(self, f: Array, levels: Array) -> LocalModel:
-        """See :class:`Likelihood`."""
-        slope, curvature = (self.weights.values * d for d in self.of_sums(f + levels[0]))
-        ones, along = np.ones((len(f), 1)), slope[:, None]
-        return LocalModel(slope, curvature, ones, along, curvature[:, None, None])
-
-    def slopes(self, f: Array, levels: Array) -> Array:
-        """See :class:`Likelihood`."""
-        found: Array = self.of_sums((f + levels[0]).T)[0].T * self.weights.values[:, None]
-        return found
+        return eta
 
 
 @dataclass(frozen=True)
-class Bernoulli(OneLevel):
-    """Two classes, y in {0, 1}, of log-odds f + level.
+class Bernoulli(Likelihood):
+    """Two classes, y in {0, 1}, of log-odds eta.
 
     Examples
     --------
     >>> from mercer._data.weights import UnitWeights
-    >>> Bernoulli(np.array([0.0, 1.0]), UnitWeights(2)).losses(np.zeros(2), np.zeros(1)).round(4)
+    >>> Bernoulli(np.array([0.0, 1.0]), UnitWeights(2)).losses(np.zeros((2, 1))).round(4)
     array([0.6931, 0.6931])
     """
 
@@ -189,34 +201,30 @@ class Bernoulli(OneLevel):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(mean) - np.log1p(-mean))
 
-    @property
-    def kinds(self) -> NDArray[np.intp]:
-        """The classes; see :class:`Likelihood`."""
-        return self.y.astype(np.intp)
-
-    def losses(self, f: Array, levels: Array) -> Array:
-        """Log(1 + exp(f)) - y f; see :class:`Likelihood`."""
-        odds = f + levels[..., 0]
+    def losses(self, eta: Array) -> Array:
+        """Log(1 + exp(eta)) - y eta; see :class:`Likelihood`."""
+        odds = eta[:, 0]
         return np.logaddexp(0.0, odds) - self.y * odds
 
-    def of_sums(self, sums: Array) -> tuple[Array, Array]:
-        """See :class:`OneLevel`."""
-        p = expit(sums)
-        return p - self.y, p * expit(-sums)
+    def derivatives(self, eta: Array) -> Derivatives:
+        """See :class:`Likelihood`."""
+        odds, w = eta[..., 0], self.weights.values
+        p = expit(odds)
+        return Derivatives.of_sums(w * (p - self.y), w * (p * expit(-odds)))
 
-    def means(self, f: Array, levels: Array) -> Array:
+    def means(self, eta: Array) -> Array:
         """Probabilities of the class 1; see :class:`Likelihood`."""
-        return np.asarray(expit(f + levels[..., 0]))
+        return np.asarray(expit(eta[:, 0]))
 
-    def bounded(self, f: Array, levels: Array) -> Array:
+    def bounded(self, eta: Array) -> Array:
         """See :class:`Likelihood`."""
         largest = np.log(len(self) + 1.0)
-        return np.asarray(np.clip(f, -largest - levels[..., 0], largest - levels[..., 0]))
+        return np.asarray(np.clip(eta, -largest, largest))
 
 
 @dataclass(frozen=True)
-class Poisson(OneLevel):
-    """Counts of the expectation exp(f + level + offset).
+class Poisson(Likelihood):
+    """Counts of the expectation exp(eta + offset).
 
     Attributes
     ----------
@@ -227,7 +235,7 @@ class Poisson(OneLevel):
     --------
     >>> from mercer._data.weights import UnitWeights
     >>> counts = Poisson(np.array([0.0, 2.0]), UnitWeights(2), offset=np.zeros(2))
-    >>> counts.losses(np.zeros(2), counts.start()).round(4)
+    >>> counts.losses(np.tile(counts.start(), (2, 1))).round(4)
     array([1.    , 0.3863])
     """
 
@@ -251,37 +259,36 @@ class Poisson(OneLevel):
         """Zero for counts that are not; see :class:`Likelihood`."""
         return np.where(self.y > 0.0, 0, -1)
 
-    def losses(self, f: Array, levels: Array) -> Array:
+    def losses(self, eta: Array) -> Array:
         """Half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
-        means = self.means(f, levels)
+        means = self.means(eta)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(means), kl_div(self.y, means), np.inf)
 
-    def of_sums(self, sums: Array) -> tuple[Array, Array]:
-        """See :class:`OneLevel`."""
-        with np.errstate(over="ignore"):
-            means = np.exp(sums + self.offset)
-        return means - self.y, means
+    def derivatives(self, eta: Array) -> Derivatives:
+        """See :class:`Likelihood`."""
+        means, w = self.means(eta), self.weights.values
+        return Derivatives.of_sums(w * (means - self.y), w * means)
 
-    def means(self, f: Array, levels: Array) -> Array:
+    def means(self, eta: Array) -> Array:
         """Expected counts of the samples; see :class:`Likelihood`."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(f + levels[..., 0] + self.offset))
+            return np.asarray(np.exp(eta[..., 0] + self.offset))
 
-    def bounded(self, f: Array, levels: Array) -> Array:
+    def bounded(self, eta: Array) -> Array:
         """Expectations between half a count in all samples, and all counts; see the base class."""
-        shift = levels[..., 0] + self.offset
         low, high = -np.log(2.0 * len(self)), np.log1p(self.y.sum())
-        return np.asarray(np.clip(f, low - shift, high - shift))
+        offset = self.offset[:, None]
+        return np.asarray(np.clip(eta, low - offset, high - offset))
 
 
 @dataclass(frozen=True)
 class OrderedLogit(Likelihood):
-    """Ordered grades, y in {0, ..., k}, with P(y > j) = 1 / (1 + exp(-f - levels_j)).
+    """Ordered grades, y in {0, ..., k}, with P(y > j) = 1 / (1 + exp(-eta_j)).
 
-    Levels descend. With the sums a = f + levels_y (for y < k) and b = f + levels_(y - 1) (for
-    y > 0), the loss is log(1 + exp(a)) + log(1 + exp(-b)) - log(1 - exp(a - b)), whose last term
-    does not depend on f.
+    Linear predictors descend. With a = eta_y (for y < k) and b = eta_(y - 1) (for y > 0), the loss
+    is log(1 + exp(a)) + log(1 + exp(-b)) - log(1 - exp(a - b)), whose last term depends on levels
+    alone.
 
     Attributes
     ----------
@@ -297,7 +304,7 @@ class OrderedLogit(Likelihood):
     --------
     >>> from mercer._data.weights import UnitWeights
     >>> grades = OrderedLogit(np.array([0, 1, 2, 2]), UnitWeights(4), n_grades=3)
-    >>> np.exp(-grades.losses(np.zeros(4), grades.start())).round(2)
+    >>> np.exp(-grades.losses(np.tile(grades.start(), (4, 1)))).round(2)
     array([0.25, 0.25, 0.5 , 0.5 ])
     """
 
@@ -310,39 +317,23 @@ class OrderedLogit(Likelihood):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(above) - np.log(below))
 
-    @property
-    def kinds(self) -> NDArray[np.intp]:
-        """The grades; see :class:`Likelihood`."""
-        return self.y
+    def _ends(self, eta: Array) -> tuple[Array, Array, Array]:
+        """The ends a and b of each sample, infinite where it has none, and their difference."""
+        infinite, rows = np.full((*eta.shape[:-1], 1), np.inf), np.arange(len(self))
+        every = np.concatenate([infinite, eta, -infinite], axis=-1)
+        a, b = every[..., rows, self.y + 1], every[..., rows, self.y]
+        return a, b, b - a
 
-    def _sums(self, f: Array, levels: Array) -> tuple[Array, Array, Array]:
-        """The sums a and b of each sample, infinite where it has none, and their difference."""
-        ends = np.broadcast_to(np.inf, (*levels.shape[:-1], 1))
-        every = np.concatenate([ends, levels, -ends], axis=-1)
-        if levels.ndim == 1:
-            below, above = every[self.y], every[self.y + 1]
-        else:
-            below, above = (
-                np.take_along_axis(every, (self.y + step)[:, None], axis=1)[:, 0] for step in (0, 1)
-            )
-        return f + above, f + below, below - above
-
-    def losses(self, f: Array, levels: Array) -> Array:
+    def losses(self, eta: Array) -> Array:
         """By the formula of the class; see :class:`Likelihood`."""
-        a, b, gaps = self._sums(f, levels)
+        a, b, gaps = self._ends(eta)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.logaddexp(0.0, a) + np.logaddexp(0.0, -b) - np.log(-np.expm1(-gaps))
         return np.where(gaps > 0.0, found, np.inf)
 
-    def slopes(self, f: Array, levels: Array) -> Array:
+    def derivatives(self, eta: Array) -> Derivatives:
         """See :class:`Likelihood`."""
-        ends = np.concatenate([[np.inf], levels, [-np.inf]])
-        a, b = f + ends[self.y + 1, None], f + ends[self.y, None]
-        return np.asarray((expit(a) - expit(-b)) * self.weights.values[:, None])
-
-    def model(self, f: Array, levels: Array) -> LocalModel:
-        """See :class:`Likelihood`."""
-        a, b, gaps = self._sums(f, levels)
+        a, b, gaps = self._ends(eta)
         up, down = expit(a), expit(-b)
         of_a, of_b = up * expit(-a), down * expit(b)
         inner = np.isfinite(gaps)
@@ -350,28 +341,21 @@ class OrderedLogit(Likelihood):
         # Derivatives of -log(1 - exp(-gap)).
         push = np.where(inner, 1.0 / np.expm1(some), 0.0)
         bend = np.where(inner, 0.25 / np.sinh(0.5 * some) ** 2, 0.0)
-        n, k = len(f), self.n_grades + 1
-        rows, at_a, at_b = np.arange(n), self.y + 1, self.y
-        shares, slopes, curvatures = np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k, k))
-        curvature = of_a + of_b
+        # The value, a level above all grades, the levels, and one below all grades.
+        size, rows = self.n_grades + 2, np.arange(len(self))
+        gradient, hessian = np.zeros((*a.shape, size)), np.zeros((*a.shape, size, size))
+        gradient[..., 0], hessian[..., 0, 0] = up - down, of_a + of_b
+        at_a, at_b = self.y + 2, self.y + 1
         for at, own, slope in ((at_a, of_a, up + push), (at_b, of_b, -down - push)):
-            shares[rows, at] = own / np.where(curvature > 0.0, curvature, 1.0)
-            slopes[rows, at] = slope
-            curvatures[rows, at, at] = own + bend
-        curvatures[rows, at_a, at_b] = curvatures[rows, at_b, at_a] = -bend
-        w, inside = self.weights.values, slice(1, k - 1)
-        return LocalModel(
-            w * (up - down),
-            w * curvature,
-            shares[:, inside],
-            w[:, None] * slopes[:, inside],
-            w[:, None, None] * curvatures[:, inside, inside],
+            gradient[..., rows, at] = slope
+            hessian[..., rows, 0, at] = hessian[..., rows, at, 0] = own
+            hessian[..., rows, at, at] = own + bend
+        hessian[..., rows, at_a, at_b] = hessian[..., rows, at_b, at_a] = -bend
+        w, there = self.weights.values[:, None], np.delete(np.arange(size), [1, -1])
+        return Derivatives(
+            w * gradient[..., there], w[:, None] * hessian[..., there[:, None], there]
         )
 
-    def means(self, f: Array, levels: Array) -> Array:
-        """Probabilities of the grades, shape (n_rows, n_grades); see :class:`Likelihood`."""
-        return grade_probabilities(f, levels)
-
-    def bounded(self, f: Array, levels: Array) -> Array:
-        """The values as they are: probabilities of left-out grades are bounded instead."""
-        return f
+    def means(self, eta: Array) -> Array:
+        """Probabilities of the grades, shape (n_samples, n_grades); see :class:`Likelihood`."""
+        return grade_probabilities(eta)

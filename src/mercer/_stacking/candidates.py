@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import Signature, signature
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -19,7 +18,7 @@ from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
-from mercer.kernels._missing import check_takes
+from mercer.kernels._kernel import check_takes
 
 Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
 """Maps samples, their responses or labels, and what is regressed in place of these to kernels."""
@@ -271,22 +270,6 @@ def _relevance_rows(X: Features) -> int:
 def _affordable_rows(X: Features, work: float = 3e7) -> int:
     """Number of samples whose pairs, times features, are at most a number."""
     return int(np.sqrt(work / X.shape[1]))
-
-
-class TakesCandidates:
-    """A class whose `candidates` other estimators would call kernels: it says so."""
-
-    __signature__: Signature
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        own = signature(cls.__init__).parameters.values()
-        cls.__signature__ = Signature([one for one in own if one.name != "self"])
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        if "kernels" in kwargs:  # Other estimators call candidates so.
-            raise TypeError(f'{cls.__name__} takes candidates=["default", Linear()], not kernels.')
-        return super().__new__(cls)
 
 
 def has_default(sources: Any) -> bool:

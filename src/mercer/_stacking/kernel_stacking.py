@@ -16,14 +16,13 @@ from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
 from mercer._data.sample import EncodedTarget
 from mercer._data.weightless import of_weightless
+from mercer._fits import CallbackSupportMixin, reported_steps
 from mercer._gram.dense import unit_gram
 from mercer._gram.new_rows import fitting_rows
-from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.scoring import prediction_scorer
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
-    TakesCandidates,
     first_candidates,
     has_default,
     learns_relevance,
@@ -77,7 +76,6 @@ class EvaluatedCandidate:
 class KernelStacking(
     StackLeftOutMixin,
     StackUpdatesMixin,
-    TakesCandidates,
     StackExpansionMixin,
     KernelTermsMixin,
     CallbackSupportMixin,

@@ -13,7 +13,7 @@ from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion, class_expansion
-from mercer._kernel_estimator import with_callbacks
+from mercer._fits import with_callbacks
 from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
 from mercer._stacking.combination import Combination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample

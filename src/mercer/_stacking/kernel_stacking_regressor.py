@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import with_callbacks
+from mercer._fits import with_callbacks
 from mercer._model_selection.intervals import interval_masses
 from mercer._model_selection.residual_scale import ResidualScale
 from mercer._stacking.combination import LinearCombination, linear_combination

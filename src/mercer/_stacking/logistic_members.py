@@ -10,10 +10,7 @@ from scipy.special import logit
 
 from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.logistic_problems import LogisticProblems, sums_of
-from mercer._solvers.generalized_left_out import LeftOutValues, left_out_values
-from mercer._solvers.generalized_machines import fit_machine
-from mercer._solvers.generalized_path import best_machines
+from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._stacking.evaluation import Evaluation, Score, ViewedSample
 from mercer._stacking.ridges import scored
 from mercer._typing import Array
@@ -65,7 +62,7 @@ class LogisticSolver:
     def fit(self, gram: Array, target: EncodedTarget) -> LinearPredictor:
         """See :class:`Solver`."""
         problems = _problems(target)
-        fitted = [fit_machine(gram, given, self.alpha) for given in problems.likelihoods]
+        fitted = problems.on(gram).fit(self.alpha)
         dual = np.column_stack([machine.dual_coef_ for machine in fitted])
         levels = np.array([[machine.levels[0] for machine in fitted]])
         constant = levels - _frequencies(problems, target.mean[None])
@@ -76,18 +73,15 @@ class LogisticSolver:
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
         problems = _problems(target)
-        found = [
-            left_out_values(gram, fit_machine(gram, given, self.alpha), given, target.resampling)
-            for given in problems.likelihoods
-        ]
+        found = problems.on(gram).left_out(self.alpha)
         return np.asarray(self.slope * _deviations(problems, found, target))
 
 
 def _deviations(
-    problems: LogisticProblems, left_out: Sequence[LeftOutValues], target: EncodedTarget
+    problems: LogisticProblems, left_out: Sequence[Array], target: EncodedTarget
 ) -> Array:
     """Left-out log-odds less those of the frequencies among the samples that predict them."""
-    return _spread(problems, sums_of(left_out) - _frequencies(problems, target.left_out_means))
+    return _spread(problems, np.hstack(left_out) - _frequencies(problems, target.left_out_means))
 
 
 def _problems(target: EncodedTarget) -> LogisticProblems:
@@ -136,13 +130,13 @@ def _evaluated(found: Evaluation, table: ViewedSample) -> Evaluation:
     target, view = table.target, found.candidate.view
     problems = _problems(target)
     gram, _ = table.gram(found.kernel, view)
-    resampling = target.resampling
-    fit = best_machines(gram, problems.likelihoods, problems.log_loss, resampling=resampling)
+    fit = problems.on(gram).best(problems.log_loss)
     solver = LogisticSolver(fit.alpha)
     deviations = _deviations(problems, fit.left_out, target)
     for (_, part), kernel in found.unseen:
         deviations[part] = solver.left_out(table.gram(kernel, view)[0], target)[part]
-    covered, weights = resampling.covered, target.weights.take(resampling.covered)
+    covered = target.resampling.covered
+    weights = target.weights.take(covered)
     known = deviations[covered]
     squares = float(weights.mean(np.square(known).sum(axis=1)))
     products = known * (target.values[covered] - target.mean)

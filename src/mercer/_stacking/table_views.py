@@ -16,7 +16,7 @@ from sklearn.preprocessing._data import BOUNDS_THRESHOLD
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
-from mercer.kernels._missing import check_takes
+from mercer.kernels._kernel import check_takes
 from mercer.preprocessing import SoftClippingScaler
 
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]

@@ -2,7 +2,7 @@
 
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._solvers.svm import C_GRID
-from mercer._two_stage.first_stage import NESTED_ABOVE
+from mercer._two_stage.learned_gram import NESTED_ABOVE
 from mercer._two_stage.two_stage_classifier import TwoStageClassifier
 from mercer._two_stage.two_stage_regressor import TwoStageRegressor
 

@@ -21,7 +21,7 @@ from mercer._nystroem.second_stage import NystroemModel
 from mercer._sample_expansion import expansion_at_samples, expansion_of_function
 from mercer._solvers.ridge import Ridge
 from mercer._solvers.svm import machine_coefficients
-from mercer._two_stage.label_machines import LabelMachines
+from mercer._two_stage.machine_stage import LabelMachines
 from mercer._typing import Array
 
 

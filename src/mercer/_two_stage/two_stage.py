@@ -1,7 +1,9 @@
 """Base class of the two-stage estimators: both stages, exact or on Nyström features."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +20,22 @@ from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample, encode_target
 from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, new_samples, reported_steps
+from mercer._fits import CallbackSupportMixin, reported_steps
+from mercer._kernel_estimator import TrainingData, new_samples
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.scoring import checked_scorer
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
 from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._records import KernelTermsMixin
-from mercer._two_stage.first_stage import (
-    Fit,
-    LearnedGram,
+from mercer._two_stage.checks import (
     check_in_use,
     check_learner,
     check_predictor,
     first_stage,
-    most_accurate,
     split_by_rows,
 )
+from mercer._two_stage.feature_stage import FeatureStage
 from mercer._two_stage.learner_choice import (
     EvaluatedLearner,
     choose_form,
@@ -43,10 +44,12 @@ from mercer._two_stage.learner_choice import (
     isotropic_learners,
 )
 from mercer._two_stage.second_stage_expansion import second_stage_expansion
-from mercer._two_stage.training_rows import ExactRows, FeatureRows
+from mercer._two_stage.second_stages import Evaluation, ExactStage, best
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, table_advice
 from mercer.kernels._distances import check_squares
+
+Candidates: TypeAlias = list[EvaluatedLearner]
 
 
 class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -200,29 +203,57 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         """Fit both stages with the learner, or with each that is compared, and keep the best."""
         self._check_settings()
         X, y = tables.as_source(X, y)
-        rows = self._rows(X, y, sample_weight, groups)
+        exact = self._fits_exactly(X, sample_weight)
+        check_in_use(self, self._penalty, exact=exact)
+        stage: Any
+        if exact:
+            stage = self._exact_stage(*tables.in_memory(X, y), sample_weight, groups)
+        else:
+            stage = self._feature_stage(X, y, sample_weight, groups)
         if self.scoring is not None:
             classes = self.classes_ if self._task == "classification" else None
-            checked_scorer(self.scoring, rows.sample.y, rows.sample.weights, classes)
+            checked_scorer(self.scoring, stage.sample.y, stage.sample.weights, classes)
         with reported_steps(self, 2) as report:
-            learners, learned = self._learners(rows), report
+            learners, candidates = self._learners(stage)
+            if not exact:
+                stage = replace(stage, candidates=candidates)
             if self._chooses_learner():
                 report()
-                learned = lambda: None  # noqa: E731
-            found = most_accurate(rows.fit(self, learner, learned) for learner in learners)
+                found = best(stage.evaluate(stage.learn(learner)) for learner in learners)
+            else:
+                learned = stage.learn(learners[0])
+                report()
+                found = stage.evaluate(learned)
             report()
-        for name, value in found.items():
-            setattr(self, name, value)
+        return self._store(found, found.candidates or candidates)
+
+    def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
+        """Set what the best evaluation has found."""
+        learner, penalty, held_out = found.learner, found.penalty, found.held_out
+        self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
+        self.alignment_, self.history_ = learner.alignment_, learner.history_
+        self.n_iter_, self.predictor_ = learner.n_iter_, found.predictor
+        results = {
+            "candidates_": list(candidates) or None,
+            "cv_results_": penalty and penalty.results,
+            "cv_residuals_": held_out.residuals,
+            "cv_correct_": held_out.correct,
+            "temperature_": found.calibration,
+            "_residual_masses": held_out.masses,
+            "_held_out": held_out.given,
+        }
+        if penalty is not None:
+            results[f"{penalty.name}_"] = penalty.value
+        self.__dict__.update({name: value for name, value in results.items() if value is not None})
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows | FeatureRows:
-        """Validated samples: all rows, or some of a table that is too large for an exact fit.
+    def _fits_exactly(self, X: Any, sample_weight: Any) -> bool:
+        """Whether the second stage is fitted to all samples exactly, and not on Nyström features.
 
         Raises
         ------
         ValueError
-            If there are no rows, if an approximation is asked for, and `predictor` or the learner
-            needs Gram matrices, or if a setting would have no effect.
+            If an approximation is asked for, and `predictor` or the learner needs Gram matrices.
         MemoryError
             If an exact fit needs more memory than there is.
         """
@@ -233,18 +264,14 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
                 'a predictor on these, pass approximation="exact".'
             )
         approximation = "exact" if exact_only else self.approximation
-        exact = fits_exactly(self, X, sample_weight, approximation)
-        check_in_use(self, self._penalty, exact=exact)
-        if exact:
-            return self._exact_rows(*tables.in_memory(X, y), sample_weight, groups)
-        return self._feature_rows(X, y, sample_weight, groups)
+        return fits_exactly(self, X, sample_weight, approximation)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
-        """All samples, with the folds that choose the penalty."""
-        raise NotImplementedError
+    @abstractmethod
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+        """The second stage on the Gram matrix of all samples."""
 
-    def _feature_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureRows:
-        """Rows that are drawn from a large table."""
+    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+        """The second stage on features of rows that are drawn from a large table."""
         state = self.random_state
         drawn = tables.drawn_rows(
             self, X, y, sample_weight, groups, random_state=state, **self._target_checks
@@ -256,36 +283,44 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             if len(target.classes) < 2:
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
         part = sample_rows(len(drawn), self.max_samples, target.codes, state)
-        return FeatureRows(drawn, target, part)
+        alphas = None if isinstance(self.alpha, str) else np.atleast_1d(self.alpha)
+        settings = self.scoring, self.n_components, state, self._task
+        return FeatureStage(drawn, target, part, alphas, *settings)
 
     def _chooses_learner(self) -> bool:
         """Whether the learner is chosen by this estimator."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _learners(self, rows: ExactRows | FeatureRows) -> list[Any]:
-        """The learners to compare by held-out samples of the second stage, the preferred one first.
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
+        """The learners to compare by their second stages, and isotropic ones with their errors.
 
-        They are those of nearly the lowest left-out error; with ``learner="auto"``, one that
-        predicts clearly better, if any does, and a sum of isotropic kernels. Folds choose where
-        `cv` is given. A scorer compares the second stages of all of them. Without one, where the
-        second stage is ridge regression, and on features, the first is the only one.
+        The first is that of the lowest left-out error; with ``learner="auto"``, one that predicts
+        clearly better than a sum of isotropic kernels, or this. Folds choose where `cv` is given.
+        A scorer compares the second stages of all, and machines those of nearly the lowest error.
+        Where the second stage is ridge regression, and on features, the first is the only one.
         """
         if not self._chooses_learner():
-            return [self.learner]
-        splits = rows.splits if rows.splits and self.cv is not None else None
-        machines = rows.is_exact and self._compares_machines
-        compares = machines or (rows.is_exact and self.scoring is not None)
-        data = self._validated(rows.sample)
+            return [self.learner], []
+        exact, splits = isinstance(stage, ExactStage), self._given_folds(stage)
+        machines, scored = exact and self._compares_machines, self.scoring is not None
+        data = self._validated(stage.sample)
+        candidates: Candidates = []
         if self.learner is None:
-            self.candidates_ = isotropic_learners(data, self._task, splits, machines=machines)
-            near = comparable(self.candidates_) if self.scoring is None else self.candidates_
+            candidates = isotropic_learners(data, self._task, splits, machines=machines)
+            near = candidates if scored else comparable(candidates)
             found = [candidate.learner for candidate in near]
         else:
             sums = ContinuousAlignment(task=self._task)
             splits = splits or group_folds(data)
             form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
             found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
-        return found if compares else found[:1]
+        return found if machines or (exact and scored) else found[:1], candidates
+
+    def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:
+        """The folds by which `cv` chooses the learner; None where there are none."""
+        if self.cv is None or not isinstance(stage, ExactStage):
+            return None
+        return stage.splits or None
 
     def _validated(self, sample: Sample) -> TrainingData:
         """The samples as numbers; messages name this estimator, and no learner of its choice."""
@@ -315,7 +350,3 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         sample = with_copies(sample) if self.cv is None else sample
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
-
-    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
-        """Choose the penalty, and fit the predictor to the learned Gram matrix."""
-        raise NotImplementedError

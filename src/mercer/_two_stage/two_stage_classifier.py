@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,16 +16,16 @@ from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split
 from mercer._data.labels import label_indicators, refuse_class_weight
 from mercer._data.weights import with_class_weights
-from mercer._kernel_estimator import with_callbacks
+from mercer._fits import with_callbacks
 from mercer._model_selection.prediction_sets import PredictionSetMixin
 from mercer._solvers.grids import as_grid
-from mercer._solvers.svm import FIRST_TRIED, fit_svm
-from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use
-from mercer._two_stage.label_machines import fit_label_machines
+from mercer._solvers.svm import FIRST_TRIED
+from mercer._two_stage.checks import check_in_use
+from mercer._two_stage.feature_stage import FeatureStage
 from mercer._two_stage.learner_choice import isotropic_learners
-from mercer._two_stage.penalty_search import search_c
-from mercer._two_stage.training_rows import ExactRows, FeatureRows
-from mercer._two_stage.two_stage import TwoStage
+from mercer._two_stage.machine_stage import LabelStage, MachineStage
+from mercer._two_stage.second_stages import ExactStage, GivenStage
+from mercer._two_stage.two_stage import Candidates, TwoStage
 from mercer._typing import Array, Features, available_if
 
 
@@ -212,10 +211,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
         as_grid("C", self.C, FIRST_TRIED)
         if (labels := label_indicators(y)) is not None:
-            return self._labeled_rows(X, labels, sample_weight, groups)
+            return self._label_stage(X, labels, sample_weight, groups)
         y = validate_data(self, y=y)
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
@@ -227,63 +226,54 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         if self.predictor is None or self.cv is not None:
             score = not isinstance(self.C, Real) or self.scoring is not None
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
-        return ExactRows(sample, splits)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        settings = self.C, self.classes_, self.scoring, self.nested, self.n_jobs
+        return MachineStage(sample, self._task, splits, *settings)
 
-    def _labeled_rows(
+    def _label_stage(
         self, X: Any, Y: NDArray[np.int_], sample_weight: Any, groups: Any
-    ) -> ExactRows:
-        """Samples of several labels each."""
+    ) -> ExactStage:
+        """The second stage of samples of several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         refuse_class_weight(self.class_weight)
         given, sample = self._samples(X, Y, sample_weight, groups)
         self.classes_ = np.arange(Y.shape[1])
-        return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
+        splits = [] if self.cv is None else folds_of(self.cv, sample, given)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        return LabelStage(sample, self._task, splits or folds_of(None, sample, sample), self.C)
 
-    def _feature_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureRows:
-        rows = super()._feature_rows(X, y, sample_weight, groups)
-        self.classes_ = np.asarray(rows.target.classes)
-        return rows
+    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+        found = super()._feature_stage(X, y, sample_weight, groups)
+        self.classes_ = np.asarray(found.target.classes)
+        return found
 
-    def _learners(self, rows: ExactRows | FeatureRows) -> list[Any]:
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
         """The learners to compare, one for several labels; see :meth:`TwoStage._learners`.
 
         If none is given for several labels, it learns the isotropic kernel of the lowest error on
         the indicators.
         """
-        Y = rows.sample.y
+        Y = stage.sample.y
         if Y.ndim == 1:
-            return super()._learners(rows)
+            return super()._learners(stage)
         learner = self.learner
         if self._chooses_learner():
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
                 raise ValueError("Every label is that of all samples, or of none.")
-            data = self._validated(replace(rows.sample, y=varying))
-            learner = isotropic_learners(data, "regression", rows.splits)[0].learner
+            data = self._validated(replace(stage.sample, y=varying))
+            splits = self._given_folds(stage)
+            learner = isotropic_learners(data, "regression", splits)[0].learner
         if getattr(learner, "output_kernel", "") is not None:
-            return [learner]
+            return [learner], []
         if "output_kernel" not in learner.get_params(deep=False):
             name = type(learner).__name__
             raise ValueError(
                 f"{name} learns no kernel for several labels: it has no output_kernel."
             )
-        return [clone(learner).set_params(output_kernel="multilabel")]
-
-    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
-        """Choose C and fit the machine, or those of all labels; see :meth:`TwoStage.fit`."""
-        grid, gram, sample = as_grid("C", self.C, FIRST_TRIED), learned.gram, learned.sample
-        if sample.y.ndim == 2:
-            splits = folds_of(None, sample, sample) if splits is None else splits
-            names = ("predictor_", "C_", "cv_results_")
-            fits = fit_label_machines(gram, sample.y, grid, splits, sample.weights)
-            return dict(zip(names, fits, strict=True))
-        centerer = KernelCenterer().set_output(transform="default").fit(gram)
-        gram = centerer.transform(gram, copy=False)
-        found: Fit = {"C_": float(grid[0])}
-        if splits:
-            found = search_c(self, replace(learned, gram=gram), splits, self.classes_)
-        machine = fit_svm(found["C_"], gram, sample.y, sample.weights)
-        return {**found, "predictor_": Pipeline([("center", centerer), ("svc", machine)])}
+        return [clone(learner).set_params(output_kernel="multilabel")], []
 
     @available_if(lambda self: self._second_stage_has("decision_function"))
     def decision_function(self, X: Features) -> Array:

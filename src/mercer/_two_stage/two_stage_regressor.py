@@ -2,7 +2,6 @@
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,20 +10,18 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
-from mercer._data.folds import Split
 from mercer._data.sample import Sample
+from mercer._fits import with_callbacks
 from mercer._gram.dense import unit_gram
 from mercer._gram.tiles import check_gram_memory
-from mercer._kernel_estimator import new_samples, with_callbacks
+from mercer._kernel_estimator import new_samples
 from mercer._model_selection.intervals import residual_intervals
 from mercer._nystroem.row_sums import joined
 from mercer._solvers.grids import as_grid
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._solvers.ridge import fit_ridge
-from mercer._two_stage.first_stage import Fit, LearnedGram
-from mercer._two_stage.left_out_choice import LeftOutChoice
-from mercer._two_stage.penalty_search import search_alpha
-from mercer._two_stage.training_rows import ExactRows
+from mercer._two_stage.ridge_stage import LeftOutChoice, RidgeStage
+from mercer._two_stage.second_stages import ExactStage, GivenStage
 from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_choice, check_coverage, check_target_values
@@ -208,12 +205,25 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactRows:
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
         as_grid("alpha", self.alpha, ALPHA_GRID)
         check_target_values(y, self)
         y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
         given, sample = self._samples(X, y, sample_weight, groups)
-        return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
+        splits = [] if self.cv is None else folds_of(self.cv, sample, given)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        self._targets = Sample(None, sample.y, sample.weights, n_given=len(sample))
+        return RidgeStage(
+            sample,
+            self._task,
+            splits,
+            self.alpha,
+            self.scoring,
+            self.nested,
+            self.n_jobs,
+            chooses_kernel=self.learner is None,
+        )
 
     @available_if(lambda self: self.predictor is None)
     def predict_interval(
@@ -291,18 +301,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             return np.asarray(held_out.rescaled(found, predicted, table, scales, coverage))
 
         return self._for_rows(X, intervals)
-
-    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
-        """Choose alpha, and fit the ridge regression; see :meth:`TwoStage.fit`."""
-        centering, sample = learned.centering, learned.sample
-        learned = replace(learned, gram=centering.apply(learned.gram))
-        found: Fit = {"alpha_": self.alpha}
-        if self.scoring is not None or not isinstance(self.alpha, Real):
-            found = search_alpha(self, learned, splits)
-        alpha = float(found["alpha_"])
-        ridge = fit_ridge(learned.gram, sample.y, alpha, sample.weights, centering.means)
-        targets = Sample(None, sample.y, sample.weights, n_given=len(sample))
-        return {**found, "alpha_": alpha, "predictor_": ridge, "_targets": targets}
 
     def _check_kept_rows(self, n_new: int) -> None:
         check_gram_memory(len(self._targets) + n_new, 3, "fit with approximation='nystroem'")

@@ -15,6 +15,7 @@ from mercer.kernels._forest import Forest
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._missing import Missing
 from mercer.kernels._on_columns import OnColumns, OnProjection
+from mercer.kernels._operators import product_of, sum_of  # noqa: F401
 from mercer.kernels._ordinal import Ordinal
 from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian

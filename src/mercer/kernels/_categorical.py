@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from mercer._typing import Array, Features
 from mercer._validation import check_positive
 from mercer.kernels._distances import inner, log_interval
-from mercer.kernels._kernel import GramTiles, Kernel, Structure
+from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Gaussian
+from mercer.kernels._structure import Structure
 
 _MANY = 64
 """Columns of more levels are compared pair by pair, which takes as long as a matrix product of

@@ -15,11 +15,12 @@ from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Product, WeightedSum
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower
-from mercer.kernels._kernel import InnerProduct, Kernel
+from mercer.kernels._kernel import Kernel
 from mercer.kernels._on_columns import OnColumns, OnProjection
 from mercer.kernels._ordinal import Ordinal
 from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian, Stationary
+from mercer.kernels._structure import InnerProduct
 
 _MOST_MONOMIALS = 10_000
 """Polynomials of more monomials are one factor: reading a row takes about as many operations as

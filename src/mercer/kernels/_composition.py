@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import products, squared_distances
-from mercer.kernels._kernel import InnerProduct, Kernel, PrecomputedGram, Structure, stack_values
+from mercer.kernels._kernel import Kernel, stack_values
 from mercer.kernels._radial import Distance, Radial, RadialFunction
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):
@@ -32,6 +33,10 @@ class Composite(Kernel):
     def accepts_missing(self) -> bool:  # type: ignore[override]
         """Whether some part takes missing values."""
         return any(part.accepts_missing for part in self._parts())
+
+    def _check_missing(self, X: Features) -> None:
+        for part in self._parts():
+            part._check_missing(X)
 
     @property
     def theta(self) -> Array:

@@ -13,12 +13,13 @@ from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Composite
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
-from mercer.kernels._kernel import BLOCK_ROWS, Kernel, PrecomputedGram, Structure
+from mercer.kernels._kernel import BLOCK_ROWS, Kernel
 from mercer.kernels._ordinal import Ordinal
 from mercer.kernels._periodic import Periodic
 from mercer.kernels._radial import Gaussian
 from mercer.kernels._spectrum import Spectrum
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
+from mercer.kernels._structure import PrecomputedGram, Structure
 from mercer.kernels._tanimoto import Tanimoto
 
 NAMES: dict[str, Kernel] = {

@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from mercer._typing import Array, Features
 from mercer.kernels._minkowski import minkowski_squared, slices
 
+Bandwidth: TypeAlias = float | Array | Literal["median"]
+"""One width, one per feature, or "median" for the median distance between samples."""
+
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 """A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
 

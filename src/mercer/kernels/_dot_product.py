@@ -8,7 +8,8 @@ import numpy as np
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, inner, log_interval, products, rows_squared
-from mercer.kernels._kernel import InnerProduct, Kernel, Structure
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import InnerProduct, Structure
 
 
 @dataclass(eq=False, repr=False)

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from mercer._typing import Array, Features
-from mercer.kernels._distances import Bounds, inner, log_interval
+from mercer.kernels._distances import Bandwidth, Bounds, inner, log_interval
 from mercer.kernels._minkowski import log_weighted_powers
-from mercer.kernels._radial import Bandwidth, Stationary
+from mercer.kernels._radial import Stationary
 
 ExponentBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
 """Interval in which a power or a norm is searched, or "fixed"."""

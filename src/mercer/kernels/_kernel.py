@@ -1,22 +1,20 @@
-"""The interface of kernels, and descriptions of the structure of their formulas."""
+"""The interface of kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from collections.abc import Callable, Iterable
+from functools import singledispatch
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._column_names import check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters
-
-if TYPE_CHECKING:
-    from mercer.kernels._composition import Product, WeightedSum
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 BLOCK_ROWS = 256
 """`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
@@ -24,61 +22,9 @@ BLOCK_ROWS = 256
 N_STARTS = 9
 """A search by gradients may start from this many points, evenly spaced in its interval."""
 
-Columns: TypeAlias = tuple[int, ...] | None
-"""Positions of columns of a table, None for all of them."""
-
 GramTiles: TypeAlias = Callable[[slice, slice], tuple[Array, Callable[[Array], Array]]]
 """From some rows and columns of a Gram matrix to its values there, less the offset, and to a
 function from P, of the same shape, to the derivatives of <P, K> in the log-parameters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Structure:
-    """Structure of a kernel's formula. The base class stands for an unknown one.
-
-    Callers match on the subclass, and compute from its attributes instead of the kernel's values.
-
-    Attributes
-    ----------
-    n_widths : int, default=0
-        Number of widths, in the unit of the features, which are the first of the parameters.
-    isotropic : callable
-        Returns the kernel with one width instead of one per feature; None for other kernels.
-    """
-
-    n_widths: int = 0
-    isotropic: Callable[[], Any] = NoneType
-
-
-@dataclass(frozen=True)
-class InnerProduct(Structure):
-    """The kernel is the inner product of two samples.
-
-    Attributes
-    ----------
-    columns : tuple of int, or None
-        Columns that are multiplied, None for all.
-    """
-
-    columns: Columns = None
-
-    def positions(self, n_features: int) -> Array:
-        """Positions of the columns in a table of `n_features`, shape (n_columns,)."""
-        return np.arange(n_features) if self.columns is None else np.asarray(self.columns)
-
-
-@dataclass(frozen=True)
-class PrecomputedGram(Structure):
-    """The kernel reads a stack of Gram matrices in place of features.
-
-    Attributes
-    ----------
-    from_stack : callable
-        Given a stack of shape (n_rows, n_columns, n_kernels), or a tile of one, returns the
-        kernel's values, shape (n_rows, n_columns).
-    """
-
-    from_stack: Callable[[Array], Array]
 
 
 class Kernel(OwnFormula):
@@ -294,26 +240,19 @@ class Kernel(OwnFormula):
         """A short description for tables and figures."""
         return type(self).__name__
 
-    def __add__(self, other: Any) -> WeightedSum:
-        from mercer.kernels._operators import added
-
+    def __add__(self, other: Any) -> Kernel:
         return added(self, other)
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels._operators import added
-
         # sum(kernels) begins with zero.
-        return self if isinstance(other, int) and other == 0 else added(other, self)
+        is_start = isinstance(other, int) and other == 0
+        return self if is_start else added.dispatch(Kernel)(other, self)
 
-    def __mul__(self, other: Any) -> WeightedSum | Product:
-        from mercer.kernels._operators import multiplied
-
+    def __mul__(self, other: Any) -> Kernel:
         return multiplied(self, other)
 
-    def __rmul__(self, other: Any) -> WeightedSum | Product:
-        from mercer.kernels._operators import multiplied
-
-        return multiplied(other, self)
+    def __rmul__(self, other: Any) -> Kernel:
+        return multiplied.dispatch(Kernel)(other, self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and self._identity() == other._identity()
@@ -331,10 +270,16 @@ class Kernel(OwnFormula):
         kinds = [np.float64, np.float32]
         X = check_array(X, accept_sparse=sparse, dtype=kinds, ensure_all_finite=finite)
         if self.accepts_missing:
-            from mercer.kernels._missing import check_takes
-
             check_takes([self], X)
         return X.astype(np.float64, copy=False), X.dtype
+
+    def _check_missing(self, X: Features) -> None:
+        """Refuse missing values of features that the kernel does not take."""
+        if not self.accepts_missing and _has_missing(X):
+            raise ValueError(
+                f"Input X contains NaN, and {self.describe()} takes no missing values: "
+                "Missing(kernel) does."
+            )
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         """The Gram matrix less the offset, by which formulas of wide kernels keep digits."""
@@ -398,3 +343,47 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
     if isinstance(structure, PrecomputedGram):
         return structure.from_stack(stack)
     raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
+
+
+@singledispatch
+def added(first: Any, second: Any) -> Any:
+    """Sum of two kernels, which the module of operators implements; `NotImplemented` of others."""
+    return NotImplemented
+
+
+@singledispatch
+def multiplied(first: Any, second: Any) -> Any:
+    """Product of kernels, and numbers, which the module of operators implements; see `added`."""
+    return NotImplemented
+
+
+def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
+    """Refuse a sparse table, or missing values, that a kernel does not take.
+
+    Parameters
+    ----------
+    kernels : iterable of Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    TypeError
+        If the table is sparse and a kernel does not take sparse features.
+    ValueError
+        If values are missing that a kernel does not take.
+    """
+    sparse, missing = sp.issparse(X), _has_missing(X)
+    for kernel in kernels:
+        if sparse and not kernel.accepts_sparse:
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required by the kernel "
+                f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
+            )
+        if missing:
+            kernel._check_missing(X)
+
+
+def _has_missing(X: Features) -> bool:
+    values: Any = X.data if sp.issparse(X) else X
+    return bool(np.isnan(values).any())

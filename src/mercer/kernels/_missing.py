@@ -1,9 +1,8 @@
-"""The kernel of features with missing values, and the check that other features have none."""
+"""The kernel of features with missing values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import singledispatch
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +13,6 @@ from mercer._validation import are_positive
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 from mercer.kernels._kernel import N_STARTS, Kernel
-from mercer.kernels._on_columns import OnMapped
 
 
 @dataclass(eq=False, repr=False)
@@ -110,6 +108,9 @@ class Missing(Composite):
         """The kernel's description, and the similarity of missing values."""
         return f"{self.kernel.describe()}, missing values at {self._similarity():.3g}"
 
+    def _check_missing(self, X: Features) -> None:
+        """Known samples have no missing values."""
+
     def _parts(self) -> Sequence[Kernel]:
         return [self.kernel]
 
@@ -177,72 +178,3 @@ class Missing(Composite):
         slope = 2.0 * similarity * self._width() ** -2.0 * (total - value)
         rest = 1.0 - similarity
         return similarity * total + rest * value, np.append(rest * inner_gradient, slope)
-
-
-def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
-    """Refuse a sparse table, or missing values, that a kernel does not take.
-
-    Parameters
-    ----------
-    kernels : iterable of Kernel
-        Bound to the table.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Raises
-    ------
-    TypeError
-        If the table is sparse and a kernel does not take sparse features.
-    ValueError
-        If values are missing that a kernel does not take.
-    """
-    sparse, missing = sp.issparse(X), _has_missing(X)
-    for kernel in kernels:
-        if sparse and not kernel.accepts_sparse:
-            raise TypeError(
-                "Sparse data was passed for X, but dense data is required by the kernel "
-                f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
-            )
-        if missing:
-            check_missing(kernel, X)
-
-
-def _has_missing(X: Features) -> bool:
-    values: Any = X.data if sp.issparse(X) else X
-    return bool(np.isnan(values).any())
-
-
-@singledispatch
-def check_missing(kernel: Kernel, X: Features) -> None:
-    """Refuse missing values of features that a kernel does not take.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If there are any.
-    """
-    if not kernel.accepts_missing and _has_missing(X):
-        raise ValueError(
-            f"Input X contains NaN, and {kernel.describe()} takes no missing values: "
-            "Missing(kernel) does."
-        )
-
-
-@check_missing.register
-def _(kernel: Composite, X: Features) -> None:
-    for part in kernel._parts():
-        check_missing(part, X)
-
-
-@check_missing.register
-def _(kernel: OnMapped, X: Features) -> None:
-    check_missing(kernel.kernel, kernel._mapped(X))
-
-
-@check_missing.register
-def _(kernel: Missing, X: Features) -> None:
-    """Known samples have no missing values."""

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite, as_operand
-from mercer.kernels._kernel import GramTiles, InnerProduct, Kernel, Structure
+from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import RadialFunction
+from mercer.kernels._structure import InnerProduct, Structure
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -42,6 +43,9 @@ class OnMapped(Composite):
 
     def _parts(self) -> Sequence[Kernel]:
         return [self.kernel]
+
+    def _check_missing(self, X: Features) -> None:
+        self.kernel._check_missing(self._mapped(X))
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return self.kernel._shifted(self._mapped(X), None if Z is None else self._mapped(Z))

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._composition import Product, WeightedSum
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._conversion import SklearnKernel
+from mercer.kernels._kernel import Kernel, added, multiplied
 
 
-def added(first: Any, second: Any) -> WeightedSum:
+@added.register(Kernel)
+def sum_of(first: Any, second: Any) -> WeightedSum:
     """Sum of two kernels; the terms of sums become terms of the result.
 
     Parameters
@@ -28,7 +30,8 @@ def added(first: Any, second: Any) -> WeightedSum:
     return WeightedSum([kernel for _, kernel in terms], [weight for weight, _ in terms])
 
 
-def multiplied(first: Any, second: Any) -> WeightedSum | Product:
+@multiplied.register(Kernel)
+def product_of(first: Any, second: Any) -> WeightedSum | Product:
     """Product of two kernels, or of a number and a kernel.
 
     Parameters
@@ -63,7 +66,7 @@ def multiplied(first: Any, second: Any) -> WeightedSum | Product:
 
 
 def _scaled(number: float, kernel: Kernel) -> WeightedSum:
-    """A kernel times a number; see :func:`multiplied`."""
+    """A kernel times a number; see :func:`product_of`."""
     if not 0.0 < number < np.inf:
         raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
     terms = _terms_of(kernel)
@@ -72,8 +75,6 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
 
 def _operands(*values: Any) -> list[Kernel]:
     """Those of two operands that are kernels, of mercer or of scikit-learn."""
-    from mercer.kernels._conversion import SklearnKernel
-
     foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
     return [value for value in foreign if isinstance(value, Kernel)]
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import distance_range, inner, log_interval
-from mercer.kernels._kernel import GramTiles, Kernel, Structure
+from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import Stationary
+from mercer.kernels._structure import Structure
 
 
 @dataclass(eq=False, repr=False)

@@ -3,13 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import (
+    Bandwidth,
     Bounds,
     centered_distances,
     distance_range,
@@ -24,11 +25,9 @@ from mercer.kernels._distances import (
     squared_distances,
     subtract_center,
 )
-from mercer.kernels._kernel import N_STARTS, Columns, GramTiles, Kernel, Structure
+from mercer.kernels._kernel import N_STARTS, GramTiles, Kernel
 from mercer.kernels._minkowski import weighted_squares
-
-Bandwidth: TypeAlias = float | Array | Literal["median"]
-"""One width, one per feature, or "median" for the median distance between samples."""
+from mercer.kernels._structure import Columns, Structure
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from scipy.linalg import cho_solve
 from scipy.special import expit, xlogy
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._solvers.generalized_machines import newton_step
-from mercer._solvers.likelihoods import LocalModel
+from mercer._solvers.glm_fit import newton_step
+from mercer._solvers.likelihoods import Derivatives
 from mercer._typing import Array
 from mercer._validation import ARITHMETIC
 from mercer.losses._loss import Loss, Machine, QuadraticModel
@@ -189,9 +189,7 @@ class Logistic(Loss):
         """Minimize the second-order expansion of the objective at a machine's predictions."""
         f = K @ machine.c
         model = self.quadratic_model(y, f + machine.intercept, 0.0)
-        ones = np.ones((len(y), int(intercept)))
-        slopes, curvatures = model.slope[:, None] * ones, model.curvature[:, None] * ones
-        local = LocalModel(model.slope, model.curvature, ones, slopes, curvatures[:, :, None])
+        local = Derivatives.of_sums(model.slope, model.curvature, int(intercept))
         step = newton_step(K, f, local)
         return Machine(step.dual, machine.intercept + float(step.levels.sum()))
 

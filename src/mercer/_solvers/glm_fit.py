@@ -1,7 +1,8 @@
 """Generalized kernel machines: Newton's method for penalized likelihoods on a Gram matrix.
 
-A machine minimizes sum_i l_i(f_i, levels) + alpha / 2 |f|^2 over functions f = K c, and over levels
-that are not penalized: intercepts, or the thresholds between grades.
+A machine minimizes sum_i l_i(f_i + levels) + alpha / 2 |f|^2 over functions f = K c, and over
+levels that are not penalized: intercepts, or the thresholds between grades. Each step is a ridge
+regression, whose weights are the curvatures of the losses.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from scipy.linalg import cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.dense import definite_factor, scaled_system
-from mercer._solvers.likelihoods import Likelihood, LocalModel
+from mercer._solvers.likelihoods import Derivatives, Likelihood
 from mercer._typing import Array
 from mercer._validation import ROUNDING, warn
 
@@ -21,6 +22,9 @@ method converges quadratically: after the step, coefficients are exact to about 
 
 _MAX_STEPS = 100
 """Maximum number of Newton steps; five are usual, and about twice as many for small penalties."""
+
+_MAX_HALVINGS = 40
+"""Steps are at least 1e-12 times as long as Newton's."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,11 @@ class NewtonStep:
     levels : ndarray of shape (n_levels,)
         Changes of the levels.
     factor : ndarray of shape (n_samples, n_samples)
-        Lower Cholesky factor of I + R K R / alpha, with the roots R of the curvatures.
+        Lower Cholesky factor of B = I + R K R / alpha, with the roots R of the curvatures.
+    along : ndarray of shape (n_samples, n_levels)
+        Second derivatives in the value and a level, divided by R.
+    through : ndarray of shape (n_samples, n_levels)
+        B^-1 times these.
     schur : ndarray of shape (n_levels, n_levels)
         Second derivatives in the levels of the minimum over f.
     """
@@ -42,10 +50,12 @@ class NewtonStep:
     dual: Array
     levels: Array
     factor: Array
+    along: Array
+    through: Array
     schur: Array
 
 
-def newton_step(gram: Array, f: Array, local: LocalModel, alpha: float = 1.0) -> NewtonStep:
+def newton_step(gram: Array, f: Array, local: Derivatives, alpha: float = 1.0) -> NewtonStep:
     """Minimize the second-order expansion of a penalized loss over functions and levels.
 
     Parameters
@@ -53,8 +63,8 @@ def newton_step(gram: Array, f: Array, local: LocalModel, alpha: float = 1.0) ->
     gram : ndarray of shape (n_samples, n_samples)
     f : ndarray of shape (n_samples,)
         K c at the expansion.
-    local : LocalModel
-        Derivatives there.
+    local : Derivatives
+        There.
     alpha : float, default=1.0
 
     Raises
@@ -64,29 +74,30 @@ def newton_step(gram: Array, f: Array, local: LocalModel, alpha: float = 1.0) ->
 
     Notes
     -----
-    With slopes s, curvatures h, R = diag(h)^(1/2), B = I + R K R / alpha, and shares S of the
-    levels in the curvatures, coefficients are c = (R q - s) / alpha. The solution of
-    B q = R (f + K s / alpha) - R S d holds the changes d of the levels. Nothing is divided by
+    With slopes s, curvatures h, R = diag(h)^(1/2), B = I + R K R / alpha, and second derivatives
+    R S in values and levels, coefficients are c = (R q - s) / alpha. The solution of
+    B q = R (f + K s / alpha) - S d holds the changes d of the levels. Nothing is divided by
     curvatures, which vanish where classes are far apart. One Cholesky factorization.
 
     References
     ----------
     Cawley, Janacek, Talbot (2007), Generalised kernel machines, IJCNN, section II.
     """
-    root = np.sqrt(local.curvature)
+    slope, root = local.gradient[:, 0], np.sqrt(local.hessian[:, 0, 0])
     factor = definite_factor(scaled_system(gram, root / np.sqrt(alpha), 1.0))
-    along = root[:, None] * local.shares
-    sides = np.column_stack([root * (f + gram @ local.slope / alpha), along])
+    along = local.hessian[:, 0, 1:] / np.where(root > 0.0, root, 1.0)[:, None]
+    sides = np.column_stack([root * (f + gram @ slope / alpha), along])
     solved = cho_solve((factor, True), sides, check_finite=False)
     q, through = solved[:, 0], solved[:, 1:]
-    schur = local.level_curvatures.sum(axis=0) - along.T @ along + along.T @ through
+    schur = local.hessian[:, 1:, 1:].sum(axis=0) - along.T @ along + along.T @ through
     # Where all curvatures vanish, levels stay as they are.
-    levels = np.linalg.lstsq(schur, along.T @ q - local.level_slopes.sum(axis=0), rcond=None)[0]
-    dual = (root * (q - through @ levels) - local.slope) / alpha
+    change = along.T @ q - local.gradient[:, 1:].sum(axis=0)
+    levels = np.linalg.lstsq(schur, change, rcond=None)[0]
+    dual = (root * (q - through @ levels) - slope) / alpha
     if along.shape[1]:
         # Rounding is taken from the sum.
         dual -= dual.mean()
-    return NewtonStep(dual, levels, factor, schur)
+    return NewtonStep(dual, levels, factor, along, through, schur)
 
 
 @dataclass(frozen=True)
@@ -107,9 +118,15 @@ class GeneralizedMachine:
     levels: Array
     alpha: float
 
-    def values(self, rows: Array) -> Array:
-        """The function without levels, from the kernel between new and training samples."""
-        return np.asarray(rows @ self.dual_coef_)
+    def linear_predictors(self, rows: Array) -> Array:
+        """Values plus levels, shape (n_rows, n_levels).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            Kernel between new and training samples, centered.
+        """
+        return np.asarray((rows @ self.dual_coef_)[:, None] + self.levels)
 
 
 def fit_machine(
@@ -154,7 +171,7 @@ def fit_machine(
     dual, f, levels = none, none, likelihood.start()
 
     def objective(dual: Array, f: Array, levels: Array) -> float:
-        loss = float(w @ likelihood.losses(f, levels))
+        loss = float(w @ likelihood.losses(f[:, None] + levels))
         return loss + 0.5 * alpha * float(dual @ f)
 
     reached = objective(dual, f, levels)
@@ -163,19 +180,18 @@ def fit_machine(
         if (value := objective(*near)) < reached:
             (dual, f, levels), reached = near, value
     for _ in range(_MAX_STEPS):
-        local = likelihood.model(f, levels)
+        local = likelihood.derivatives(f[:, None] + levels)
         found = newton_step(gram, f, local, alpha)
         change = found.dual - dual
         f_change = gram @ change
-        slope = float((local.slope + alpha * dual) @ f_change)
-        slope += float(local.level_slopes.sum(axis=0) @ found.levels)
-        size, before = 1.0, reached
-        while size > ROUNDING:
+        slope = float((local.gradient[:, 0] + alpha * dual) @ f_change)
+        slope += float(local.gradient[:, 1:].sum(axis=0) @ found.levels)
+        before = reached
+        for size in 0.5 ** np.arange(_MAX_HALVINGS):
             trial = dual + size * change, f + size * f_change, levels + size * found.levels
             reached = objective(*trial)
             if reached <= before + ROUNDING * abs(before):
                 break
-            size *= 0.5
         else:
             break
         dual, f, levels = trial

@@ -1,4 +1,4 @@
-"""Approximate left-out values are close to those of refits, and the penalty is chosen by them."""
+"""Left-out linear predictors are close to those of refits, and the penalty is chosen by them."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,17 @@ from generalized_cases import NAMES, problem
 from mercer._data.resampling import Resampling, as_resampling, left_out_together, resampled
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
-from mercer._solvers.class_probabilities import bounded_probabilities, log_losses
-from mercer._solvers.generalized_left_out import LeftOutValues, left_out_values
-from mercer._solvers.generalized_machines import GeneralizedMachine, fit_machine
-from mercer._solvers.generalized_path import best_machines
-from mercer._solvers.likelihoods import Bernoulli, Likelihood, OrderedLogit
+from mercer._solvers.glm import GLM, GLMFit
+from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
+from mercer._solvers.glm_left_out import left_out_predictors
+from mercer._solvers.likelihoods import (
+    Bernoulli,
+    Derivatives,
+    Likelihood,
+    OrderedLogit,
+    bounded_probabilities,
+    log_losses,
+)
 
 
 def refitted(
@@ -19,32 +25,35 @@ def refitted(
     machine: GeneralizedMachine,
     given: Likelihood,
     resampling: Resampling | None = None,
-) -> LeftOutValues:
-    """Values of samples under machines that are fitted without them."""
+) -> np.ndarray:
+    """Linear predictors of samples under machines that are fitted without them."""
     n = len(gram)
-    f, levels = np.full(n, np.nan), np.full((n, len(machine.levels)), np.nan)
+    eta = np.full((n, len(machine.levels)), np.nan)
     for removed, at in as_resampling(resampling, n).parts:
         rest = np.setdiff1d(np.arange(n), removed)
         other = fit_machine(gram[np.ix_(rest, rest)], given.take(rest), machine.alpha)
-        inside = removed[at]
-        f[inside], levels[inside] = other.values(gram[np.ix_(inside, rest)]), other.levels
-    return LeftOutValues(given.bounded(f, levels), levels)
+        eta[removed[at]] = other.linear_predictors(gram[np.ix_(removed[at], rest)])
+    return given.bounded(eta)
 
 
-def deviance(given: Likelihood, values: LeftOutValues) -> float:
+def deviance(given: Likelihood, eta: np.ndarray) -> float:
     if isinstance(given, OrderedLogit):
-        probabilities = bounded_probabilities(given.means(values.f, values.levels), len(given))
-        losses = log_losses(probabilities, given.y)
+        losses = log_losses(bounded_probabilities(given.means(eta), len(given)), given.y)
     else:
-        losses = given.losses(values.f, values.levels)
+        losses = given.losses(eta)
     return 2.0 * float(given.weights.mean(losses))
+
+
+def best(gram: np.ndarray, given: Likelihood) -> GLMFit:
+    solver = GLM(gram, [given], as_resampling(None, len(gram)))
+    return solver.best(lambda eta, rows: deviance(given.take(rows), eta[0]))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_deviances_are_within_one_percent_of_refits(name: str, weighted: bool) -> None:
     gram, given = problem(name, 120, weighted=weighted)
-    found = best_machines(gram, [given], lambda values, rows: deviance(given.take(rows), values[0]))
+    found = best(gram, given)
     expected = deviance(given, refitted(gram, found.machines[0], given))
     assert found.loss == pytest.approx(expected, rel=0.01)
     assert found.alphas[0] < found.alpha < found.alphas[-1]
@@ -57,10 +66,29 @@ def test_groups_are_left_out_together(name: str, size: int) -> None:
     groups = np.random.default_rng(1).permutation(120) // size
     together = left_out_together(120, groups)
     machine = fit_machine(gram, given, 0.3)
-    found = left_out_values(gram, machine, given, together, corrected=True)
+    found = left_out_predictors(gram, machine, given, together, corrected=True)
     expected = refitted(gram, machine, given, together)
     assert deviance(given, found) == pytest.approx(deviance(given, expected), rel=0.01)
-    assert deviance(given, found) != deviance(given, left_out_values(gram, machine, given))
+    assert deviance(given, found) != deviance(given, left_out_predictors(gram, machine, given))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_order_is_a_newton_step_on_the_losses_of_the_others(name: str, size: int) -> None:
+    gram, given = problem(name, 45)
+    machine = fit_machine(gram, given, 0.5)
+    together = left_out_together(45, np.arange(45) // size)
+    eta = machine.linear_predictors(gram)
+    local, expected = given.derivatives(eta), np.empty_like(eta)
+    for removed, _ in together.parts:
+        others = np.delete(np.arange(45), removed)
+        rest = Derivatives(np.zeros_like(local.gradient), np.zeros_like(local.hessian))
+        rest.gradient[others], rest.hessian[others] = local.gradient[others], local.hessian[others]
+        step = newton_step(gram, eta[:, 0] - machine.levels[0], rest, machine.alpha)
+        values = gram[removed] @ step.dual
+        expected[removed] = values[:, None] + machine.levels + step.levels
+    found = left_out_predictors(gram, machine, given, together)
+    np.testing.assert_allclose(found, given.bounded(expected), atol=1e-6)
 
 
 def test_corrections_come_closer_to_refits() -> None:
@@ -69,8 +97,8 @@ def test_corrections_come_closer_to_refits() -> None:
     expected = refitted(gram, machine, given)
     errors = []
     for corrected in (False, True):
-        found = left_out_values(gram, machine, given, corrected=corrected)
-        errors.append(np.abs(found.f + found.levels[:, 0] - expected.f - expected.levels[:, 0]))
+        found = left_out_predictors(gram, machine, given, corrected=corrected)
+        errors.append(np.abs(found - expected)[:, 0])
     errors = np.mean(errors, axis=1)
     assert errors[1] < 0.2 * errors[0]
 
@@ -78,9 +106,9 @@ def test_corrections_come_closer_to_refits() -> None:
 def test_large_penalties_leave_the_mean_without_the_sample() -> None:
     gram, given = problem("classes", 50)
     machine = fit_machine(gram, given, 1e8)
-    found = left_out_values(gram, machine, given, corrected=True)
+    found = left_out_predictors(gram, machine, given, corrected=True)
     without = (given.y.sum() - given.y) / 49.0
-    np.testing.assert_allclose(given.means(found.f, found.levels), without, rtol=1e-4)
+    np.testing.assert_allclose(given.means(found), without, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,11 +117,11 @@ def test_samples_of_later_splits_are_refitted_where_most_are_left_out(name: str)
     splits = [(np.arange(8), np.arange(8, 20)), (np.arange(30), np.arange(30, 40))]
     within = resampled(splits, 40)
     machine = fit_machine(gram, given, 1.0)
-    found = left_out_values(gram, machine, given, within)
-    assert np.isnan(found.f[20:30]).all()
+    found = left_out_predictors(gram, machine, given, within)
+    assert np.isnan(found[20:30]).all()
     expected = refitted(gram, machine, given, within)
     rows = np.arange(8, 20)
-    own, other = (given.take(rows).means(v.f[rows], v.levels[rows]) for v in (found, expected))
+    own, other = (given.take(rows).means(eta[rows]) for eta in (found, expected))
     np.testing.assert_allclose(own, other, rtol=1e-6)
 
 
@@ -104,11 +132,11 @@ def test_the_only_sample_of_a_class_is_bounded_where_it_is_left_out() -> None:
     given = Bernoulli(y, UnitWeights(30))
     machine = fit_machine(gram, given, 0.1)
     for corrected in (False, True):
-        found = left_out_values(gram, machine, given, corrected=corrected)
-        assert given.means(found.f, found.levels)[4] == pytest.approx(1.0 / 32.0)
+        found = left_out_predictors(gram, machine, given, corrected=corrected)
+        assert given.means(found)[4] == pytest.approx(1.0 / 32.0)
     both = left_out_together(30, (np.arange(30) > 20).astype(int))
-    found = left_out_values(gram, machine, given, both)
-    np.testing.assert_allclose(given.means(found.f, found.levels)[:21], 1.0 / 32.0)
+    found = left_out_predictors(gram, machine, given, both)
+    np.testing.assert_allclose(given.means(found)[:21], 1.0 / 32.0)
 
 
 def test_the_only_sample_of_a_grade_is_left_out() -> None:
@@ -116,8 +144,8 @@ def test_the_only_sample_of_a_grade_is_left_out() -> None:
     given = OrderedLogit(np.arange(30) % 2 * 2, UnitWeights(30), n_grades=3)
     given.y[5] = 1
     machine = fit_machine(gram, given, 0.5)
-    found = left_out_values(gram, machine, given)
-    own = bounded_probabilities(given.means(found.f, found.levels), 30)[5, 1]
+    found = left_out_predictors(gram, machine, given)
+    own = bounded_probabilities(given.means(found), 30)[5, 1]
     assert own == pytest.approx(1.0 / 32.0 / (1.0 + 1.0 / 32.0), rel=0.1)
     assert np.isfinite(deviance(given, found))
 
@@ -127,7 +155,7 @@ def test_noise_takes_a_large_penalty() -> None:
     X = rng.normal(size=(80, 4))
     gram, _ = to_unit_scale(X @ X.T)
     given = Bernoulli((rng.random(80) < 0.5).astype(float), UnitWeights(80))
-    found = best_machines(gram, [given], lambda values, rows: deviance(given.take(rows), values[0]))
+    found = best(gram, given)
     assert found.alpha > 5.0
     assert found.loss > 1.37
 
@@ -137,13 +165,13 @@ def test_of_more_samples_the_search_starts_at_the_penalty_of_some(
 ) -> None:
     gram, given = problem("classes", 120)
 
-    def loss(values: list[LeftOutValues], rows: np.ndarray) -> float:
-        sizes.append(len(rows))
-        return deviance(given.take(rows), values[0])
-
     sizes: list[int] = []
-    path = "mercer._solvers.generalized_path"
-    every = best_machines(gram, [given], loss)
-    monkeypatch.setattr(f"{path}._FIRST_ROWS", 60)
-    assert best_machines(gram, [given], loss).alpha == every.alpha
+
+    def loss(eta: list[np.ndarray], rows: np.ndarray) -> float:
+        sizes.append(len(rows))
+        return deviance(given.take(rows), eta[0])
+
+    every = best(gram, given)
+    monkeypatch.setattr("mercer._solvers.glm._FIRST_ROWS", 60)
+    assert GLM(gram, [given], as_resampling(None, 120)).best(loss).alpha == every.alpha
     assert set(sizes) == {60, 120}

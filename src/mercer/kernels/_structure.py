@@ -1,0 +1,64 @@
+"""Descriptions of the structure of kernels' formulas, from which more than values is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer._typing import Array
+
+Columns: TypeAlias = tuple[int, ...] | None
+"""Positions of columns of a table, None for all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structure:
+    """Structure of a kernel's formula. The base class stands for an unknown one.
+
+    Callers match on the subclass, and compute from its attributes instead of the kernel's values.
+
+    Attributes
+    ----------
+    n_widths : int, default=0
+        Number of widths, in the unit of the features, which are the first of the parameters.
+    isotropic : callable
+        Returns the kernel with one width instead of one per feature; None for other kernels.
+    """
+
+    n_widths: int = 0
+    isotropic: Callable[[], Any] = NoneType
+
+
+@dataclass(frozen=True)
+class InnerProduct(Structure):
+    """The kernel is the inner product of two samples.
+
+    Attributes
+    ----------
+    columns : tuple of int, or None
+        Columns that are multiplied, None for all.
+    """
+
+    columns: Columns = None
+
+    def positions(self, n_features: int) -> Array:
+        """Positions of the columns in a table of `n_features`, shape (n_columns,)."""
+        return np.arange(n_features) if self.columns is None else np.asarray(self.columns)
+
+
+@dataclass(frozen=True)
+class PrecomputedGram(Structure):
+    """The kernel reads a stack of Gram matrices in place of features.
+
+    Attributes
+    ----------
+    from_stack : callable
+        Given a stack of shape (n_rows, n_columns, n_kernels), or a tile of one, returns the
+        kernel's values, shape (n_rows, n_columns).
+    """
+
+    from_stack: Callable[[Array], Array]
