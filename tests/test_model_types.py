@@ -99,7 +99,7 @@ def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
         *("sklearn.gaussian_process.kernels.clone", "sklearn.gaussian_process.kernels.Such"),
         *("sklearn.svm.tests.test_svm.Such", "sklearn.neighbors._classification.Such"),
         *("sklearn.ensemble._forest.RandomForestClassifier", "sklearn.base.clone"),
-        *("mercer_command.app.Options", "mercer_command.models.Trial"),
+        *("mercer_command.options.Options", "mercer_command.models.Trial"),
     ):
         assert not is_trusted("ObjectNode", name)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from io import StringIO
 from pathlib import Path
@@ -154,6 +155,16 @@ class TestLayers:
         assert "mercer.inspection.kernel_terms" in own
         assert [path for path in command.rglob("*.py") if "mercer._" in path.read_text()] == []
         assert own - public - {*PUBLIC_NAMES, "mercer.__version__"} == set()
+
+    def test_modules_of_the_command_import_in_one_direction(self) -> None:
+        files = {path.stem: path for path in (SOURCE.parent / "mercer_command").glob("*.py")}
+        needed = {
+            name: {one.split(".")[1] for one in imports(path) if one.startswith("mercer_command.")}
+            for name, path in files.items()
+        }
+        order = list(TopologicalSorter(needed).static_order())  # It raises an error for a circle.
+        assert order[-1] == "__init__"
+        assert order.index("names") < order.index("problem") < order.index("commands")
 
     def test_no_file_name_occurs_twice(self) -> None:
         names = [path.name for path in FILES if path.name != "__init__.py"]

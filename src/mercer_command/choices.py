@@ -1,13 +1,14 @@
 """A user's choices of how columns are read: from a file, or from the command line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from mercer_command.columns import Choice, Column
 from mercer_command.files import write_table
-from mercer_command.messages import ROLES, InputError, checked_name, listing, shown
+from mercer_command.messages import InputError, checked_name, listing, shown
+from mercer_command.names import ROLES
 from mercer_command.table_files import read_cells
 
 
@@ -34,35 +35,26 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
     """
     if given is None:
         return {}
-    path = Path(given)
+    path, source = Path(given), given
     if "=" in given and not path.exists():
         parts = (part.strip().rpartition("=") for part in given.split(",") if part.strip())
-        pairs = [(name.strip(), role.strip(), "") for name, _, role in parts]
-        return {name: choice for name, choice in _checked(pairs, "--columns", names) if choice}
-    frame = read_cells(path).frame
-    if list(frame.columns)[:2] != ["name", "role"]:
-        raise InputError(f"{path} must have the columns name, role, format")
-    rows = [
-        tuple([*(str(cell).strip() for cell in row[:3]), ""][:3])
-        for row in frame.itertuples(index=False)
-    ]
-    return {name: choice for name, choice in _checked(rows, str(path), names) if choice}
-
-
-def _checked(
-    rows: Iterable[tuple[str, ...]], source: str, names: Sequence[str]
-) -> Iterator[tuple[str, Choice | None]]:
-    """Yield names of columns and choices for them, None where the role is empty."""
-    for given, role, notation in rows:
+        rows, source = [(name, role, "") for name, _, role in parts], "--columns"
+    else:
+        frame = read_cells(path).frame.astype(str)
+        if list(frame.columns)[:2] != ["name", "role"]:
+            raise InputError(f"{path} must have the columns name, role, format")
+        frame = frame.reindex(columns=[*frame.columns[:3], ""][:3], fill_value="")
+        rows = list(frame.itertuples(index=False, name=None))
+    found = {}
+    for name, role, notation in ([cell.strip() for cell in row] for row in rows):
         # A name that a spreadsheet would take for a formula was written behind an apostrophe.
-        name = given.removeprefix("'") if given not in names else given
-        if name not in names:
-            named = f"{source} names a column '{shown(name)}'"
+        known = name.removeprefix("'") if name not in names else name
+        if known not in names:
+            named = f"{source} names a column '{shown(known)}'"
             raise InputError(f"{named}, and the table has {listing(names)}")
-        if not role:
-            yield name, None
-        else:
-            yield name, Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
+        if role:
+            found[known] = Choice(checked_name("role", role, ROLES), notation)  # type: ignore[arg-type]
+    return found
 
 
 def write_choices(columns: Iterable[Column], path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
 from mercer_command.messages import InputError, listing
-from mercer_command.odd_values import MissingCodes, naming_codes, odd_value, without_codes
+from mercer_command.values import MissingCodes, naming_codes, odd_value, without_codes
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from mercer_command import (
-    app,
     comparison,
+    contributions,
     explanation_sections,
     figures,
     files,
     held_out_figures,
     messages,
-    method_checks,
     methods,
     models,
+    options,
     output,
     predictions,
     sections,
@@ -30,11 +30,13 @@ from mercer_command.costs import cost_section, read_costs
 from mercer_command.division import splits
 from mercer_command.figures import score_called
 from mercer_command.messages import collected_warnings, listing, postponed, shown
-from mercer_command.odd_values import parse_missing
+from mercer_command.names import KINDS, LEARNERS
 from mercer_command.output import Section, Text, write_page
-from mercer_command.problem import Problem, Rows, as_problem
+from mercer_command.problem import Problem, as_problem
 from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
+from mercer_command.targets import Rows
+from mercer_command.values import parse_missing
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -43,45 +45,39 @@ ON_SCREEN = 5
 """The terminal shows the reasons of this number of rows."""
 
 
-def fit(given: app.Fit) -> None:
+def fit(given: options.Fit) -> None:
     """Learn from a table; see `mercer_command.app`."""
-    messages.checked_name("learner", given.learner, app.LEARNERS)
+    messages.checked_name("learner", given.learner, LEARNERS)
     command = given
-    if given.task in app.KINDS:
-        if given.learner not in (app.LEARNERS[0], given.task):
+    if given.task in KINDS:
+        if given.learner not in (LEARNERS[0], given.task):
             raise messages.InputError(
                 f"--task {given.task} has a learner of its own: leave out --learner {given.learner}"
             )
         given = replace(given, learner=given.task)
-    files.check_outputs(given.out, given.report, inputs=(given.table,))
-    distributed = given.cluster or given.workers
-    messages.check_packages(skops=given.out, matplotlib=given.report, distributed=distributed)
-    streaming.check_cluster(given)
+    _check(given)
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
-            method_checks.check_fit([given.learner], problem.task, app.LEARNERS)
-            method_checks.check_division(given.learner, problem)
-            method_checks.check_metric(given.metric, problem)
+            methods.check_fit([given.learner], problem.task, LEARNERS)
+            methods.check_division(given.learner, problem)
+            methods.check_metric(given.metric, problem)
             rows, *_ = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
-            method_checks.check_size([given.learner], len(rows[0]))
+            methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
             for name in ("group", "time", "split"):
                 if getattr(given, name) is not None:
                     raise messages.InputError(f"--{name} is for tables that fit into memory")
-            method_checks.check_streamed(given.learner)
+            methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
-            method_checks.check_fit([given.learner], training.problem.task, app.LEARNERS)
+            methods.check_fit([given.learner], training.problem.task, LEARNERS)
         _fit(training, given, command, client)
 
 
-def predict(given: app.Predict) -> None:
+def predict(given: options.Predict) -> None:
     """Predict the rows of a table; see `mercer_command.app`."""
-    table_files.is_parquet(given.out)
-    files.check_outputs(given.out, inputs=(given.model, given.table))
-    messages.check_packages(distributed=given.cluster or given.workers)
-    streaming.check_cluster(given)
+    _check(given)
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
     with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
@@ -100,12 +96,9 @@ def predict(given: app.Predict) -> None:
     output.print_line(f"{rows.n_rows:,} predictions in {given.out}")
 
 
-def explain(given: app.Explain) -> None:
+def explain(given: options.Explain) -> None:
     """Say why a model predicts what it does; see `mercer_command.app`."""
-    if given.out is not None:
-        table_files.is_parquet(given.out)
-    files.check_outputs(given.out, given.report, inputs=(given.model, given.table))
-    messages.check_packages(matplotlib=given.report)
+    _check(given)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         model = files.load_model(given.model)
@@ -116,24 +109,19 @@ def explain(given: app.Explain) -> None:
             n_rows = explanation_sections.MOST_CARDS if given.report else ON_SCREEN
             n_rows = len(cells.frame) if given.out else n_rows
             why = predictions.explained_rows(model, cells.frame[:n_rows], bar)
+        if trial.y is None:
+            found = contributions.by_contributions(trial.importances, why.values)
+            trial = replace(trial, importances=found)
         if given.out is not None:
             files.write_table(why.table(), given.out)
         described = sections.describe_trial(trial)
 
-        def named(found: Iterable[Section]) -> list[Section]:
-            return [output.reworded(one, "held-out", trial.rows) for one in found]
-
-        tested = []
-        if trial.report is not None:
-            tested = named(sections.tested_sections(trial, warned=False))
-        learned = named(_learned(trial))
+        tested = sections.tested_sections(trial, warned=False) if trial.report is not None else []
+        learned = _learned(trial)
         if given.report is not None:
             predicted = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
-            cards, curves = (
-                explanation_sections.card_section(why),
-                figures.dependence_section(trial),
-            )
-            page = [*tested, *_notes(notes), *named(predicted), cards, *named(curves), *learned]
+            drawn = [explanation_sections.card_section(why), *figures.dependence_section(trial)]
+            page = [*tested, *_notes(notes), *predicted, *drawn, *learned]
             title = f"What predicts {shown(trial.name)}"
             write_page(given.report, title, f"{described}.", page)
     shown_first = [*tested, explanation_sections.reasons_section(why, n_rows=ON_SCREEN), *learned]
@@ -141,9 +129,9 @@ def explain(given: app.Explain) -> None:
     _finish(f"{shown(trial.name)}: {described}", shown_first, notes, written)
 
 
-def columns(given: app.Columns) -> None:
+def columns(given: options.Columns) -> None:
     """Show how columns are read; see `mercer_command.app`."""
-    files.check_outputs(given.out, inputs=(given.table,))
+    _check(given)
     cells = table_files.read_cells(given.table, header=not given.no_header)
     missing = parse_missing(given.missing, cells.frame.columns)
     _, found = recognize_columns(cells.frame, separator=cells.separator, missing=missing)
@@ -154,50 +142,62 @@ def columns(given: app.Columns) -> None:
         output.print_line(f"columns in {given.out}")
 
 
-def compare(given: app.Compare) -> None:
+def compare(given: options.Compare) -> None:
     """Compare methods; see `mercer_command.app`."""
     names = methods.method_names(given.methods)
-    if given.task in app.KINDS:
+    if given.task in KINDS:
         names = [given.task, *names] if given.methods is None else names
         metric = given.metric or {"ordinal": "mae", "count": "poisson_deviance"}[given.task]
         given = replace(given, metric=metric)
-    if given.csv is not None:
-        table_files.is_parquet(given.csv)
-    files.check_outputs(given.csv, given.report, inputs=(given.table,))
-    messages.check_packages(matplotlib=given.report)
+    _check(given)
     problem = _problem(given)
-    method_checks.check_fit(names, problem.task)
-    method_checks.check_metric(given.metric, problem)
+    methods.check_fit(names, problem.task)
+    methods.check_metric(given.metric, problem)
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    feasible = method_checks.feasible(names, n_rows)
+    feasible = methods.feasible(names, n_rows)
     if given.methods is None and len(feasible) < len(names):
         slow = listing(name for name in names if name not in feasible)
         note = f"these methods are left out because {n_rows:,} rows take long: {slow}"
         output.print_notes([note])
         names = feasible
-    method_checks.check_size(names, n_rows)
+    methods.check_size(names, n_rows)
     _compare(problem, names, rows, given)
 
 
-def demo(given: app.Demo) -> None:
+def demo(given: options.Demo) -> None:
     """Compare methods on a table of scikit-learn; see `mercer_command.app`."""
     from sklearn.datasets import load_breast_cancer
 
-    files.check_outputs(given.out, given.report)
-    messages.check_packages(skops=given.out, matplotlib=given.report)
+    _check(given)
     bunch = load_breast_cancer(as_frame=True)
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
-    _compare(problem, list(DEMONSTRATED), rows, app.Compare(Path("table.csv"), "diagnosis"))
-    fitted = app.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
+    _compare(problem, list(DEMONSTRATED), rows, options.Compare(Path("table.csv"), "diagnosis"))
+    fitted = options.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
         output.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: app.Fit | app.Compare) -> Problem:
+def _check(given: options.Options) -> None:
+    """Check files and packages before any work is done."""
+    saves_model = isinstance(given, options.Fit | options.Demo)
+    outputs = [getattr(given, name, None) for name in ("out", "csv", "report")]
+    for table in filter(None, outputs[saves_model:2]):
+        table_files.is_parquet(table)
+    inputs = (getattr(given, name, None) for name in ("model", "table"))
+    files.check_outputs(*outputs, inputs=filter(None, inputs))
+    distributed = None
+    if isinstance(given, options.Fit | options.Predict):
+        streaming.check_cluster(given)
+        distributed = given.cluster or given.workers
+    skops = outputs[0] if saves_model else None
+    messages.check_packages(skops=skops, matplotlib=outputs[2], distributed=distributed)
+
+
+def _problem(given: options.Fit | options.Compare) -> Problem:
     if given.group is not None and given.time is not None:
         raise messages.InputError("--group and --time exclude each other; --split says both")
     cells = table_files.read_cells(given.table, header=not given.no_header)
@@ -215,7 +215,7 @@ def _problem(given: app.Fit | app.Compare) -> Problem:
 
 
 def _fit(
-    training: streaming.Training, given: app.Fit, command: app.Options, client: Any = None
+    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
@@ -253,21 +253,17 @@ def _fit(
                 assert trial.report is not None
                 score = f"{score_called(trial.report)} {trial.report.sections()[0].rows[0][1]}"
                 title = f"Predicting {shown(problem.name)}: {score}"
+                drawn = [
+                    held_out_figures.prediction_section(trial),
+                    *figures.dependence_section(trial),
+                    Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
+                ]
                 repeat = sections.repeat_section(trial, training.n_train, given, command)
-                page = [*result, *_notes(notes), *_predicted(trial), *learned, read, repeat]
+                page = [*result, *_notes(notes), *drawn, *learned, read, repeat]
                 write_page(given.report, title, f"{described}.", page)
                 written["report"] = given.report
     headline = f"{shown(problem.name)}: {described}"
     _finish(headline, [*result, *learned, read], notes, written, failures)
-
-
-def _predicted(trial: models.Trial) -> list[Section]:
-    """Return figures of the predictions of held-out rows, and of their kernel."""
-    return [
-        held_out_figures.prediction_section(trial),
-        *figures.dependence_section(trial),
-        Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
-    ]
 
 
 def _learned(trial: models.Trial, learner: str = "") -> list[Section]:
@@ -297,7 +293,7 @@ def _finish(
 
 
 def _compare(
-    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: app.Compare
+    problem: Problem, names: list[str], rows: list[tuple[Rows, Rows]], given: options.Compare
 ) -> None:
     notes = list(problem.notes)
     failures, written = list[str](), dict[str, Path | None]()

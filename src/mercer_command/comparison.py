@@ -8,12 +8,14 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from mercer.inspection import ModelReport, report
-from mercer_command.app import HIGH_IS_GOOD, Compare
 from mercer_command.messages import InputError, one_line
-from mercer_command.methods import fit_arguments, learned_alignment, make_model
-from mercer_command.notation import Array
+from mercer_command.names import HIGH_IS_GOOD
+from mercer_command.options import Compare
 from mercer_command.output import Bar
-from mercer_command.problem import Problem, Rows
+from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
+from mercer_command.problem import Problem
+from mercer_command.targets import Rows
+from mercer_command.values import Array
 
 
 def comparison_table(

@@ -1,4 +1,4 @@
-"""Why a model predicts what it does: contributions of columns to predictions, in words."""
+"""Why a model predicts what it does: columns that matter, and contributions in words."""
 
 from __future__ import annotations
 
@@ -9,17 +9,169 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import accuracy_score, root_mean_squared_error
 
-from mercer.inspection import ImportanceDisplay, ShapleyInteractions, ShapleyValues, shapley_values
-from mercer.inspection import shapley_interactions as interactions
+from mercer.inspection import (
+    ImportanceDisplay,
+    ShapleyInteractions,
+    ShapleyValues,
+    kernel_terms,
+    shapley_interactions,
+    shapley_values,
+)
 from mercer.preprocessing import is_text
 from mercer_command.columns import DATES
 from mercer_command.messages import shown
-from mercer_command.notation import Array
+from mercer_command.table_model import TableModel
+from mercer_command.table_reader import source_columns
+from mercer_command.targets import Task
+from mercer_command.values import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """How much a column matters.
+
+    Attributes
+    ----------
+    name : str
+    relevance : float
+        The column's share of the relevances that the kernels learned; NaN if they learned none, or
+        if it is not known.
+    increase, deviation : float
+        By how much the error of held-out rows increases when the column's cells are shuffled, and
+        its standard deviation over the shuffles. NaN if the column was not shuffled.
+    contribution : float
+        Mean absolute contribution to predictions, where no target is known to measure errors by.
+    """
+
+    name: str
+    relevance: float
+    increase: float = np.nan
+    deviation: float = np.nan
+    contribution: float = np.nan
+
+
+def column_relevances(model: TableModel) -> dict[str, float]:
+    """Return the share of each column in the relevances that kernels learned.
+
+    Parameters
+    ----------
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
+
+    Returns
+    -------
+    dict of str to float
+        The sum over what the column is encoded as. NaN if all features are equally relevant, as
+        for kernels of one width, or if the relevance of one is not known.
+    """
+    relevance = kernel_terms(model).relevance
+    sources = source_columns(model["columns"])
+    names = [str(name) for name in model.feature_names_in_]
+    if relevance.size != len(sources) or not np.ptp(relevance) > 0.0:
+        return dict.fromkeys(names, np.nan)
+    shares = dict.fromkeys(names, 0.0)
+    for name, value in zip(sources, relevance / relevance.sum(), strict=True):
+        shares[name] += float(value)
+    return shares
+
+
+def why_no_relevance(model: TableModel) -> str:
+    """Return a sentence on why the columns of a model have no relevances to compare.
+
+    Parameters
+    ----------
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
+        Its columns have none.
+    """
+    relevance = kernel_terms(model).relevance
+    if np.isnan(relevance).any():
+        return "No relevance is shown, as the formula of a kernel does not tell it."
+    if not relevance.any():
+        return "No relevance is shown, as predictions are the same for all rows."
+    return "No relevance is shown, as the kernels have one width for all columns."
+
+
+def columns_that_matter(
+    model: TableModel,
+    X: pd.DataFrame,
+    y: Array | None,
+    task: Task,
+    *,
+    seed: int = 0,
+    max_predictions: int = 12_000,
+) -> list[ColumnImportance]:
+    """Measure how much columns matter by shuffling each of them in held-out rows.
+
+    Parameters
+    ----------
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
+    X : DataFrame of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,) or None
+        The target; without it, nothing is shuffled.
+    task : {"classification", "regression"}
+    seed : int, default=0
+    max_predictions : int, default=12_000
+        Number of rows that are predicted in all; if there are many columns, the most relevant ones
+        are shuffled.
+
+    Returns
+    -------
+    list of ColumnImportance
+        The most important column comes first.
+
+    Notes
+    -----
+    Each column is shuffled three times in at most 250 rows, which are drawn if there are more. Rows
+    are encoded once: shuffled are the features that a column is encoded as.
+    """
+    relevances, repeats = column_relevances(model), 3
+    found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
+    if y is not None and len(y) > 1:
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:250])
+        by_relevance = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
+        names = by_relevance[: max(1, max_predictions // (repeats * len(rows)))]
+        measured = permutation_importance(
+            model,
+            pd.DataFrame(dict.fromkeys(names, np.arange(len(rows)))),
+            y[rows],
+            scoring=_ScoreOfRows(model, X.iloc[rows], task),
+            n_repeats=repeats,
+            random_state=seed,
+        )
+        for name, increases in zip(names, measured.importances, strict=True):
+            mean, deviation = float(increases.mean()), float(increases.std(ddof=1))
+            found[name] = ColumnImportance(name, relevances[name], mean, deviation)
+    # Columns that were not measured come last.
+    return sorted(
+        found.values(),
+        key=lambda c: (-np.nan_to_num(c.increase, nan=-np.inf), -np.nan_to_num(c.relevance)),
+    )
+
+
+class _ScoreOfRows:
+    """The score of a model where columns have the values of other rows, whose numbers are given."""
+
+    def __init__(self, model: TableModel, X: pd.DataFrame, task: Task) -> None:
+        self.model, self.task, self.encoded = model, task, model[:-1].transform(X)
+        self.sources = np.array(source_columns(model["columns"]))
+
+    def __call__(self, _: TableModel, rows: pd.DataFrame, y: Array) -> float:
+        given = self.encoded.to_numpy(dtype=float)
+        values = given.copy()
+        for name in rows.columns:
+            features = self.sources == name
+            values[:, features] = given[np.ix_(rows[name].to_numpy(), features)]
+        encoded = pd.DataFrame(values, columns=self.encoded.columns)
+        predicted = self.model.predict_encoded(encoded)
+        if self.task == "classification":
+            return float(accuracy_score(y, predicted))
+        return -float(root_mean_squared_error(y, predicted))
+
 
 N_WORDS = 3
 """Rows are explained by this number of contributions in words."""
@@ -122,7 +274,7 @@ class Reasons:
 
 
 def reasons(
-    model: Pipeline,
+    model: TableModel,
     frame: pd.DataFrame,
     typed: pd.DataFrame,
     predictions: Any,
@@ -132,7 +284,7 @@ def reasons(
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
     frame : DataFrame of shape (n_rows, n_columns)
         Cells of the model's columns, in their order.
     typed : DataFrame of shape (n_rows, n_columns)
@@ -179,37 +331,14 @@ def unit_of_target(name: str, role: str) -> str:
     return found[1].strip() if found else ""
 
 
-def exact_contributions(model: Pipeline, X: pd.DataFrame, seed: int = 0) -> ShapleyValues | None:
-    """Return contributions to the predictions of many rows, where they are known exactly.
-
-    Parameters
-    ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
-    X : DataFrame of shape (n_rows, n_columns)
-    seed : int, default=0
-        Rows are drawn where there are more than 200, or fewer of many columns.
-
-    Returns
-    -------
-    ShapleyValues or None
-        For background values that are drawn column by column; None where a kernel of the model is
-        no product over columns.
-    """
-    n_rows = int(np.clip(200_000 // max(X.shape[1] ** 2, 1), 10, 200))
-    try:
-        return shapley_values(model[1:], _drawn(X, n_rows, seed), independent=True)
-    except TypeError:
-        return None
-
-
 def exact_interactions(
-    model: Pipeline, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
+    model: TableModel, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
 ) -> ShapleyInteractions | None:
     """Return interactions of the most important columns, where they are known exactly.
 
     Parameters
     ----------
-    model : fitted Pipeline of `mercer_command.methods.make_model`
+    model : fitted TableModel of `mercer_command.pipelines.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     important : list of str
         Names of columns, the most important first.
@@ -222,27 +351,42 @@ def exact_interactions(
     -------
     ShapleyInteractions or None
     """
+    if len(important) < 2:
+        return None
     rest = important[n_paired:]
     groups = {OTHERS: rest} if len(rest) > 1 else None
+    drawn = X.sample(min(len(X), 50), random_state=seed)
     try:
-        return interactions(model[1:], _drawn(X, 50, seed), groups=groups, independent=True)
+        return shapley_interactions(model[1:], drawn, groups=groups, independent=True)
     except TypeError:
         return None
 
 
-def mean_sizes(values: ShapleyValues | ShapleyInteractions) -> Array:
+def by_contributions(
+    found: list[ColumnImportance], values: ShapleyValues
+) -> list[ColumnImportance]:
+    """Return columns with their mean absolute contributions, the largest first.
+
+    Parameters
+    ----------
+    found : list of ColumnImportance
+    values : ShapleyValues
+        Contributions of these columns to the predictions of rows.
+    """
+    sizes = dict(zip(values.feature_names, mean_sizes(values), strict=True))
+    measured = [replace(one, contribution=float(sizes[one.name])) for one in found]
+    return sorted(measured, key=lambda one: -one.contribution)
+
+
+def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
     """Return mean absolute values over rows; of several classes, their mean over the classes.
 
     Parameters
     ----------
-    values : ShapleyValues or ShapleyInteractions
+    values : ShapleyInteractions or ShapleyValues
     """
     several = values.output_names if len(values.output_names) > 1 else [None]
     return np.mean([values.of_output(name).importances for name in several], axis=0)
-
-
-def _drawn(X: pd.DataFrame, n_rows: int, seed: int) -> pd.DataFrame:
-    return X.iloc[np.sort(np.random.default_rng(seed).permutation(len(X))[:n_rows])]
 
 
 def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import stats
+from sklearn.metrics import roc_curve
 
 from mercer_command.messages import InputError, shown
-from mercer_command.notation import Array
 from mercer_command.output import Section, Table, Text
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array
 
 
 @dataclass(frozen=True)
@@ -27,38 +29,6 @@ class Costs:
 
     false_positive: float
     false_negative: float
-
-    @classmethod
-    def read(cls, given: str) -> Costs:
-        """Return the costs that the option --cost names, such as 1,10.
-
-        Parameters
-        ----------
-        given : str
-
-        Raises
-        ------
-        InputError
-            If they are not two positive numbers.
-        """
-        try:
-            first, second = map(float, given.split(","))
-        except ValueError:
-            first, second = 0.0, 0.0
-        if not (0.0 < first < np.inf and 0.0 < second < np.inf):
-            raise InputError(f"--cost takes two positive numbers, such as 1,10; got {given}")
-        return cls(first, second)
-
-    def of(self, is_second: Array, predicted: Array) -> Array:
-        """Return the cost of each decision.
-
-        Parameters
-        ----------
-        is_second, predicted : ndarray of bool of shape (n_rows,)
-            Whether rows are of the second class, and are predicted to be.
-        """
-        wrong = self.false_positive * (predicted & ~is_second)
-        return np.asarray(wrong + self.false_negative * (~predicted & is_second))
 
     def threshold(self, model: TableModel) -> float:
         """Return the probability from which on predicting the second class costs least.
@@ -82,14 +52,11 @@ class Costs:
             return exact
         p = held_out.predict_proba(held_out.samples_)[:, 1]
         is_second = np.asarray(held_out.labels_) == step.classes_[1]
-        order = np.argsort(p)
-        p, is_second = p[order], is_second[order]
-        # What the first k rows cost as the first class, and the others as the second.
-        missed = np.r_[0.0, np.cumsum(self.false_negative * is_second)]
-        alarms = np.r_[np.cumsum(self.false_positive * ~is_second[::-1])[::-1], 0.0]
-        edges = np.r_[0.0, (p[1:] + p[:-1]) / 2.0, 1.0]
-        differ = np.r_[True, np.diff(p) > 0.0, True]
-        total = np.where(differ, missed + alarms, np.inf)
+        alarms, found, scores = roc_curve(is_second, p, drop_intermediate=False)
+        total = self.false_positive * alarms * np.sum(~is_second)
+        total += self.false_negative * (1.0 - found) * np.sum(is_second)
+        # Thresholds are halfway between two probabilities.
+        edges = np.r_[1.0, (scores[1:-1] + scores[2:]) / 2.0, 0.0]
         best = np.flatnonzero(total <= total.min() * (1.0 + 1e-12))
         return float(edges[best[np.abs(edges[best] - exact).argmin()]])
 
@@ -113,7 +80,10 @@ def read_costs(given: str | None, n_classes: int) -> Costs | None:
     if n_classes != 2:
         what = f"{n_classes} classes" if n_classes else "a response"
         raise InputError(f"--cost is for two classes; the target has {what}")
-    return Costs.read(given)
+    parts = pd.to_numeric(pd.Series(given.split(",")), errors="coerce")
+    if len(parts) != 2 or not ((parts > 0.0) & (parts < np.inf)).all():
+        raise InputError(f"--cost takes two positive numbers, such as 1,10; got {given}")
+    return Costs(*parts.astype(float))
 
 
 def cost_section(model: TableModel, X: object, y: Array, costs: Costs) -> Section:
@@ -138,11 +108,11 @@ def cost_section(model: TableModel, X: object, y: Array, costs: Costs) -> Sectio
     }
     rows = []
     for name, predicted in rules.items():
-        each = costs.of(is_second, predicted)
+        false, missed = predicted & ~is_second, ~predicted & is_second
+        each = costs.false_positive * false + costs.false_negative * missed
         error = float(stats.sem(each)) * float(stats.norm.ppf(0.975))
-        false, missed = np.sum(predicted & ~is_second), np.sum(~predicted & is_second)
         ends = f"{max(each.mean() - error, 0.0):.4g} to {each.mean() + error:.4g}"
-        rows.append([name, f"{each.mean():.4g}", ends, f"{false:,}", f"{missed:,}"])
+        rows.append([name, f"{each.mean():.4g}", ends, f"{false.sum():,}", f"{missed.sum():,}"])
     header = [f"{second} is predicted", "Cost per row", "95% interval", "False", "Missed"]
     told = (
         f"A false {second} costs {costs.false_positive:g}, a missed one {costs.false_negative:g}. "

@@ -1,12 +1,6 @@
 """Training rows and test rows: drawn, of other groups, of later times, or as a file says."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
@@ -14,123 +8,13 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from mercer.preprocessing import convert, kind_of, repeated_prefix
-from mercer_command.messages import InputError, listing, shown
-from mercer_command.notation import Array
-from mercer_command.table_files import read_cells
+from mercer_command.messages import InputError, listing
+from mercer_command.problem import Problem
+from mercer_command.targets import Rows
+from mercer_command.values import Array
 
-if TYPE_CHECKING:
-    from mercer_command.problem import Problem
-
-Rows = Array
 Pair = tuple[Rows, Rows]
 """Training rows and test rows."""
-
-_PARTS = ("train", "test", "")
-"""What the cells of a file of splits say; the rows of an empty cell are left out."""
-
-
-def group_codes(
-    frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
-) -> tuple[Array, list[str]]:
-    """Return numbers of the groups of rows, after checking that they can be held out, and notes.
-
-    Where codes differ in each row, the parts before a separator name the groups.
-
-    Parameters
-    ----------
-    frame, typed : DataFrame of shape (n_rows, n_columns)
-        The columns as they are in the table, and converted.
-    name, target : str
-        Names of the columns of groups and of the target.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, a group is missing, or there are fewer than four.
-    """
-    _check_column(frame, name, target, "groups")
-    if missing := int(typed[name].isna().sum()):
-        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
-    codes, found = pd.factorize(frame[name])
-    notes = []
-    if len(found) == len(frame) and (prefix := repeated_prefix(frame[name])) is not None:
-        codes, parts = pd.factorize(prefix[1])
-        found = pd.Index(parts)
-        notes.append(f"the groups are the parts of '{shown(name)}' before '{prefix[0]}'")
-    if len(found) == len(frame):
-        raise InputError(f"'{shown(name)}' differs in each row, so that it names no groups")
-    if len(found) < 4:
-        raise InputError(
-            f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
-            "needed, two to learn from and two to test on"
-        )
-    return np.asarray(codes), notes
-
-
-def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
-    """Return the times of rows as numbers.
-
-    Parameters
-    ----------
-    typed : DataFrame of shape (n_rows, n_columns)
-    name, target : str
-        Names of the columns of times and of the target.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, it holds neither dates nor numbers, a time is missing, or all
-        are equal.
-    """
-    _check_column(typed, name, target, "times")
-    kind = kind_of(typed[name])
-    if kind not in ("date", "number"):
-        raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
-    times = convert(typed[[name]], kind)[:, 0]
-    if missing := int(np.isnan(times).sum()):
-        raise InputError(f"the time '{shown(name)}' is missing in {missing} rows")
-    if np.ptp(times) == 0.0:
-        raise InputError(f"the time '{shown(name)}' is the same in all rows")
-    return np.asarray(times)
-
-
-def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
-    if name not in frame.columns or name == target:
-        others = [column for column in frame.columns if column != target]
-        raise InputError(
-            f"there is no column '{shown(name)}' of {of}; choose from {listing(others)}"
-        )
-
-
-def read_split(path: Path, n_rows: int) -> Array:
-    """Read a file that says which rows are learned from and which are tested on.
-
-    Parameters
-    ----------
-    path : Path
-        A table with a line for each row, and a column for each split, whose cells are train, test
-        or empty.
-    n_rows : int
-        Of the table that is split.
-
-    Returns
-    -------
-    ndarray of str of shape (n_rows, n_splits)
-
-    Raises
-    ------
-    InputError
-        If it has another number of lines, or cells that say something else.
-    """
-    frame = read_cells(path).frame
-    if len(frame) != n_rows:
-        raise InputError(f"{path} has {len(frame):,} lines, and the table {n_rows:,} rows")
-    cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
-    if not np.isin(cells, _PARTS).all():
-        odd = np.unique(cells[~np.isin(cells, _PARTS)])
-        raise InputError(f"the cells of {path} say train, test or nothing; got {listing(odd)}")
-    return np.asarray(cells)
 
 
 def n_tested(n_rows: int, test_size: float) -> int:
@@ -220,22 +104,18 @@ def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
 
 def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]:
     """Draw test rows."""
-    n_rows = len(problem.target)
-    sizes: dict[str, Any] = {
-        "train_size": n_rows - n_test,
-        "test_size": n_test,
-        "random_state": seed,
-    }
-    if problem.task == "regression":
-        return [(a, np.sort(b)) for a, b in ShuffleSplit(repeats, **sizes).split(problem.features)]
-    n_classes = np.unique(problem.target).size
-    if min(n_rows - n_test, n_test) < n_classes:
-        raise InputError(
-            f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
-            f"{n_classes} classes"
-        )
-    drawn = StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target)
-    return [(train, np.sort(test)) for train, test in drawn]
+    n_train = len(problem.target) - n_test
+    drawn = ShuffleSplit
+    if problem.task == "classification":
+        drawn, n_classes = StratifiedShuffleSplit, np.unique(problem.target).size
+        if min(n_train, n_test) < n_classes:
+            raise InputError(
+                f"{n_train} rows to learn from and {n_test} to test on are too few for "
+                f"{n_classes} classes"
+            )
+    splitter = drawn(repeats, train_size=n_train, test_size=n_test, random_state=seed)
+    pairs = splitter.split(problem.features, problem.target)
+    return [(train, np.sort(test)) for train, test in pairs]
 
 
 def _of_groups(

@@ -3,16 +3,20 @@
 from functools import partial
 from math import exp, isnan
 
-import numpy as np
-
 from mercer_command import figures
-from mercer_command.contributions import OTHERS, Reasons, mean_sizes
-from mercer_command.importances import ColumnImportance, why_no_relevance
+from mercer_command.contributions import (
+    OTHERS,
+    ColumnImportance,
+    Reasons,
+    exact_interactions,
+    mean_sizes,
+    why_no_relevance,
+)
 from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
-from mercer_command.problem import Task
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
+from mercer_command.targets import Task
 
 MOST_CARDS = 50
 """Reports explain this number of rows."""
@@ -29,35 +33,28 @@ def importance_section(trial: Trial) -> Section:
     trial : Trial
     """
     found = trial.importances[:MOST_ROWS]
-    is_exact = not any(isnan(column.contribution) for column in found)
-    title = "Columns that matter: how much the error rises if their cells are shuffled"
-    told = (
-        "Mean ± standard deviation of three shuffles of the column's cells among held-out rows. "
-        "Columns that tell the same share their importance."
-    )
-    if any(isnan(column.increase) for column in found):
-        told += " Where there are many columns, the most relevant ones are shuffled."
-    if is_exact:
-        title = "Columns that matter: how far they take predictions from that of the average row"
-        told = "Mean absolute contribution to the predictions of held-out rows (Shapley values). "
-        told += _what_odds_are(trial) + "It says what the model uses, whether right or wrong."
-    sizes = [c.contribution if is_exact else abs(c.increase) for c in found]
-    largest = float(np.nanmax(sizes)) if not np.isnan(sizes).all() else 0.0
-    rows = [
-        [shown(c.name), *importance_cells(c, trial.task, trial.kind, beside=largest)] for c in found
-    ]
-    is_known = not all(isnan(column.relevance) for column in found)
-    relevance = "Relevance is the column's share in what the kernels measure distances by."
-    if not is_known:
-        rows = [row[:2] for row in rows]
+    contribute = any(not isnan(column.contribution) for column in found)
+    title, header, told = _MATTER[contribute]
+    if contribute:
+        rows = [[shown(c.name), _amount(c.contribution, trial.task, trial.kind)] for c in found]
+        lengths = [column.contribution for column in found]
+    else:
+        if any(isnan(column.increase) for column in found):
+            told += " Where there are many columns, the most relevant ones are shuffled."
+        largest = max((abs(c.increase) for c in found if not isnan(c.increase)), default=0.0)
+        rows = [[shown(c.name), _rise(c, trial.task, largest)] for c in found]
+        lengths = [0.0 if isnan(c.increase) else max(c.increase, 0.0) for c in found]
+    names = ["Column", header]
+    if all(isnan(column.relevance) for column in found):
         relevance = why_no_relevance(trial.model)
-    lengths = [c.contribution if is_exact else max(np.nan_to_num(c.increase), 0.0) for c in found]
-    header = ["Column", "Contributes" if is_exact else "Error rises by"]
-    header += ["Relevance"] if is_known else []
+    else:
+        relevance = "Relevance is the column's share in what the kernels measure distances by."
+        names.append("Relevance")
+        rows = [[*row, f"{c.relevance:.1%}"] for row, c in zip(rows, found, strict=True)]
     return Section(
         title,
         [
-            Table(header, rows, range(1, len(header)), lengths=lengths, n_shown=ON_SCREEN),
+            Table(names, rows, range(1, len(names)), lengths=lengths, n_shown=ON_SCREEN),
             *hidden(len(trial.importances), "columns matter less"),
             Text(f"{told} {relevance}"),
             *figures.importance_figures(trial),
@@ -66,18 +63,35 @@ def importance_section(trial: Trial) -> Section:
     )
 
 
-def _what_odds_are(trial: Trial) -> str:
-    if trial.kind == "count":
-        return "A contribution multiplies the expected count. "
-    if trial.task == "regression":
-        return ""
-    of = "the probability p of a higher grade" if trial.kind else "a class's probability p"
-    return f"Odds are p / (1 - p) of {of}, which a contribution multiplies. "
+_MATTER = {
+    False: (
+        "Columns that matter: how much the error rises if their cells are shuffled",
+        "Error rises by",
+        "Mean ± standard deviation of three shuffles of the column's cells among the rows. "
+        "Columns that tell the same share their importance.",
+    ),
+    True: (
+        "Columns that matter: how far they take predictions from that of the average row",
+        "Contributes",
+        "Mean absolute contribution to the predictions of the rows that are explained. It says "
+        "what the model uses, whether right or wrong.",
+    ),
+}
+"""Title, header and explanation of columns by shuffles, and by contributions."""
+
+
+def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
+    """Return by how much the error rises, with decimals by the largest number of the table."""
+    if isnan(column.increase):
+        return "not measured"
+    sign = "-" if column.increase < 0 else ""
+    return sign + format_error(abs(column.increase), task, column.deviation, beside=largest)
 
 
 def _pairs(trial: Trial) -> list[Part]:
     """Return the pairs of columns that do most together, where this is known exactly."""
-    found = figures.pairs_of(trial)
+    important = [column.name for column in trial.importances]
+    found = exact_interactions(trial.model, trial.X, important)
     if found is None:
         return []
     sizes, names = mean_sizes(found), found.feature_names
@@ -100,36 +114,13 @@ def _pairs(trial: Trial) -> list[Part]:
     ]
 
 
-def _amount(size: float, task: Task, kind: str = "", beside: float | None = None) -> str:
+def _amount(size: float, task: Task, kind: str) -> str:
     """Return a mean absolute contribution in the unit of the response, or as a factor."""
     if kind == "count":
         return f"count x {exp(size):#.3g}"
     if task == "classification":
         return f"odds x {exp(size):#.3g}"
-    return format_error(size, task, beside=beside)
-
-
-def importance_cells(
-    column: ColumnImportance, task: Task, kind: str = "", *, beside: float | None = None
-) -> list[str]:
-    """Return what a column contributes, or by how much the error rises, and its relevance.
-
-    Parameters
-    ----------
-    column : ColumnImportance
-    task : {"classification", "regression"}
-    kind : {"", "ordinal", "count"}, default=""
-    beside : float, default=None
-        The largest number of the table, by which those of responses have decimals.
-    """
-    relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
-    if not isnan(column.contribution):
-        return [_amount(column.contribution, task, kind, beside), relevance]
-    if isnan(column.increase):
-        return ["not measured", relevance]
-    sign = "-" if column.increase < 0 else ""
-    size = abs(column.increase)
-    return [sign + format_error(size, task, column.deviation, beside=beside), relevance]
+    return format_error(size, task)
 
 
 def reasons_section(found: Reasons, *, n_rows: int) -> Section:
@@ -161,18 +152,11 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
         Number of rows, at most.
     """
     n_rows = min(n_rows, len(found))
-    cards = [
-        Figure(
-            partial(found.draw, row),
-            f"{found.headline(row)}. {'; '.join(found.words(row))}.",
-            height=3.2,
-        )
-        for row in range(n_rows)
-    ]
+    captions = [f"{found.headline(row)}. {'; '.join(found.words(row))}." for row in range(n_rows)]
+    cards = [Figure(partial(found.draw, k), told, 3.2) for k, told in enumerate(captions)]
     told = (
-        "Each bar is what a column contributes (its Shapley value): orange bars raise the "
-        "prediction, blue ones lower it. All contributions of a row and the prediction of the "
-        f"average row, the mean over {N_BACKGROUND} training rows, sum to the prediction."
+        "Each bar is what a column contributes (its Shapley value): orange ones raise the "
+        f"prediction, blue ones lower it, from the mean over {N_BACKGROUND} training rows."
     )
     more = [Text(f"{len(found) - n_rows:,} more rows are not shown.")] * (len(found) > n_rows)
     return Section("Why: a card for each row", [Text(told), *cards, *more])

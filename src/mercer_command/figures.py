@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mercer import inspection
-from mercer_command.app import HIGH_IS_GOOD
-from mercer_command.contributions import exact_interactions, unit_of_target
+from mercer_command.contributions import unit_of_target
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import HIGH_IS_GOOD, SHARES
 from mercer_command.output import ACCENT, SOFT, Figure, Part, Section, Text
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def error_figure(trial: Trial) -> Figure:
     name = trial.report.metric
     tested = [one for one in trial.report.held_out if name in one.scores]
     called = score_called(trial.report)
-    factor, unit = (100.0, ", %") if name in ("error", "balanced_accuracy") else (1.0, "")
+    factor, unit = (100.0, ", %") if name in SHARES else (1.0, "")
     unit = f", in {trial.unit}" if trial.task == "regression" and name in ("rmse", "mae") else unit
     is_error = name not in HIGH_IS_GOOD
 
@@ -85,7 +85,7 @@ def error_figure(trial: Trial) -> Figure:
             ax.set_xlim(left=0)
         plain_numbers(ax.xaxis)
         ax.grid(axis="x")
-        ax.set(xlabel=f"{called}{unit}", title=f"{called} on held-out rows")
+        ax.set(xlabel=f"{called}{unit}", title=f"{called} on {trial.rows} rows")
 
     caption = f"{called} with 95% confidence intervals"
     return Figure(draw, caption + ("; the axis begins at zero." * is_error or "."), height=2.8)
@@ -98,14 +98,12 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def importance_figures(trial: Trial) -> list[Part]:
-    """Draw contributions, or by how much the error rises, of the most important columns.
+    """Draw by how much the error rises of the most important columns; of a single one, nothing.
 
     Parameters
     ----------
     trial : Trial
     """
-    if any(not np.isnan(column.contribution) for column in trial.importances):
-        return _contribution_figures(trial)
     measured = [c for c in trial.importances if not np.isnan(c.increase)][:MOST_MARKS]
     if len(measured) < 2:
         return []
@@ -125,35 +123,6 @@ def importance_figures(trial: Trial) -> list[Part]:
 
     height = max(2.4, 0.28 * len(measured) + 1.2)
     return [Figure(draw, "Rise of the error, with standard deviations.", height)]
-
-
-def _contribution_figures(trial: Trial) -> list[Part]:
-    known = trial.importances[:MOST_MARKS]
-    if len(known) < 2:
-        return []
-
-    def draw(ax: Axes) -> None:
-        ax.barh(range(len(known)), [column.contribution for column in known], color=ACCENT)
-        _name_rows(ax, [shown(column.name, longest=26) for column in known])
-        label = "to the log-odds" if trial.task == "classification" else f"in {trial.unit}"
-        label = {"ordinal": f"{label} of a higher grade", "count": "to the log-rate"}.get(
-            trial.kind, label
-        )
-        ax.set(xlabel=f"Mean absolute contribution, {label}", title="Columns that matter")
-
-    height = max(2.4, 0.28 * len(known) + 1.2)
-    return [Figure(draw, "Mean absolute contributions to predictions.", height)]
-
-
-def pairs_of(trial: Trial) -> inspection.ShapleyInteractions | None:
-    """Return interactions of the most important columns, where contributions are exact.
-
-    Parameters
-    ----------
-    trial : Trial
-    """
-    names = [c.name for c in trial.importances if not np.isnan(c.contribution)]
-    return exact_interactions(trial.model, trial.X, names) if len(names) > 1 else None
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
@@ -236,16 +205,12 @@ def dependence_section(trial: Trial) -> list[Section]:
         return []
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
-    if found[0].scale == "probability":
-        # Tenths around the curves, as those of a rare class are close to zero or one.
-        low, high = np.floor(10.0 * low) / 10.0, np.ceil(10.0 * high) / 10.0
     height = (high - low) or abs(high) or 1.0
     # The distribution of the data is beneath the curves.
     limits = low - 0.2 * height, high + 0.04 * height
     told = (
-        "Partial dependence: predictions averaged over rows, as one column varies and the others "
-        "stay as they are. Gray bars show how often values occur. All pictures have the same "
-        "vertical axis."
+        "Partial dependence: mean predictions, as one column varies and the others stay as they "
+        "are. Gray bars show how often values occur. The vertical axes are the same."
     )
     if trial.kind == "ordinal":
         told += " The higher the latent mean, the more probable are high grades."
@@ -274,10 +239,8 @@ def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDepende
         return None
     [grid], [data] = found.grid_values, found.data
     if role == "time":
-        hours = [
-            24.0 * ((days - np.datetime64(0, "D")) / np.timedelta64(1, "D") % 1.0)
-            for days in (grid, data)
-        ]
+        day = np.timedelta64(1, "D")
+        hours = [24.0 * ((times - np.datetime64(0, "D")) / day % 1.0) for times in (grid, data)]
         found = replace(found, kinds=("number",), grid_values=(hours[0],), data=(hours[1],))
     if role == "category" and len(grid) > MOST_MARKS:
         counts = pd.Series(data).value_counts()
@@ -340,11 +303,10 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         What the score is called.
     """
     metric = frame.attrs["metric"]
-    unit = 100.0 if metric in ("error", "balanced_accuracy") else 1.0
+    unit = 100.0 if metric in SHARES else 1.0
     scores = unit * frame[metric]
-    label = f"{name}, %" if unit > 1.0 else f"{name} (target's unit)"
-    without_unit = ("roc_auc", "log_loss", "r2", "log_rmse", "poisson_deviance")
-    label = name if metric in without_unit else label
+    label = f"{name}, %" if unit > 1.0 else name
+    label = f"{name} (target's unit)" if metric in ("rmse", "mae") else label
 
     def by_method(ax: Axes) -> None:
         positions = np.arange(len(frame))

@@ -3,10 +3,9 @@
 import gzip
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from errno import EDQUOT, EFBIG, ENOSPC
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
@@ -19,14 +18,8 @@ from mercer_command.messages import InputError
 from mercer_command.table_files import is_parquet
 from mercer_command.table_model import TableModel
 
-if sys.platform != "win32":  # Windows has no such locks.
-    import fcntl
-
 _PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """A pattern of numbers as programs write them, which spreadsheets take for no formula."""
-
-_PREFIX = ".mercer-"
-"""Names of temporary files begin with this."""
 
 
 @contextmanager
@@ -42,7 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file with the same suffixes.
+        An empty file with the same suffixes, whose name begins with ``.mercer-``.
 
     Raises
     ------
@@ -51,9 +44,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Notes
     -----
-    The temporary file is locked while the block runs, so that files left by killed processes are
-    told apart from those in use, and removed, except on Windows. The new file is on the disk
-    before it takes the old one's place.
+    The new file is on the disk before it takes the old one's place.
 
     Examples
     --------
@@ -66,9 +57,10 @@ def replacing(path: Path) -> Iterator[Path]:
     ['note.txt']
     """
     target = path.resolve()  # A link stays, and leads to the new file.
-    remove_leftovers(target.parent)
-    temporary, fd = _locked_file(target)
+    suffixes = "".join(target.suffixes[-2:])[-40:]  # Long names fail.
+    temporary = target.with_name(f".mercer-{token_hex(8)}{suffixes}")
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
         if target.exists():
             copymode(target, temporary)
@@ -76,91 +68,21 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(target)
     except OSError as error:
-        if error.errno not in {EDQUOT, EFBIG, ENOSPC}:
+        if error.errno not in {EDQUOT, EFBIG, ENOSPC, EROFS}:
             raise
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
-        if fd is not None:
-            os.close(fd)
-    _sync_folder(target.parent)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed.
-
-    Parameters
-    ----------
-    folder : Path
-        Files in it that are being written stay, and so do those that cannot be removed.
-    """
-    if sys.platform == "win32":
-        return
-    with suppress(OSError):
-        for path in folder.glob(f"{_PREFIX}*"):
-            with suppress(OSError):
-                _remove_if_unlocked(path)
-
-
-def _locked_file(path: Path) -> tuple[Path, int | None]:
-    """Create an empty file beside another, with its last suffixes, and lock it.
-
-    The file's descriptor holds the lock. There is none on Windows, where open files stay in place.
-    """
-    suffixes = "".join(path.suffixes[-2:])[-40:]  # Long names fail.
-    while True:
-        temporary = path.with_name(f"{_PREFIX}{token_hex(8)}{suffixes}")
-        try:
-            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from error
-        if sys.platform == "win32":
-            os.close(fd)
-            return temporary, None
-        with suppress(OSError):  # Some network file systems have no locks.
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        # Another process may have removed the file before it was locked.
-        if _is_same(temporary, fd):
-            return temporary, fd
-        os.close(fd)
-
-
-def _remove_if_unlocked(path: Path) -> None:
-    fd = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_same(path, fd):
-            path.unlink()
-    finally:
-        os.close(fd)
-
-
-def _is_same(path: Path, fd: int) -> bool:
-    """Whether a path leads to the open file."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(fd))
-    except FileNotFoundError:
-        return False
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a change of names to the disk, where the system can."""
-    with suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
+def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     """Check that output files can be written and overwrite no other file of the command.
 
     Parameters
     ----------
     *outputs : Path or None
         The files to be written; None for one that was not requested.
-    inputs : tuple of Path
+    inputs : iterable of Path
         Files that are read.
 
     Raises
@@ -184,7 +106,6 @@ def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
         if path.resolve() in taken:
             raise InputError(f"{path} would overwrite another file of this command")
         taken.add(path.resolve())
-        remove_leftovers(path.resolve().parent)
 
 
 def save_model(model: TableModel, path: Path) -> None:

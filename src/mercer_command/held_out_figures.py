@@ -13,16 +13,19 @@ from mercer.inspection import CoverageDisplay
 from mercer_command.figures import MOST_MARKS, label_dates, plain_numbers
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.notation import Array
 from mercer_command.output import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
 from mercer_command.predictions import intervals
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curves: TypeAlias = dict[str, tuple[Array, Array]]
 """Whether rows belong to a class, and their scores, by the name of the class."""
+
+_BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
+"""The place of a legend that would hide curves."""
 
 
 def prediction_section(trial: Trial) -> Section:
@@ -34,7 +37,7 @@ def prediction_section(trial: Trial) -> Section:
     """
     predicted = trial.model.predict(trial.X)
     found = _responses if trial.task == "regression" else _classes
-    return Section("Predictions of held-out rows", found(trial, predicted))
+    return Section(f"Predictions of {trial.rows} rows", found(trial, predicted))
 
 
 def _classes(trial: Trial, predicted: Array) -> list[Part]:
@@ -79,7 +82,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
         )
         ax.set(xlabel="Predicted", ylabel="True", title="Confusion matrix")
 
-    caption = "Numbers of held-out rows; those on the diagonal are predicted correctly."
+    caption = "Numbers of rows; those on the diagonal are predicted correctly."
     return Figure(draw, caption)
 
 
@@ -111,18 +114,18 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
     # With fewer rows, no bin has enough for a share.
     if method == "predict_proba" and len(y) >= 20:
         curves = {name: (truth, np.clip(p, 0.0, 1.0)) for name, (truth, p) in curves.items()}
-        caption = (
-            "The share of rows that belong to the class, among rows of similar predicted "
-            "probability; on the dotted line, probabilities are exact."
-        )
-        bins: dict[str, Any] = {
-            "n_bins": min(10, max(3, len(y) // 20)),
-            "strategy": "quantile",
-            "ref_line": False,
-        }
-        axes = ("Predicted probability", "Share of rows")
         drawn.append(
-            _curve_figure(curves, CalibrationDisplay, "Calibration", axes, caption, **bins)
+            _curve_figure(
+                curves,
+                CalibrationDisplay,
+                "Calibration",
+                ("Predicted probability", "Share of rows"),
+                "The share of rows that belong to the class, among rows of similar predicted "
+                "probability; on the dotted line, probabilities are exact.",
+                n_bins=min(10, max(3, len(y) // 20)),
+                strategy="quantile",
+                ref_line=False,
+            )
         )
     return drawn
 
@@ -140,15 +143,7 @@ def _curve_figure(
             ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
         ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        if len(curves) > 2:  # Inside, it would hide curves.
-            place: dict[str, Any] = {
-                "loc": "upper center",
-                "bbox_to_anchor": (0.5, -0.17),
-                "ncols": 2,
-            }
-            ax.legend(frameon=False, fontsize=9, **place)
-        else:
-            ax.legend(frameon=False, fontsize=9)
+        ax.legend(frameon=False, fontsize=9, **(_BELOW if len(curves) > 2 else {}))
 
     return Figure(draw, caption, *[5.0] * (len(curves) > 2))
 
@@ -158,9 +153,8 @@ def _responses(trial: Trial, predicted: Array) -> list[Part]:
         _errors(trial, predicted, kind) for kind in ("actual_vs_predicted", "residual_vs_predicted")
     ]
     if hasattr(trial.model, "predict_interval"):
-        encoded = trial.model[:-1].transform(trial.X)
-        usual = intervals(trial.model, encoded, 0.9)
-        drawn += [_coverage(trial, encoded, usual), _intervals(trial, predicted, usual)]
+        usual = intervals(trial.model, trial.model[:-1].transform(trial.X))
+        drawn.append(_intervals(trial, predicted, usual))
         found = None if trial.report is None else trial.report.coverage
         are_alike = found is not None and len(found.bins) == 1
         if np.isfinite(usual).all() and not are_alike:
@@ -190,37 +184,7 @@ def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
             label_dates(axis)
 
     told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
-    return Figure(draw, f"{told}, held-out rows, in {trial.unit}.")
-
-
-def _inside(y: Array, bounds: Array) -> Array:
-    return (bounds[:, 0] <= y) & (y <= bounds[:, 1])
-
-
-def _coverage(trial: Trial, encoded: pd.DataFrame, usual: Array, most: int = 1000) -> Figure:
-    """Draw the coverage of intervals against what is asked for; 0.9 is known of all rows."""
-    rows = np.linspace(0, len(encoded) - 1, min(len(encoded), most)).astype(int)
-    y = np.asarray(trial.y)[rows]
-    bounds = {
-        asked: usual[rows] if asked == 0.9 else intervals(trial.model, encoded.iloc[rows], asked)
-        for asked in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-    }
-
-    def draw(ax: Axes) -> None:
-        covered = [float(_inside(y, found).mean()) for found in bounds.values()]
-        ax.plot([0.5, 1], [0.5, 1], linestyle=":", color=SOFT)
-        ax.plot(list(bounds), covered, marker="o", color=ACCENT)
-        ax.set(
-            xlim=(0.48, 1.0), ylim=(min(0.5, *covered) - 0.02, 1.02), title="Coverage of intervals"
-        )
-        ax.set(xlabel="Coverage asked for", ylabel="Share of held-out rows inside")
-        ax.grid()
-
-    return Figure(
-        draw,
-        f"The share of {len(y):,} held-out responses that are in their intervals; on the dotted "
-        "line, coverage is exact.",
-    )
+    return Figure(draw, f"{told}, {trial.rows} rows, in {trial.unit}.")
 
 
 def _coverage_by_width(y: Array, bounds: Array) -> Figure:
@@ -230,7 +194,7 @@ def _coverage_by_width(y: Array, bounds: Array) -> Figure:
 
     return Figure(
         draw,
-        "The share of held-out responses in intervals of 90% coverage, by decile of their width, "
+        "The share of responses in intervals of 90% coverage, by decile of their width, "
         "with 95% confidence intervals.",
     )
 
@@ -240,12 +204,12 @@ def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -
         order = np.argsort(predicted, kind="stable")
         order = order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)]
         y, (low, high) = np.asarray(trial.y)[order], bounds[order].T
-        places, inside = np.arange(len(order)), _inside(y, bounds[order])
+        places, inside = np.arange(len(order)), (low <= y) & (y <= high)
         ax.vlines(places, low, high, color=ACCENT, alpha=0.35, linewidth=1.4)
         ax.plot(places[inside], y[inside], ".", color=ACCENT, label="inside")
         ax.plot(places[~inside], y[~inside], "x", color=WARM, label="outside")
         ax.set_xticks([])
-        ax.set(xlabel="Held-out rows, sorted by prediction", ylabel="True response")
+        ax.set(xlabel="Rows, sorted by prediction", ylabel="True response")
         ax.set_title("Intervals of 90% coverage")
         # Predictions ascend.
         ax.legend(frameon=False, fontsize=9, loc="upper left")

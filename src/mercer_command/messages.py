@@ -9,9 +9,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-ROLES = ("number", "category", "date", "time", "text", "ignored")
-"""Roles of columns, as files of columns and messages call them."""
-
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
 """Extras by which packages are installed; all others belong to `cli`."""
 

@@ -11,20 +11,19 @@ from sklearn.base import is_classifier
 from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
 from mercer.preprocessing import convert
-from mercer_command import importances
-from mercer_command.app import Explain
 from mercer_command.columns import DATES, Choice, recognize_columns
+from mercer_command.contributions import ColumnImportance, columns_that_matter
 from mercer_command.costs import Costs
-from mercer_command.division import group_codes, read_split, times_of
-from mercer_command.importances import ColumnImportance
-from mercer_command.methods import fit_arguments, learned_alignment, make_model
-from mercer_command.notation import Array
+from mercer_command.options import Explain
 from mercer_command.output import Bar
+from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.predictions import needed_columns
-from mercer_command.problem import MIN_ROWS, Task, unit_of
+from mercer_command.problem import group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
+from mercer_command.targets import MIN_ROWS, Task
+from mercer_command.values import Array
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def fit(
         told = f"Simple predictors learned from a sample of {len(train):,} training rows"
         tested = replace(tested, n_train=training.n_train, remarks=(*tested.remarks, told))
     bar.step("measuring the importance of columns")
-    found = importances.columns_that_matter(model, X_test, y_test, task, seed=seed)
+    found = columns_that_matter(model, X_test, y_test, task, seed=seed)
     unit = unit_of(problem.target_column.role)
     trial = Trial(model, problem.name, task, unit, X_test, y_test, found, tested)
     return replace(trial, alignment=_alignment_lines(trial, X_test, y_test))
@@ -206,7 +205,7 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     X = model["reader"].transform(frame)
     rows, chosen, told = _unseen(model, X)
     X, y = X.iloc[chosen], None if y is None else y[chosen]
-    found = importances.columns_that_matter(model, X, y, task, seed=given.seed)
+    found = columns_that_matter(model, X, y, task, seed=given.seed)
     trial = Trial(model, name, task, unit_of(role), X, y, found, rows=rows, told=told)
     if y is None:
         return trial

@@ -9,8 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from itertools import groupby
@@ -110,37 +109,6 @@ class Section:
 
     title: str
     parts: Sequence[Part]
-
-
-def reworded(section: Section, old: str, new: str) -> Section:
-    """Return a section with another word for one, in all texts and pictures.
-
-    Parameters
-    ----------
-    section : Section
-    old, new : str
-        In small letters; a capital at the beginning stays.
-    """
-
-    def said(text: str) -> str:
-        capital = (old[:1].upper() + old[1:], new[:1].upper() + new[1:])
-        return text.replace(old, new).replace(*capital)
-
-    def drawn(draw: Callable[[Axes], Any], ax: Axes) -> None:
-        draw(ax)
-        ax.set(xlabel=said(ax.get_xlabel()), ylabel=said(ax.get_ylabel()))
-        ax.set_title(said(ax.get_title()))
-
-    def part_said(part: Part) -> Part:
-        if isinstance(part, str):
-            return said(part)
-        if isinstance(part, Text):
-            return part if part.kind == "code" else Text(said(part.text), part.kind)
-        if isinstance(part, Figure):
-            return Figure(partial(drawn, part.draw), said(part.caption), part.height)
-        return replace(part, header=[said(name) for name in part.header])
-
-    return Section(said(section.title), [part_said(part) for part in section.parts])
 
 
 # Colors of text, of what is less important, and of lines; dark pages replace them.

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,11 +16,11 @@ from mercer.preprocessing import convert
 from mercer_command.contributions import Reasons, reasons
 from mercer_command.files import appended_table
 from mercer_command.messages import InputError, listing, shown
-from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.output import Bar
 from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
+from mercer_command.values import Array, as_dates, format_dates
 
 # Numbers of rows with categories that a model was not fitted on, of each column.
 NewCategories: TypeAlias = dict[str, Counter[str]]
@@ -85,28 +85,22 @@ def rows_to_predict(
     InputError
         If the table cannot be read, has no rows, or lacks columns of the model.
     """
-    if not (table.exists() and is_parquet(table)):
+    if table.exists() and is_parquet(table):
+        frame, names = None, tuple(parquet_source(table).column_names)
+    else:
         frame = read_cells(table, header=header).frame
         names = tuple(frame.columns)
-        kept = _kept_columns(keep, names)
-        needed = dict.fromkeys([*needed_columns(model, names), *kept])
-        return TableRows(names, len(frame), frame[list(needed)], kept)
-    names = parquet_source(table).column_names
-    kept = _kept_columns(keep, names)
+    kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
+    if absent := [name for name in kept if name not in names]:
+        raise InputError(f"--keep names {listing(absent)}, and the table has {listing(names)}")
     columns = list(dict.fromkeys([*needed_columns(model, names), *kept]))
+    if frame is not None:
+        return TableRows(names, len(frame), frame[columns], kept)
     source = parquet_source(table, columns=columns)
     n_rows = source.count_rows()
     if n_rows == 0:
         raise InputError(f"the table {table} has no rows")
     return TableRows(names, n_rows, source, kept)
-
-
-def _kept_columns(given: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that are copied to the predictions, after checking that they exist."""
-    kept = tuple(name.strip() for name in (given or "").split(",") if name.strip())
-    if absent := [name for name in kept if name not in names]:
-        raise InputError(f"--keep names {listing(absent)}, and the table has {listing(names)}")
-    return kept
 
 
 def predict_file(
@@ -153,8 +147,14 @@ def predict_file(
     """
     found: NewCategories = {}
     with appended_table(out) as append:
-        advance = bar.advance if client is None else None
-        part = partial(_with_kept, rows.kept, model, coverage, n_reasons, advance)
+        part = partial(
+            _predicted_part,
+            model=model,
+            kept=rows.kept,
+            coverage=coverage,
+            n_reasons=n_reasons,
+            advance=bar.advance if client is None else None,
+        )
         for frame, new in rows.map(part, client):
             append(frame)
             if client is not None:
@@ -190,38 +190,31 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     return reasons(model, frame, typed, predicted, bar.advance)
 
 
-def _with_kept(
-    kept: tuple[str, ...], model: TableModel, *settings: Any
-) -> tuple[pd.DataFrame, NewCategories]:
-    """Predictions of a part of a table behind columns that are copied; see `_predicted_part`."""
-    predicted, found = _predicted_part(model, *settings)
-    if kept:
-        copied = settings[-1][list(kept)].reset_index(drop=True)
-        # A column of the table may be called as one of the predictions is.
-        copied.columns = [f"{n} (kept)" if n in predicted else n for n in kept]
-        predicted = pd.concat([copied, predicted], axis="columns")
-    return predicted, found
-
-
 def _predicted_part(
+    frame: pd.DataFrame,
+    *,
     model: TableModel,
+    kept: tuple[str, ...],
     coverage: float | None,
     n_reasons: int,
     advance: Callable[[int], Any] | None,
-    frame: pd.DataFrame,
 ) -> tuple[pd.DataFrame, NewCategories]:
-    """Predictions of a part of a table, and the categories that the model was not fitted on."""
+    """Predictions of a part of a table behind columns that are copied, and new categories."""
     found: NewCategories = {}
     predicted = predict(model, frame, coverage, found)
+    # A column of the table may be called as one of the predictions is.
+    copied = frame[list(kept)].reset_index(drop=True)
+    copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
+    parts = [copied, predicted]
     if n_reasons:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The prediction has issued those of the cells.
             typed = model["reader"].transform(frame)
-        why = reasons(model, frame, typed, predicted["prediction"], advance).frame(n_reasons)
-        predicted = pd.concat([predicted, why], axis="columns")
+        why = reasons(model, frame, typed, predicted["prediction"], advance)
+        parts.append(why.frame(n_reasons))
     elif advance is not None:
         advance(len(frame))
-    return predicted, found
+    return pd.concat(parts, axis="columns"), found
 
 
 def predict(

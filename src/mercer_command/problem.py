@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mercer import infer_task
-from mercer.preprocessing import convert, kind_of
-from mercer_command.app import KINDS
+from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
-from mercer_command.division import group_codes, read_split, times_of
-from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
-from mercer_command.notation import Array
-from mercer_command.odd_values import MissingCodes
-from mercer_command.table_files import Cells
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.names import KINDS
+from mercer_command.table_files import Cells, read_cells
+from mercer_command.targets import MIN_ROWS, Task, known_target
+from mercer_command.values import Array, MissingCodes
 
-Task: TypeAlias = Literal["classification", "regression"]
-Rows: TypeAlias = Array
-
-MIN_ROWS = 10
-"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
+_PARTS = ("train", "test", "")
+"""What the cells of a file of splits say; the rows of an empty cell are left out."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ def as_problem(
     time : str, default=None
         Name of the column of dates or numbers by which the rows are sorted.
     split : Path, default=None
-        File that says which rows are learned from; see `mercer_command.division.read_split`.
+        File that says which rows are learned from; see `read_split`.
 
     Raises
     ------
@@ -125,7 +120,7 @@ def as_problem(
     target = _target_name(frame, target)
     reading: dict[str, Any] = {"separator": cells.separator, "missing": missing}
     typed, columns = recognize_columns(frame, choices, **reading)
-    used, values, decided, target_column = _known_target(typed, columns, target, task, notes)
+    used, values, decided, target_column = known_target(typed, columns, target, task, notes)
     times = None
     if time is not None:
         times = times_of(typed.iloc[used], time, target)
@@ -187,165 +182,104 @@ def _used_columns(
     return features
 
 
-def _known_target(
-    typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
-) -> tuple[Rows, Array, Task, Column]:
-    """Return the rows that can be learned from, and the target in them."""
-    [column] = [column for column in columns if column.name == target]
-    name = shown(target)
-    notes += [f"'{name}': {text}" for text in column.warnings]
-    used = np.flatnonzero(typed[target].notna().to_numpy())
-    if missing := len(typed) - len(used):
-        notes.append(f"{missing} rows without '{name}' are left out")
-    if len(used) < MIN_ROWS:
-        raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
-    known = typed[target].iloc[used]
-    values, decided = _target_values(known, name, task, notes)
-    kind = kind_of(known)
-    if column.role not in ("time", "duration"):
-        column = replace(
-            column, role="date" if kind == "date" else "number" if kind == "number" else "category"
-        )
-    if decided == "classification":
-        kept = _frequent(values, name, notes)
-        used, values = used[kept], values[kept]
-        if len(used) < MIN_ROWS:
-            raise InputError(f"{len(used)} rows are left to learn from; {MIN_ROWS} are needed")
-    return used, values, decided, column
+def group_codes(
+    frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
+) -> tuple[Array, list[str]]:
+    """Return numbers of the groups of rows, after checking that they can be held out, and notes.
 
-
-def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
-    """Return the task by the target's values, and note where it could be the other one.
+    Where codes differ in each row, the parts before a separator name the groups.
 
     Parameters
     ----------
-    values : ndarray of shape (n_rows,)
-    name : str
-        Of the target's column, as it is shown.
-    notes : list of str
-        A note is appended if whole numbers are taken for classes without an order, or could be.
+    frame, typed : DataFrame of shape (n_rows, n_columns)
+        The columns as they are in the table, and converted.
+    name, target : str
+        Names of the columns of groups and of the target.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, a group is missing, or there are fewer than four.
     """
-    with collected_warnings([]):  # They name arguments of the library.
-        task: Task = infer_task(values)
-    n_values = np.unique(values).size
-    if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
-        told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
-        told += f" {values.max():g}, which are taken for"
-        if task == "classification":
-            told += " classes without an order; --task ordinal keeps the order of grades, and "
-            told += "--task regression predicts a number"
-        else:
-            told += " quantities; --task classification predicts one of them"
-            told += ", and --task count expected counts" if values.min() >= 0.0 else ""
-        notes.append(told)
-    return task
-
-
-def _target_values(
-    target: pd.Series[Any], name: str, task: str, notes: list[str]
-) -> tuple[Array, Task]:
-    """Return the target's values and its task, after checking that they suit each other."""
-    checked_name("task", task, ("auto", "classification", "regression", *KINDS))
-    kind, frame = kind_of(target), target.to_frame()
-    if kind == "other":
-        raise InputError(f"'{name}' holds neither numbers nor categories")
-    if target.nunique() == 1:
-        raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
-    if task in KINDS:
-        _check_kind(target, name, task)
-        task = KINDS[task]
-    if kind == "date":
-        check_no_dates(task, name)
-        return convert(frame, "date")[:, 0], "regression"
-    if kind == "number":
-        values = convert(frame, "number")[:, 0]
-        if (np.abs(values) > 1e100).any():  # Sums of their squares may overflow.
-            raise InputError(f"'{name}' holds numbers beyond 1e+100")
-    elif isinstance(target.iloc[0], bool | np.bool_):
-        values = target.to_numpy(bool)
-    else:
-        values = convert(frame, "category")[:, 0].astype(str)
-    if (inferred_task(values, name, notes) if task == "auto" else task) == "regression":
-        _check_responses(values, name, inferred=task == "auto")
-        return values, "regression"
-    return _as_classes(values, name), "classification"
-
-
-def _check_kind(target: pd.Series[Any], name: str, task: str) -> None:
-    """Refuse grades that are no whole numbers, and counts that are none or negative."""
-    values = np.empty(0)
-    if kind_of(target) == "number":
-        values = convert(target.to_frame(), "number")[:, 0]
-    if task == "ordinal" and not (values.size and _are_whole(values)):
-        raise InputError(f"'{name}' holds no whole numbers, as --task ordinal takes for grades")
-    if task == "count" and not (values.size and _are_whole(values) and values.min() >= 0.0):
-        raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
-
-
-def _are_whole(values: Array) -> bool:
-    return bool(np.all(values == np.round(values)))
-
-
-def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
-    """Check that values are numbers and, if their task was inferred, that they count no rows."""
-    if values.dtype.kind != "f":
-        raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
-    n_values = np.unique(values).size
-    if inferred and _are_whole(values) and n_values == np.ptp(values) + 1 == len(values):
+    _check_column(frame, name, target, "groups")
+    if missing := int(typed[name].isna().sum()):
+        raise InputError(f"the group '{shown(name)}' is missing in {missing} rows")
+    codes, found = pd.factorize(frame[name])
+    notes = []
+    if len(found) == len(frame) and (prefix := repeated_prefix(frame[name])) is not None:
+        codes, parts = pd.factorize(prefix[1])
+        found = pd.Index(parts)
+        notes.append(f"the groups are the parts of '{shown(name)}' before '{prefix[0]}'")
+    if len(found) == len(frame):
+        raise InputError(f"'{shown(name)}' differs in each row, so that it names no groups")
+    if len(found) < 4:
         raise InputError(
-            f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
-            "--task regression"
+            f"'{shown(name)}' holds {len(found)} group{'s' * (len(found) > 1)}; at least 4 are "
+            "needed, two to learn from and two to test on"
         )
+    return np.asarray(codes), notes
 
 
-def check_whole(values: Array, name: str) -> None:
-    """Refuse labels that are numbers with fractions by an `InputError`."""
-    if values.dtype.kind == "f" and not _are_whole(values):
-        raise InputError(
-            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
-        )
-
-
-def check_no_dates(task: str, name: str) -> None:
-    """Refuse dates that are to be classified by an `InputError`."""
-    if task == "classification":
-        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
-
-
-def _as_classes(values: Array, name: str) -> Array:
-    """Return values as classes, after checking that they do not identify the rows."""
-    check_whole(values, name)
-    if np.unique(values).size == values.size:
-        raise InputError(
-            f"'{name}' has a different value in every row, as an identifier does: there are no "
-            "classes to learn"
-        )
-    return values.astype(int) if values.dtype.kind == "f" else values
-
-
-def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
-    """Return the rows of classes that have two rows at least, one to learn from and one to test."""
-    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    rare = classes[counts < 2]
-    if rare.size and rare.size >= classes.size - 1:
-        raise InputError(
-            f"'{name}' has one class only that has two rows or more: there is nothing to learn"
-        )
-    notes += [single_class_note(name, rare)] if rare.size else []
-    return np.flatnonzero(counts[codes] >= 2)
-
-
-def single_class_note(name: str, classes: Array) -> str:
-    """Say that classes of a single row are left out.
+def times_of(typed: pd.DataFrame, name: str, target: str) -> Array:
+    """Return the times of rows as numbers.
 
     Parameters
     ----------
-    name : str
-        Name of the target's column, as it is shown.
-    classes : ndarray of shape (n_left_out,)
+    typed : DataFrame of shape (n_rows, n_columns)
+    name, target : str
+        Names of the columns of times and of the target.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it holds neither dates nor numbers, a time is missing, or all
+        are equal.
     """
-    rows, noun = ("row is", "class") if classes.size == 1 else ("rows are", "classes")
-    return (
-        f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
-        f"{listing(classes)}"
-    )
+    _check_column(typed, name, target, "times")
+    kind = kind_of(typed[name])
+    if kind not in ("date", "number"):
+        raise InputError(f"'{shown(name)}' holds neither dates nor numbers, which times are")
+    times = convert(typed[[name]], kind)[:, 0]
+    if missing := int(np.isnan(times).sum()):
+        raise InputError(f"the time '{shown(name)}' is missing in {missing} rows")
+    if np.ptp(times) == 0.0:
+        raise InputError(f"the time '{shown(name)}' is the same in all rows")
+    return np.asarray(times)
+
+
+def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
+    if name not in frame.columns or name == target:
+        others = [column for column in frame.columns if column != target]
+        raise InputError(
+            f"there is no column '{shown(name)}' of {of}; choose from {listing(others)}"
+        )
+
+
+def read_split(path: Path, n_rows: int) -> Array:
+    """Read a file that says which rows are learned from and which are tested on.
+
+    Parameters
+    ----------
+    path : Path
+        A table with a line for each row, and a column for each split, whose cells are train, test
+        or empty.
+    n_rows : int
+        Of the table that is split.
+
+    Returns
+    -------
+    ndarray of str of shape (n_rows, n_splits)
+
+    Raises
+    ------
+    InputError
+        If it has another number of lines, or cells that say something else.
+    """
+    frame = read_cells(path).frame
+    if len(frame) != n_rows:
+        raise InputError(f"{path} has {len(frame):,} lines, and the table {n_rows:,} rows")
+    cells = frame.fillna("").astype(str).map(lambda cell: cell.strip().lower()).to_numpy(dtype=str)
+    if not np.isin(cells, _PARTS).all():
+        odd = np.unique(cells[~np.isin(cells, _PARTS)])
+        raise InputError(f"the cells of {path} say train, test or nothing; got {listing(odd)}")
+    return np.asarray(cells)

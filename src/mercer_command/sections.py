@@ -2,26 +2,28 @@
 
 import platform
 import re
+import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import join
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn import config_context
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
-from mercer_command.advice import with_advice
-from mercer_command.app import DESCRIPTIONS, Fit, Options
 from mercer_command.columns import Column
 from mercer_command.messages import shown
 from mercer_command.models import Trial
-from mercer_command.output import Part, Section, Table, Text, reworded
-from mercer_command.problem import Problem, Task
-from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognize_format
+from mercer_command.names import DESCRIPTIONS, SCORES, SHARES
+from mercer_command.options import Fit, Options
+from mercer_command.output import Part, Section, Table, Text
+from mercer_command.problem import Problem
+from mercer_command.summary import with_advice
+from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
+from mercer_command.targets import Task
 
 MOST_ROWS = 60
 """Tables of kernels and columns in reports have at most this number of rows."""
@@ -82,26 +84,33 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
         Whether the warnings are told elsewhere.
     """
     assert trial.report is not None
+    words = {"held-out": trial.rows, "Held-out": trial.rows.capitalize()}
+    if trial.task == "classification" and len(trial.model.classes_) == 2:
+        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
+        words |= {"the second class": second, "above one of the first": f"above one of {first}"}
+
+    def said(text: str) -> str:
+        for old, new in words.items():
+            text = text.replace(old, new)
+        return text
+
     found = []
     for one in with_advice(trial.report, list(trial.model.feature_names_in_)).sections():
-        numeric = [c for c, name in enumerate(one.header) if c and name != "where"]
+        header = [said(name) for name in one.header]
+        numeric = [c for c, name in enumerate(header) if c and name != "where"]
         rows = [[shown(cell) for cell in row] for row in one.rows]
-        table = [Table(one.header, rows, numeric)] if one.header else []
+        table = [Table(header, rows, numeric)] if header else []
         told = () if warned else one.warnings
-        warnings = [Text(shown(text, longest=1000), "warning") for text in told]
-        parts: list[Part] = [*warnings, *table, *one.findings, *map(Text, one.sentences)]
+        warnings = [Text(shown(said(text), longest=1000), "warning") for text in told]
+        sentences = (Text(said(text)) for text in one.sentences)
+        parts: list[Part] = [*warnings, *table, *map(said, one.findings), *sentences]
         # The title names a class of the library.
         title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
-        found.append(Section(title, parts))
+        found.append(Section(said(title), parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
     compared = [figures.error_figure(trial)] if len(trial.report.held_out) > 1 else []
     more: list[Part] = [*unit, *trial.alignment, *compared]
-    found = [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
-    if trial.task == "classification" and len(trial.model.classes_) == 2:
-        first, second = (f"'{shown(name, longest=20)}'" for name in trial.model.classes_)
-        found = [reworded(one, "the second class", second) for one in found]
-        found = [reworded(one, "above one of the first", f"above one of {first}") for one in found]
-    return found
+    return [Section(found[0].title, [*found[0].parts, *more]), *found[1:]]
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
@@ -131,45 +140,35 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
     if terms.combines == "predictions":
         found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
         lengths = [c.weight for c in found]
-        # Errors of machines are on another scale than those of ridge regressions.
-        are_machines = [c.description.startswith("support vector machine") for c in found]
         header = ["Candidate", "Penalty", "Rel. error", "Weight"]
-        header[3:3] = ["Wrong"] * any(are_machines)
+        errors = [
+            f"{c.loo_error:.1%}" if c.description.startswith("support") else f"{c.loo_error:#.3g}"
+            for c in found
+        ]
         rows = [
-            [
-                c.description,
-                f"{c.alpha:.3g}",
-                "" if is_machine else f"{c.loo_error:#.3g}",
-                *([f"{c.loo_error:.1%}" if is_machine else ""] if any(are_machines) else []),
-                f"{c.weight:.3f}",
-            ]
-            for c, is_machine in zip(found, are_machines, strict=True)
+            [c.description, f"{c.alpha:.3g}", error, f"{c.weight:.3f}"]
+            for c, error in zip(found, errors, strict=True)
         ]
-        wrong = "; Wrong: the share of rows that a machine misclassifies out of fold"
-        told = [
-            "Stacking combines the predictions of several kernels. Rel. error: the mean "
-            "squared leave-one-out error of ridge regression, relative to that of the mean, or of "
-            f"the class frequencies{wrong if any(are_machines) else ''}. Weights do not follow "
-            "errors alone, because kernels that err on different rows complement each other."
-        ]
+        told = (
+            "Rel. error: the mean squared leave-one-out error relative to that of the mean, or of "
+            "the class frequencies; of a machine, the share of wrong rows out of fold. Weights do "
+            "not follow errors alone: kernels that err on different rows complement each other."
+        )
     else:
         shares = np.abs(terms.shares)
         order = np.argsort(-shares, kind="stable")
         lengths = [float(share) for share in shares[order]]
         header = ["Kernel", "Weight", "Share"]
         rows = [[terms.labels[k], f"{terms.weights[k]:.4f}", f"{shares[k]:.1%}"] for k in order]
-        told = [
+        told = (
             "A share is a kernel's part of the variance of the learned kernel over the training "
-            "rows. A wide kernel hardly varies, so that it can have a large weight and a small "
-            "share.",
-            "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, "
-            "which is computed from the target; a higher alignment does not always mean a lower "
-            "error.",
-        ]
+            "rows, of which a wide kernel has little. Alignment, from 0 to 1, is the similarity to "
+            "the ideal kernel, which is computed from the target."
+        )
     numeric = range(1, len(header))
     table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=ON_SCREEN)
     rest = hidden(len(rows), "have smaller weights")
-    return Section(title, [table, *rest, *map(Text, told), *figures.kernel_figures(trial)])
+    return Section(title, [table, *rest, Text(told), *figures.kernel_figures(trial)])
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
@@ -210,15 +209,11 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     command : Options
         Those of the command that is to be repeated.
     """
-    packages = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
-    versions = [["python", platform.python_version()], *([p, _version(p)] for p in packages)]
-    # The reader's columns have a section.
-    settings = [
-        [f"{name}: {key}", shown(_ADDRESSED.sub(r"\1", str(value)), longest=200)]
-        for name, step in trial.model.steps[1:]
-        for key, value in sorted(step.get_params(deep=True).items())
-        if key != "transformers"
-    ]
+    packages = ("mercer", "numpy", "scipy", "sklearn", "pandas", "skops", "matplotlib")
+    used = [[name, sys.modules[name].__version__] for name in packages if name in sys.modules]
+    versions = [["python", platform.python_version()], *used]
+    with config_context(print_changed_only=False):
+        settings = _ADDRESSED.sub(r"\1", trial.model[-1].__repr__(N_CHAR_MAX=10_000))
     loading = (
         "import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
@@ -237,30 +232,9 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
             Text(loading, "code"),
             *([] if given.out else [Text("The option --out saves the model.")]),
             Table(["Package", "Version"], versions, summary="Versions"),
-            Table(["Setting", "Value"], settings, summary="All settings"),
+            Text(settings, "code"),
         ],
     )
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-_MEASURES = {
-    "error": ("Error", "share of misclassified test rows"),
-    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found"),
-    "roc_auc": ("ROC AUC", "area under the ROC curve of test rows, from 0.5 for chance to 1"),
-    "log_loss": ("Log-loss", "mean negative logarithm of the true class's probability"),
-    "rmse": ("Error", "root mean squared error of test rows, in the target's unit"),
-    "mae": ("MAE", "mean absolute error of test rows, in the target's unit"),
-    "r2": ("R²", "share of the variance of test rows that is explained"),
-    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms of test rows"),
-    "poisson_deviance": ("Deviance", "mean Poisson deviance of test rows"),
-}
-"""Names of scores in headers, and what they are."""
 
 
 def comparison_section(frame: pd.DataFrame) -> Section:
@@ -273,9 +247,10 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     """
     metric = frame.attrs["metric"]
     n_splits = frame.filter(regex=f"^{metric}_split_").shape[1]
-    several, task = n_splits > 1, _task_of(metric)
+    several = n_splits > 1
     deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
     pairs = zip(frame[metric], deviations, strict=True)
+    task: Task = "classification" if metric in SHARES else "regression"
     scores = ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
     aligned = frame["test_alignment"].map("{:.3f}".format) + spread
@@ -288,7 +263,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
         frame["rank"].map("{:.1f}".format),
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    name, measure = _MEASURES[metric]
+    name, measure = SCORES[metric]
     over = f", mean ± standard deviation over {n_splits} splits" if several else ""
     header = ["Method", "How", name, "Alignment", "Fit time", "Rank"]
     return Section(
@@ -296,7 +271,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
         [
             Table(header, rows, range(2, 6), bold={0}),
             "How: where kernels, their widths and their weights come from",
-            f"{name}: {measure}{over}",
+            f"{name}: {measure.rstrip(',')}, on test rows{over}",
             "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
             "Fit time: seconds to learn from the training rows, mean over the splits",
             f"Rank: place by {name} among the methods, mean over the splits; 1 is the best",
@@ -305,24 +280,20 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     )
 
 
-def _task_of(metric: str) -> Task:
-    """Return the task whose errors are written as a score is: shares, or numbers."""
-    return "classification" if metric in ("error", "balanced_accuracy") else "regression"
-
-
 def _pandas_call(path: Path, *, header: bool) -> str:
     """Return the call of pandas that reads the cells of a table, for models that are loaded."""
     source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
     if path != STANDARD_INPUT and is_parquet(path):
         return f"pd.read_parquet({source})"
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    words = ["dtype=str", "keep_default_na=False"]
     if path.exists():
-        found = recognize_format(path, header=header)
-        if not header:
-            options["names"] = list(found.names)
-        usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
-        values = (found.separator, found.encoding, found.quote, found.n_skipped)
-        told = zip(usual, values, strict=True)
-        options = {name: value for name, value in told if value != usual[name]} | options
-    words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
+        _, found = recognized_text(path, header=header)
+        told = {
+            "sep": (found.separator, ","),
+            "encoding": (found.encoding, "utf-8"),
+            "quotechar": (found.quote, '"'),
+            "skiprows": (found.n_skipped, 0),
+        }
+        words[:0] = [f"{name}={value!r}" for name, (value, usual) in told.items() if value != usual]
+        words += [] if header else [f"names={list(found.names)!r}"]
     return f"pd.read_csv({', '.join([source, *words])})"

@@ -13,15 +13,22 @@ import numpy as np
 import pandas as pd
 
 from mercer import ParquetSource
-from mercer_command import problem as problems
-from mercer_command.app import Fit, Predict
 from mercer_command.choices import read_choices
 from mercer_command.columns import Choice
 from mercer_command.division import n_tested, splits
 from mercer_command.messages import InputError, checked_name, listing, shown
-from mercer_command.notation import Array, as_dates
-from mercer_command.odd_values import parse_missing
+from mercer_command.options import Fit, Predict
+from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
+from mercer_command.targets import (
+    Rows,
+    Task,
+    check_no_dates,
+    check_whole,
+    inferred_task,
+    single_class_note,
+)
+from mercer_command.values import Array, as_dates, parse_missing
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,9 @@ class Training:
         All rows but the test rows, as the files hold them, if the problem is a sample.
     """
 
-    problem: problems.Problem
-    train: problems.Rows
-    test: problems.Rows
+    problem: Problem
+    train: Rows
+    test: Rows
     source: ParquetSource | None = None
 
     @property
@@ -131,7 +138,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
         classes, counts = _class_counts(source)
         # A table of hardly any other classes is refused with all of them.
         if np.any(counts < 2) and np.sum(counts > 1) > 1:
-            notes.append(problems.single_class_note(name, classes[counts < 2]))
+            notes.append(single_class_note(name, classes[counts < 2]))
             rare, targets = classes[counts < 2], source.targets()
             found = [start + np.flatnonzero(pd.Series(y).isin(rare)) for start, y in targets]
             single = np.concatenate(found)
@@ -151,9 +158,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
 
 
-def _sampled_problem(
-    source: ParquetSource, positions: Array, task: problems.Task, options: Fit
-) -> problems.Problem:
+def _sampled_problem(source: ParquetSource, positions: Array, task: Task, options: Fit) -> Problem:
     """Return the problem of some rows."""
     drawn, values = source.take_raw(positions)
     assert values is not None
@@ -165,7 +170,7 @@ def _sampled_problem(
         # Labels that read as numbers are text in the files.
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
-    return problems.as_problem(frame, options.target, task, choices=choices, missing=missing)
+    return as_problem(frame, options.target, task, choices=choices, missing=missing)
 
 
 def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
@@ -175,13 +180,11 @@ def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
     return counts.index.to_numpy(), counts.to_numpy()
 
 
-def _task_of(
-    source: ParquetSource, name: str, task: str, notes: list[str], n_sampled: int
-) -> problems.Task:
+def _task_of(source: ParquetSource, name: str, task: str, notes: list[str], n_sampled: int) -> Task:
     """Return the task, inferred from the target's values if it is "auto"."""
     checked_name("task", task, ("auto", "classification", "regression"))
     if source.has_date_target:
-        problems.check_no_dates(task, name)
+        check_no_dates(task, name)
         return "regression"
     rows = source.sample_positions(n_sampled, 0)
     drawn = [y[np.isin(start + np.arange(len(y)), rows)] for start, y in source.targets()]
@@ -191,15 +194,15 @@ def _task_of(
     ):
         raise InputError(f"'{name}' holds neither numbers nor categories")
     told = list[str]()
-    found = problems.inferred_task(labels, name, told) if task == "auto" else task
+    found = inferred_task(labels, name, told) if task == "auto" else task
     if found == "regression":
         notes += told
         return "regression"
-    problems.check_whole(labels, name)
+    check_whole(labels, name)
     if task == "classification":
         return "classification"
     # A sample may lack some of the values that tell whether numbers are classes.
-    return problems.inferred_task(_class_counts(source)[0], name, notes)
+    return inferred_task(_class_counts(source)[0], name, notes)
 
 
 def check_cluster(options: Fit | Predict) -> None:

@@ -1,44 +1,73 @@
-"""The first paragraph of a report, in plain words: what is predicted, how well, against what."""
+"""The first paragraph of a report, in plain words, and what its checks advise."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mercer.inspection import ModelReport
-from mercer_command.advice import with_advice
-from mercer_command.app import HIGH_IS_GOOD
-from mercer_command.division import Rows, described_division
+from mercer_command.division import described_division
 from mercer_command.messages import shown
 from mercer_command.models import Trial
+from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
 from mercer_command.problem import Problem
+from mercer_command.targets import Rows
 
-_SCORES = {
-    "error": "share of wrong predictions",
-    "balanced_accuracy": "balanced accuracy, the mean share of each class that is found,",
-    "roc_auc": "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
-    "log_loss": "log-loss",
-    "rmse": "root mean squared error",
-    "mae": "mean absolute error",
-    "r2": "R², the share of the variance that is explained,",
-    "log_rmse": "root mean squared error of the logarithms",
-    "poisson_deviance": "mean Poisson deviance",
+
+def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
+    """Return a report whose warnings advise options of the command.
+
+    Parameters
+    ----------
+    report : ModelReport
+    used : collection of str
+        Names of the columns that the model learned from. That others tell the target does not
+        matter.
+    """
+    found = []
+    for check in report.checks:
+        names = check.columns or ("",) * len(check.warnings)
+        pairs = zip(names, check.warnings, strict=True)
+        kept = [p for p in pairs if check.name != "leakage" or not p[0] or p[0] in used]
+        told = tuple(
+            "; ".join(filter(None, (text, _advice(check.name, name)))) for name, text in kept
+        )
+        names = tuple(name for name, _ in kept)
+        found.append(replace(check, warnings=told, advice="", columns=names))
+    remarks = tuple(map(_plain, report.remarks))
+    return replace(report, checks=tuple(found), remarks=remarks)
+
+
+_PLAIN = {
+    r"as \w+ has no predict_interval": "as this method predicts no intervals",
+    r"as \w+ has no predict_set": "as this method predicts no sets",
+    r": pass train=\(X, y\)": "",
 }
-"""What scores are called in a sentence."""
+"""What remarks of the library are without names of its classes and arguments."""
 
 
-_DOUBTS = {
-    "leakage": "columns that tell the target",
-    "copies": "copies of rows",
-    "shift": "held-out rows unlike the others",
-    "identifiers": "rows that belong together",
-    "time order": "rows in the order of time",
-    "coverage": "wrong widths of intervals",
-    "left-out score": "scores that differ",
-}
-"""What checks are called in a sentence on what they found."""
+def _plain(text: str) -> str:
+    for pattern, words in _PLAIN.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
+def _advice(check: str, column: str) -> str:
+    """Return the option that does something about what a check found of a column."""
+    # Of codes, it is the part before a separator that names the group; so does the option.
+    name = shown(column.split(" before '", maxsplit=1)[0])
+    if check == "identifiers":
+        return f"--group '{name}' holds out whole groups, and does not learn from it"
+    if check == "time order" and column:
+        return f"--time '{name}' learns from the past and tests on the last rows"
+    if check == "leakage" and column:
+        return f"--columns '{name}=ignored' does so"
+    return ""
 
 
 def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) -> Section:
@@ -88,7 +117,7 @@ def _scores(report: ModelReport, kind: str) -> list[str]:
     own, *others = rows = report.sections()[0].rows
     name = report.metric
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
-    told = [f"Its {called or _SCORES[name]} is {own[1]} (95% interval {own[2]})."]
+    told = [f"Its {called or SCORES[name][1]} is {own[1]} (95% interval {own[2]})."]
     if not others:
         return told
     scores = {one.name: one.scores[name] for one in report.held_out if name in one.scores}
@@ -127,8 +156,6 @@ def _doubts(report: ModelReport) -> str:
     if not n_warnings:
         return "The checks found nothing that makes these figures deceptive."
     found = [check.name for check in report.checks if check.warnings]
-    names = [_DOUBTS.get(name, name) for name in found]
-    if report.beats_constant is False:
-        names.insert(0, "no better than a constant")
+    names = ["no better than a constant"] * (report.beats_constant is False) + found
     what = "One thing" if n_warnings == 1 else f"{n_warnings} things"
     return f"{what} could be wrong with these figures ({', '.join(names)}): see the warnings."

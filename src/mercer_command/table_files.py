@@ -9,21 +9,18 @@ import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
-from itertools import chain, islice
+from io import BytesIO, TextIOWrapper
+from itertools import islice
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import pandas as pd
 
-from mercer_command.headers import names_of, numbered_names
-from mercer_command.messages import InputError, one_line
+from mercer_command.messages import InputError, listing, one_line
 
 _SEPARATORS = (",", ";", "\t", "|")
 """Characters that separate cells, besides spaces."""
@@ -35,6 +32,9 @@ _MARKS = (
     *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
 """Byte order marks, and the encodings that they stand for."""
+
+_STARTS = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+"""What files of other formats begin with."""
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
@@ -91,18 +91,17 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
     Raises
     ------
     InputError
-        If the file is no text, or its lines have more cells than the header.
+        If the file is no text or empty, or its lines have more cells than the header.
     ValueError, OSError, EOFError
         If it cannot be decompressed.
     """
-    found = recognize_format(path, header=header)
-    space = found.separator == r"\s+"
-    with _opened(path) as file, catch_warnings():
+    content, found = recognized_text(path, header=header)
+    with catch_warnings():
         # Cells beyond the header would be dropped with a warning.
         simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
-                file,
+                BytesIO(content),
                 sep=found.separator,
                 quotechar=found.quote,
                 encoding=found.encoding,
@@ -112,7 +111,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
                 index_col=False,
                 dtype=str,
                 na_filter=False,
-                skipinitialspace=not space,
+                skipinitialspace=found.separator != r"\s+",
                 engine="c",
             )
         except pd.errors.ParserWarning:
@@ -129,106 +128,71 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
     return frame, found
 
 
-def recognize_format(path: Path, *, header: bool = True) -> TextFormat:
-    """Recognize encoding, separator, quotes and names of the columns of a text file.
-
-    Parameters
-    ----------
-    path : Path
-    header : bool, default=True
-
-    Raises
-    ------
-    InputError
-        If the file is no text, or empty.
-    """
-    encoding, notes = _encoding(path)
-    with _opened(path) as file, TextIOWrapper(file, encoding) as text:
-        lines = _first_lines(text)
-    told = lines[0].strip('"').strip().lower() if lines else ""
-    starts = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
-    if kind := next((starts[start] for start in starts if told.startswith(start)), ""):
-        raise InputError(f"the file is {kind}, not a table of cells")
-    # Excel writes the separator into a line of its own.
-    is_told = told.startswith("sep=") and len(told) in (4, 5)
-    if not any(lines[is_told:]):
-        raise InputError("the file is empty")
-    separator, skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
-    lines = lines[skipped:]
-    if skipped and not is_told:
-        above = "first line is" if skipped == 1 else f"first {skipped} lines are"
-        notes.append(f"the {above} left out, as titles or comments above the header")
-    quote = _quote(lines, separator)
-    rows = _parsed(lines, separator, quote)
-    names, more = names_of(rows) if header else (numbered_names(len(rows[0])), [])
-    return TextFormat(separator, encoding, quote, skipped, names, (*notes, *more))
-
-
-def _first_lines(text: Iterable[str], most: int = 200, n_letters: int = 2**20) -> list[str]:
-    """Return the first lines: three at least, and no more once they have many letters."""
-    lines, total = list[str](), 0
-    for line in islice(text, most):
-        lines.append(line.rstrip("\r\n"))
-        total += len(line)
-        if len(lines) > 2 and total > n_letters:
-            break
-    return lines
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed by its suffix."""
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, decompressed by its suffix, or of the standard input."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.namelist() if not member.endswith("/")]
             if len(members) != 1:
                 raise InputError(f"the archive holds {len(members)} files; one table is needed")
-            with archive.open(members[0]) as member:
-                yield member
-        return
+            return archive.read(members[0])
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     with openers.get(suffix, open)(path, "rb") as file:
-        yield file
+        return bytes(file.read())
 
 
-def _encoding(path: Path) -> tuple[str, list[str]]:
-    """Return the encoding, by the mark, by NUL bytes between letters, or by validity as UTF-8."""
-    with _opened(path) as file:
-        start = file.read(4096)
-        for mark, encoding in _MARKS:
-            if start.startswith(mark):
-                return encoding, []
-        if b"\0" in start:
-            return _utf16_without_mark(start)
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        found, is_utf8 = set[int](), True
-        for block in chain([start], iter(lambda: file.read(2**20), b"")):
-            if b"\0" in block:
-                raise InputError("the file holds NUL bytes, as no text does")
-            found.update(block)
-            try:
-                is_utf8 = is_utf8 and decoder.decode(block) is not None
-            except UnicodeDecodeError:
-                is_utf8 = False
-    if is_utf8:
-        return "utf-8", []
+def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextFormat]:
+    """Return a text file, and its encoding, separator, quotes and names; see `read_text_table`."""
+    content = _content(path)
+    encoding, notes = _encoding(content)
+    text = TextIOWrapper(BytesIO(content), encoding)
+    first = text.readline()
+    # Fewer of very long lines are enough.
+    most = min(max(2**20 // (len(first) + 1), 3), 200)
+    lines = [line.rstrip("\r\n") for line in [first, *islice(text, most - 1)]]
+    told = first.strip().strip('"').strip().lower()
+    if kind := next((_STARTS[start] for start in _STARTS if told.startswith(start)), ""):
+        raise InputError(f"the file is {kind}, not a table of cells")
+    # Excel writes the separator into a line of its own.
+    is_told = told.startswith("sep=") and len(told) in (4, 5)
+    if not any(lines[is_told:]):
+        raise InputError("the file is empty")
+    separator, n_skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
+    lines = lines[n_skipped:]
+    if n_skipped and not is_told:
+        above = "first line is" if n_skipped == 1 else f"first {n_skipped} lines are"
+        notes.append(f"the {above} left out, as titles or comments above the header")
+    quote = _quote(lines, separator)
+    rows = _parsed(lines, separator, quote)
+    if header:
+        names, more = names_of(rows)
+    else:
+        names, more = tuple(f"column {k + 1}" for k in range(len(rows[0]))), []
+    return content, TextFormat(separator, encoding, quote, n_skipped, names, (*notes, *more))
+
+
+def _encoding(content: bytes) -> tuple[str, list[str]]:
+    """Return the encoding, by the mark or by validity, and a note if it is not UTF-8."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return encoding, []
+    if b"\0" in content:
+        raise InputError(
+            "the file holds NUL bytes, as no text does but UTF-16 without a byte order mark"
+        )
     # Windows-1252 has letters where Latin-1 has control characters, but for five bytes.
-    windows = found.isdisjoint({0x81, 0x8D, 0x8F, 0x90, 0x9D})
-    name, encoding = ("Windows-1252", "cp1252") if windows else ("Latin-1", "latin-1")
-    note = (
-        f"the file is not UTF-8, and is read as {name}; if letters look wrong, convert the file to "
-        "UTF-8"
-    )
-    return encoding, [note]
-
-
-def _utf16_without_mark(start: bytes) -> tuple[str, list[str]]:
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    if max(even, odd) < len(start) / 4 or min(even, odd) > len(start) / 50:
-        raise InputError("the file holds NUL bytes, as no text does")
-    encoding = "utf-16-le" if odd > even else "utf-16-be"
-    return encoding, ["the file is read as UTF-16, although it has no byte order mark"]
+    names = {"utf-8": "", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
+    for encoding in names:
+        try:
+            content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        break
+    told = f"the file is not UTF-8, and is read as {names[encoding]}; if letters look wrong, "
+    return encoding, [f"{told}convert the file to UTF-8"] if names[encoding] else []
 
 
 def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str]]:
@@ -242,8 +206,6 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
     before = csv.field_size_limit(2**31 - 1)
     try:
         return [row for row in reader if row]
-    except csv.Error as error:
-        raise InputError(f"its lines cannot be split into cells ({error})") from error
     finally:
         csv.field_size_limit(before)
 
@@ -251,7 +213,8 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
 def _separator(lines: list[str]) -> tuple[str, int]:
     """Return the separator, and the number of lines of titles and comments above the header.
 
-    The sniffer of Python's csv module takes decimal commas, or letters, for separators.
+    The sniffer of Python's csv module takes decimal commas, or letters, for separators; that of
+    DuckDB reads lines of more cells than the header as a table of one column.
     """
     scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
@@ -259,18 +222,17 @@ def _separator(lines: list[str]) -> tuple[str, int]:
         return best, 0
     # Lines below titles come before spaces as separators: a title may happen to have one word for
     # each column. Commas come last, as they may be decimal marks.
-    unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
-    if (found := _below_titles(lines, unlike_decimals)) is not None:
+    if (found := _below_titles(lines, _SEPARATORS[1:])) is not None:
         return found
     if _score(lines, r"\s+") == 1.0:
         return r"\s+", 0
-    return _below_titles(lines, [","]) or (",", 0)
+    return _below_titles(lines, (",",)) or (",", 0)
 
 
-def _below_titles(lines: list[str], separators: list[str]) -> tuple[str, int] | None:
+def _below_titles(lines: list[str], separators: tuple[str, ...]) -> tuple[str, int] | None:
     """Return the separator of the lines below at most 20 first ones, and how many these are."""
     for n_above in range(1, min(20, len(lines) - 2) + 1):
-        for separator in separators if lines[n_above] else []:
+        for separator in separators if lines[n_above] else ():
             if _score(lines[n_above:], separator) >= 0.9:
                 return separator, n_above
     return None
@@ -288,18 +250,62 @@ def _score(lines: list[str], separator: str) -> float:
 
 
 def _quote(lines: list[str], separator: str) -> str:
-    """Return the quotation mark: single ones if they alone give rows of one size."""
-    if separator == r"\s+":
-        return '"'
-    rows, single = (_parsed(lines, separator, quote) for quote in "\"'")
-    is_even, is_even_single = (len({len(row) for row in r[:-1] or r}) == 1 for r in (rows, single))
-    if is_even_single and not is_even:
-        return "'"
-    for column in zip(*rows[1:], strict=False):
-        cells = [cell.strip() for cell in column if cell.strip()]
-        if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in cells):
-            return "'"
-    return '"'
+    """Return the quotation mark: single ones if they are around a cell of every other line."""
+    cells = [cell.strip() for line in lines[1:] for cell in line.split(separator)]
+    single, double = (sum(len(c) > 1 and c[0] == c[-1] == mark for c in cells) for mark in "'\"")
+    return "'" if single > double and 2 * single >= len(lines) else '"'
+
+
+def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns' names, and notes on those that are invented, repeated or look like data.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        The first ones of the file; the first of all holds the names.
+    """
+    names, notes = [name.strip() for name in rows[0]], list[str]()
+    sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
+    if sizes and sizes.most_common(1)[0][0] == len(names) + 1:
+        names = ["row name", *names]
+        notes.append("the first column has no name and is called 'row name'")
+    if _are_data(names, rows[1:]):
+        notes.append(
+            f"the first line is taken for names although it looks like data: {listing(names)}; if "
+            "the table has no names of columns, say --no-header"
+        )
+    unnamed = [f"Unnamed: {position}" for position, name in enumerate(names) if not name]
+    if unnamed:
+        notes.append(f"columns without a name are called {listing(unnamed)}")
+    names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    if repeated:
+        notes.append(f"names occur twice and get a number: {listing(repeated)}")
+    return tuple(_numbered(names)), notes
+
+
+def _are_data(names: list[str], rows: list[list[str]]) -> bool:
+    """Whether half of the names could be cells of their columns, by what these hold."""
+    alike = 0
+    for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
+        known = [cell.strip() for cell in cells if cell.strip()]
+        if name and known:
+            written = pd.Series([name, *known]).str.replace(",", ".")
+            is_number = pd.to_numeric(written, errors="coerce").notna()
+            alike += bool(is_number[0]) if is_number[1:].mean() >= 0.9 else name in known
+    return 2 * alike >= max(2, len(names))
+
+
+def _numbered(names: list[str]) -> dict[str, None]:
+    """Append .1, .2, ... to names that occurred before."""
+    times, taken, out = Counter[str](), set(names), dict[str, None]()
+    for name in names:
+        new = name
+        while new in out or (new != name and new in taken):
+            times[name] += 1
+            new = f"{name}.{times[name]}"
+        out[new] = None
+    return out
 
 
 @dataclass(frozen=True)
@@ -336,21 +342,16 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
     InputError
         If the file is missing, of another format, unreadable or without rows.
     """
-    if path == STANDARD_INPUT:
-        with TemporaryDirectory() as folder:
-            copied = Path(folder, "standard-input.csv")
-            with copied.open("wb") as file:
-                copyfileobj(sys.stdin.buffer, file)
-            return read_cells(copied, header=header)
-    if not path.exists():
+    is_file = path != STANDARD_INPUT
+    if is_file and not path.exists():
         raise InputError(f"there is no file {path}")
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a table")
-    if not path.is_file():
-        # Reading of a pipe may wait forever, and all is read twice.
+    if is_file and not path.is_file():
+        # Reading of a pipe may wait forever.
         raise InputError(f"{path} is a pipe or a device, not a file; '-' reads the standard input")
     with readable(path):
-        if is_parquet(path):
+        if is_file and is_parquet(path):
             cells = Cells(pd.read_parquet(path))
         else:
             frame, found = read_text_table(path, header=header)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from mercer_command.notation import Array
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+from mercer_command.values import Array
 
 
-def _last_has(name: str) -> Callable[[_Method], _Method]:
-    """Return a decorator of methods that a model has if its last step has one of a name."""
-    decorator: Callable[[_Method], _Method] = available_if(
-        lambda model: hasattr(model.steps[-1][1], name)
-    )
-    return decorator
+def _last_has(name: str) -> Callable[[Any], bool]:
+    """Return whether the last step of a model has a method."""
+    return lambda model: hasattr(model.steps[-1][1], name)
 
 
 class TableModel(Pipeline):
@@ -85,7 +80,7 @@ class TableModel(Pipeline):
         is_second = step.predict_proba(encoded)[:, 1] >= self.threshold
         return np.asarray(step.classes_[is_second.astype(int)])
 
-    @_last_has("predict_interval")
+    @available_if(_last_has("predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: pd.DataFrame, coverage: float = 0.9) -> Array:
         """Predict intervals that hold the response with some probability.
 
@@ -123,7 +118,7 @@ class TableModel(Pipeline):
             return ends
         return found
 
-    @_last_has("predict_set")
+    @available_if(_last_has("predict_set"))  # type: ignore[untyped-decorator]
     def predict_set(self, X: pd.DataFrame, coverage: float = 0.9, **params: Any) -> Array:
         """Predict sets of classes that hold the true class with some probability.
 

@@ -1,42 +1,23 @@
-"""The first steps of a model of the command: reading of a table's columns, and their encoding."""
+"""The first step of a model of the command: reading of a table's columns, and of its rows again."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import sklearn
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    PredefinedSplit,
-    StratifiedKFold,
-    TimeSeriesSplit,
-)
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import TargetEncoder
-from sklearn.utils.fixes import parse_version
 
-from mercer.preprocessing import (
-    CellReading,
-    SoftClippingScaler,
-    TextScores,
-    cell_readings,
-    column_encoders,
-    parse_cells,
-)
-from mercer_command.columns import DATES, MANY_LEVELS, OTHERWISE, Role, read_as
+from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
+from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
-from mercer_command.notation import Array, as_dates
-from mercer_command.odd_values import without_codes
-from mercer_command.row_checksums import row_checksums
+from mercer_command.values import Array, as_dates, without_codes
 
-if TYPE_CHECKING:
-    from mercer_command.problem import Problem, Rows
+Hashes = npt.NDArray[np.uint64]
 
 
 class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -56,11 +37,11 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     missing : dict of str to list of str, default=None
         What stands for missing cells, by the columns' names.
     remembers : bool, default=True
-        Whether checksums of the rows are kept, by which they are recognized.
+        Whether hashes of the rows are kept, by which they are recognized.
 
     Attributes
     ----------
-    checksums_ : ndarray of uint64 of shape (n_distinct,) or None
+    row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
         Of the rows of the fit, ascending.
     feature_names_in_ : ndarray of str
         The names of the columns.
@@ -80,7 +61,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.remembers = remembers
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        """Store the names of the columns, and checksums of the rows.
+        """Store the names of the columns, and hashes of the rows.
 
         Parameters
         ----------
@@ -88,13 +69,13 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.feature_names_in_ = self.get_feature_names_out()
+        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
         self.n_features_in_ = len(self.columns)
-        self.checksums_ = None
+        self.row_hashes_ = None
         if self.remembers and X is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Those of `transform` come later.
-                self.checksums_ = np.unique(row_checksums(self.transform(X), self.columns))
+                self.row_hashes_ = np.unique(row_hashes(self.transform(X), self.columns))
         return self
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
@@ -109,9 +90,9 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of bool of shape (n_rows,) or None
         """
-        if self.checksums_ is None:
-            return None
-        return np.isin(row_checksums(typed, self.columns), self.checksums_)
+        # Models up to version 0.2 keep numbers of another kind, under another name.
+        hashes = getattr(self, "row_hashes_", None)
+        return None if hashes is None else np.isin(row_hashes(typed, self.columns), hashes)
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.
@@ -155,16 +136,6 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
         return pd.DataFrame(typed, index=X.index)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored.
-        """
-        return np.array([name for name, _, _ in self.columns], dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -194,98 +165,6 @@ def _read(name: str, cells: pd.Series[Any], reading: CellReading) -> pd.Series[A
     return values
 
 
-def problem_reader(problem: Problem) -> TableReader:
-    """Return the reader of tables like that of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
-    target = problem.target_column
-    return TableReader(
-        [(column.name, column.role, column.format) for column in problem.columns if column.is_used],
-        (target.name, target.role, target.format),
-        {name: list(codes) for name, codes in problem.missing.items()},
-    )
-
-
-def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
-    """Return the encoder of a problem's columns; names that would clash get prefixes.
-
-    Parameters
-    ----------
-    problem : Problem
-    rows : ndarray of int
-        The rows to learn from.
-    seed : int, default=0
-        Categories of many levels, and text, are encoded by the target in other folds, which are
-        drawn; with groups, folds hold whole groups, and with times, text is encoded by earlier
-        rows.
-
-    Returns
-    -------
-    ColumnTransformer
-        Unfitted. It needs the target.
-    """
-
-    def of(*roles: Role) -> list[str]:
-        return [column.name for column in problem.columns if column.role in roles]
-
-    many = [name for name in of("category") if problem.features[name].nunique() > MANY_LEVELS]
-    names = {
-        "numbers": of("number"),
-        "dates": of(*DATES),
-        "calendar": of(*DATES),
-        "categories": [name for name in of("category") if name not in many],
-        "levels": many,
-        "text": of("text"),
-        # Rows of a table that is read in parts are not predicted without them.
-        "scores": of("text") if problem.n_rows is None else [],
-    }
-    folds: Any = _folds_of_groups(problem, rows) or 5
-    if problem.times is not None:
-        folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
-    scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
-    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
-    derived = (
-        f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
-    )
-    prefixes = ("missingindicator_", *derived)
-    encoder = ColumnTransformer(
-        [(key, encoders[key], names[key]) for key in names],
-        sparse_threshold=0.0,
-        verbose_feature_names_out=any(str(name).startswith(prefixes) for name in problem.features),
-    )
-    return encoder.set_output(transform="pandas")
-
-
-def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
-    """Return at most five folds of whole groups; None without groups."""
-    if problem.groups is None:
-        return None
-    groups = problem.groups[rows]
-    parts, splitter = np.zeros(len(rows), dtype=int), GroupKFold(min(5, len(np.unique(groups))))
-    for k, (_, part) in enumerate(splitter.split(rows, groups=groups)):
-        parts[part] = k
-    return PredefinedSplit(parts)
-
-
-def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
-    """Return an encoder of categories by the target's means."""
-    kind, n_folds, folds = "continuous", 5, KFold
-    if problem.task == "classification":
-        counts = np.unique(problem.target[rows], return_counts=True)[1]
-        kind = "binary" if len(counts) == 2 else "multiclass"
-        n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
-    # The shuffle was a setting of the encoder before scikit-learn 1.9.
-    drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
-    if parse_version(sklearn.__version__) >= parse_version("1.9"):
-        drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
-        drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
-    converter = column_encoders()["categories"][0]
-    return make_pipeline(converter, TargetEncoder(target_type=kind, **drawn), SoftClippingScaler())
-
-
 def source_columns(encoder: ColumnTransformer) -> list[str]:
     """Return the column of the table that each output of a fitted encoder was made from.
 
@@ -301,3 +180,31 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
             fitting = [name for name in names if bare == name or bare.startswith(f"{name}_")]
             sources.append(max(fitting, key=len))
     return sources
+
+
+def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:
+    """Return a number for each row, which is the same for equal rows, and hardly for others.
+
+    Parameters
+    ----------
+    typed : DataFrame of shape (n_rows, n_columns)
+        Converted columns.
+    columns : sequence of (str, str, str)
+        Name, role and format of each column.
+
+    Returns
+    -------
+    ndarray of uint64 of shape (n_rows,)
+    """
+    compared: dict[str, pd.Series[Any]] = {}
+    for name, role, _ in columns:
+        column = typed[[name]]
+        if role == "number" or role in DATES:
+            values = convert(column, "number" if role == "number" else "date")[:, 0]
+            # Minus zero is zero.
+            compared[name] = pd.Series(values.astype(float) + 0.0).fillna(np.inf)
+        else:
+            texts = pd.Series(convert(column, "category")[:, 0], dtype=object)
+            compared[name] = texts.fillna("").map(str).astype(object)
+    frame = pd.DataFrame(compared, index=range(len(typed)))
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)

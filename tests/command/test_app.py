@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd
 
-from mercer_command import app, main
-from mercer_command.app import DESCRIPTIONS
+from mercer_command import main, options
 from mercer_command.files import load_model
+from mercer_command.names import DESCRIPTIONS
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ class TestFit:
         page = pages[0].decode()
         assert page.count("<svg") >= 8
         assert not re.search(r'(src|href)="(?!data:|#)|url\((?!#)', page)
-        assert "Mean absolute contribution, to the log-odds" in page
+        assert "Rise of the error, percentage points" in page
         # Addresses in memory would make the reports of two processes differ.
         assert " at 0x" not in page
 
@@ -266,12 +266,12 @@ def test_no_command_shows_the_help(run: Run) -> None:
 
 
 def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> None:
-    options = app.Fit(Path("t.csv"), "y", test_size=0.3, out=Path("m.skops"))
-    assert options.words() == (
+    given = options.Fit(Path("t.csv"), "y", test_size=0.3, out=Path("m.skops"))
+    assert given.words() == (
         *("mercer", "fit", "t.csv", "--target", "y"),
         *("--out", "m.skops", "--test-size", "0.3"),
     )
-    assert app.Demo().words() == ("mercer", "demo")
+    assert options.Demo().words() == ("mercer", "demo")
 
 
 def test_tables_on_the_standard_input(run: Run, classes: Any) -> None:

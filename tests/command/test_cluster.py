@@ -120,7 +120,7 @@ def test_workers_that_die_while_rows_are_predicted(
     assert run("fit", "t", "--target", "y", "--learner", "cka", "--out", "m").exit_code == 0
     arguments = ("predict", "m", "numbers", "--out", "p.csv", "--cluster")
     dying = Dying(tmp_path / "died", 69)
-    monkeypatch.setattr(predictions, "partial", lambda *arguments: dying)
+    monkeypatch.setattr(predictions, "partial", lambda *_, **__: dying)
     result = run(*arguments, cluster.scheduler_address)
     assert result.exit_code == 0, result.output
     assert dying.mark.exists()
@@ -128,7 +128,7 @@ def test_workers_that_die_while_rows_are_predicted(
     Path("p.csv").unlink()
     before = sorted(Path().iterdir())
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    monkeypatch.setattr(predictions, "partial", lambda *arguments: Dying(dying.mark, 69, True))
+    monkeypatch.setattr(predictions, "partial", lambda *_, **__: Dying(dying.mark, 69, True))
     line = error_line(run(*arguments, cluster.scheduler_address))
     assert "Several workers of the Dask cluster died in the same task" in line
     assert sorted(Path().iterdir()) == before

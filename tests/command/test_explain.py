@@ -1,5 +1,6 @@
 """Reasons of predictions: in words, as numbers and as cards, and the columns that matter."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,7 @@ from command_cases import Elements, Run, call, class_table, error_line, pd, writ
 
 from mercer.inspection import shapley_values
 from mercer_command.contributions import unit_of_target
-from mercer_command.explanation_sections import importance_section
 from mercer_command.files import load_model
-from mercer_command.importances import columns_that_matter
-from mercer_command.models import Trial
 
 N = 60
 
@@ -189,30 +187,6 @@ def test_bad_options(run: Run, folder: Path) -> None:
     assert not Path("why.csv").exists()
 
 
-class TestImportances:
-    def test_exact_contributions_are_averaged(self, folder: Path) -> None:
-        model, cells = typed(folder)
-        X = model["reader"].transform(cells)
-        found = columns_that_matter(model, X, None, "regression")
-        values = shapley_values(model[1:], X, independent=True)
-        expected = dict(zip(values.feature_names, values.importances, strict=True))
-        assert {column.name: column.contribution for column in found} == pytest.approx(expected)
-        assert [c.contribution for c in found] == sorted(expected.values(), reverse=True)
-        section = importance_section(Trial(model, "y", "regression", "", X, None, found))
-        assert section.title.startswith("Columns that matter: how far")
-        assert section.parts[0].header[1] == "Contributes"
-
-    def test_others_are_shuffled(self, folder: Path) -> None:
-        model, cells = typed(folder, "s.skops")
-        X = model["reader"].transform(cells)
-        y = pd.to_numeric(cells["weight (kg)"]).to_numpy()
-        found = columns_that_matter(model, X, y, "regression")
-        assert all(np.isnan(column.contribution) for column in found)
-        assert found[0].increase > 0.0
-        section = importance_section(Trial(model, "y", "regression", "", X, y, found))
-        assert section.parts[0].header[1] == "Error rises by"
-
-
 def test_saved_models_are_explained_in_python(folder: Path) -> None:
     """The reader of tables handles each column by itself."""
     model, cells = typed(folder)
@@ -235,3 +209,20 @@ def test_saved_models_are_explained_in_python(folder: Path) -> None:
 )
 def test_units(name: str, role: str, unit: str) -> None:
     assert unit_of_target(name, role) == unit
+
+
+@pytest.mark.parametrize("name", ["m.skops", "s.skops"])
+def test_columns_matter_by_contributions_where_no_target_is_known(
+    run: Run, folder: Path, name: str
+) -> None:
+    model, cells = typed(folder, name)
+    cells[:6].drop(columns="weight (kg)").to_csv("t.csv", index=False)
+    result = run("explain", folder / name, "t.csv", "--report", "r.html")
+    assert result.exit_code == 0, result.output
+    told = result.stdout[result.stdout.index("Columns that matter") :]
+    assert "how far they take predictions" in told
+    assert "not measured" not in told
+    values = shapley_values(model[1:], model["reader"].transform(cells[:6]))
+    sizes = dict(zip(values.feature_names, np.abs(values.values).mean(axis=0), strict=True))
+    shown = [re.search(rf"{re.escape(column)} +([\d.]+)", told) for column in sizes]
+    assert [float(one[1]) for one in shown if one] == pytest.approx([*sizes.values()], rel=0.01)

@@ -4,15 +4,13 @@ import contextlib
 import errno
 import gzip
 import os
-import subprocess
-import sys
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 
-from mercer_command.files import check_outputs, remove_leftovers, replacing
+from mercer_command.files import check_outputs, replacing
 from mercer_command.messages import InputError
 
 
@@ -69,24 +67,6 @@ def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert gzip.decompress(real.read_bytes()) == b""
     assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_only_leftovers_of_ended_processes_are_removed(tmp_path: Path) -> None:
-    code = (
-        "import os, sys; from pathlib import Path; from mercer_command.files import replacing\n"
-        "with replacing(Path(sys.argv[1])) as temporary:\n"
-        "    print(temporary.name, flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "m.skops")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as writer:  # type: ignore[call-overload]
-        name = writer.stdout.readline().strip()
-        remove_leftovers(tmp_path)
-        assert [path.name for path in tmp_path.iterdir()] == [name]
-        writer.kill()
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    check_outputs(tmp_path / "m.skops")
-    assert not list(tmp_path.iterdir())
 
 
 def test_of_writers_at_once_one_wins(tmp_path: Path) -> None:

@@ -9,14 +9,16 @@ from command_cases import pd
 from sklearn.inspection import permutation_importance
 
 from mercer.inspection import kernel_terms
-from mercer_command.explanation_sections import importance_cells
-from mercer_command.importances import (
+from mercer_command.contributions import (
     ColumnImportance,
-    column_importances,
     column_relevances,
+    columns_that_matter,
     why_no_relevance,
 )
-from mercer_command.methods import make_model
+from mercer_command.explanation_sections import importance_section
+from mercer_command.models import Trial
+from mercer_command.output import Table
+from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 from mercer_command.table_reader import source_columns
 
@@ -41,9 +43,17 @@ def fitted(learner: str) -> tuple[Any, Any, Any]:
     return model, problem.features[90:], problem.target[90:]
 
 
+def cells(found: list[ColumnImportance], model: Any, X: Any) -> list[str]:
+    """What the table of columns says of each."""
+    section = importance_section(Trial(model, "y", "regression", "", X, None, found))
+    table = section.parts[0]
+    assert isinstance(table, Table)
+    return [row[1] for row in table.rows]
+
+
 def test_shuffled_columns_raise_the_error_if_they_matter() -> None:
     model, X, y = fitted("stacking")
-    found = column_importances(model, X, y, "regression")
+    found = columns_that_matter(model, X, y, "regression")
     assert {column.name for column in found[:2]} == {"signal", "kind"}
     by_name = {column.name: column for column in found}
     assert by_name["signal"].increase > 5 * abs(by_name["noise"].increase)
@@ -53,7 +63,7 @@ def test_shuffled_columns_raise_the_error_if_they_matter() -> None:
 
 def test_importances_are_those_of_three_shuffles() -> None:
     model, X, y = fitted("uniform")
-    found = {column.name: column for column in column_importances(model, X, y, "regression")}
+    found = {column.name: column for column in columns_that_matter(model, X, y, "regression")}
     score = "neg_root_mean_squared_error"
     shuffled = permutation_importance(model, X, y, scoring=score, n_repeats=3, random_state=0)
     for name, increases in zip(X.columns, shuffled.importances, strict=True):
@@ -64,11 +74,12 @@ def test_importances_are_those_of_three_shuffles() -> None:
 def test_a_column_that_misleads_lowers_the_error_when_shuffled() -> None:
     model, X, y = fitted("uniform")
     y = y - 2.0 * np.sin(2 * X["signal"].to_numpy())
-    found = column_importances(model, X, y, "regression")
+    found = columns_that_matter(model, X, y, "regression")
     assert found[-1].name == "signal"
     assert found[-1].increase < -0.1
-    assert importance_cells(found[-1], "regression")[0].startswith("-")
-    assert not importance_cells(found[0], "regression")[0].startswith("-")
+    told = cells(found, model, X)
+    assert told[-1].startswith("-")
+    assert not told[0].startswith("-")
 
 
 def test_each_feature_belongs_to_its_column() -> None:
@@ -82,11 +93,11 @@ def test_each_feature_belongs_to_its_column() -> None:
 
 def test_of_many_columns_the_most_relevant_are_shuffled() -> None:
     model, X, y = fitted("stacking")
-    found = column_importances(model, X, y, "regression", max_predictions=3 * len(y))
+    found = columns_that_matter(model, X, y, "regression", max_predictions=3 * len(y))
     relevances = column_relevances(model)
     assert [np.isnan(column.increase) for column in found] == [False, True, True, True]
     assert found[0].name == max(relevances, key=relevances.__getitem__)
-    assert all(np.isnan(c.increase) for c in column_importances(model, X, None, "regression"))
+    assert all(np.isnan(c.increase) for c in columns_that_matter(model, X, None, "regression"))
 
 
 @pytest.mark.parametrize(
@@ -104,18 +115,15 @@ def test_a_sentence_says_why_there_is_no_relevance(
     n_features = len(source_columns(model["columns"]))
     terms = kernel_terms(model)
     given = replace(terms, relevance=np.resize(relevance, n_features))
-    monkeypatch.setattr("mercer_command.importances.kernel_terms", lambda _: given)
+    monkeypatch.setattr("mercer_command.contributions.kernel_terms", lambda _: given)
     assert all(np.isnan(share) for share in column_relevances(model).values())
     assert told in why_no_relevance(model)
 
 
 def test_numbers_of_a_table_have_the_same_decimals() -> None:
-    small = ColumnImportance("a", np.nan, increase=0.01234, deviation=0.002)
-    assert importance_cells(small, "regression")[0] == "0.01234 ± 0.00200"
-    assert importance_cells(small, "regression", beside=12.0)[0] == "0.01 ± 0.00"
-    exact = ColumnImportance("a", np.nan, contribution=0.5)
-    assert importance_cells(exact, "regression", beside=512.0)[0] == "0.5"
-    assert importance_cells(exact, "classification")[0] == "odds x 1.65"
-    assert importance_cells(replace(exact, contribution=0.3364722), "classification")[0] == (
-        "odds x 1.40"
-    )
+    model, X, _ = fitted("uniform")
+    small = ColumnImportance("signal", np.nan, increase=0.01234, deviation=0.002)
+    large = ColumnImportance("kind", np.nan, increase=12.0, deviation=1.0)
+    assert cells([small], model, X) == ["0.01234 ± 0.00200"]
+    assert cells([large, small], model, X)[1] == "0.01 ± 0.00"
+    assert cells([ColumnImportance("signal", np.nan)], model, X) == ["not measured"]

@@ -21,14 +21,14 @@ from sklearn.exceptions import FitFailedWarning
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._records import MixingStep, WeightStep
 from mercer._two_stage.learner_choice import FORMS
-from mercer_command.app import COMPARED, DESCRIPTIONS, LEARNERS, OTHERS
 from mercer_command.commands import DEMONSTRATED
 from mercer_command.comparison import comparison_table
+from mercer_command.contributions import OTHERS, column_relevances
 from mercer_command.files import load_model
-from mercer_command.importances import column_relevances
 from mercer_command.messages import InputError
-from mercer_command.method_checks import check_fit, check_size, feasible
-from mercer_command.methods import METHODS, is_installed, make_model
+from mercer_command.methods import METHODS, check_fit, check_size, feasible, is_installed
+from mercer_command.names import COMPARED, DESCRIPTIONS, LEARNERS
+from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 
 ONE_STAGE = ("mkl", "mkl-2", "cr")

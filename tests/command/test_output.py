@@ -47,7 +47,7 @@ def test_classification(run: Run) -> None:
         "How the columns were read and used",
         "mercer fit table.csv --target kind --report r.html --seed 3 --out m.skops",
         "mercer.load('m.skops')",
-        "scikit-learn",
+        "sklearn",
         "random_state",
     ):
         assert told in page.text
@@ -97,7 +97,7 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
     labels = set(re.findall(r"<!-- (.*?) -->", page)) | set(re.findall(r">([^<>]+)</text>", page))
     assert labels & {"Jan", "Feb", "Mar", "Apr", "May", "2024"}
     assert not {label for label in labels if label.startswith(("197", "198"))}
-    assert "Mean absolute contribution, in days" in labels
+    assert "Rise of the error, in days" in labels
 
 
 def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:

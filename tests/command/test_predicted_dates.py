@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 pytest.importorskip("pandas")
 
-from mercer_command.notation import as_dates, format_dates
+from mercer_command.values import as_dates, format_dates
 
 
 def test_predicted_days_become_the_nearest_date_as_it_was_read() -> None:

@@ -9,7 +9,7 @@ from command_cases import Run, class_table, error_line, pd, response_table, writ
 
 from mercer import ParquetSource
 from mercer_command.files import load_model
-from mercer_command.methods import make_model
+from mercer_command.pipelines import make_model
 from mercer_command.predictions import NewCategories, predict
 from mercer_command.problem import as_problem
 

@@ -149,7 +149,7 @@ def test_a_simple_predictor_that_is_better_is_said_to_be(run: Run) -> None:
     assert re.search(
         r"linear \(ridge\), has [\d.,]+, clearly better than the model, and always", said
     )
-    assert "wrong widths of intervals" in said
+    assert "coverage" in re.findall(r"wrong with these figures \((.*?)\)", said)[0]
 
 
 def test_noise_is_no_better_than_a_constant(run: Run) -> None:

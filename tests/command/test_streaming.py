@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
-from mercer_command.app import Fit
 from mercer_command.division import splits
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
+from mercer_command.options import Fit
 from mercer_command.problem import as_problem
 from mercer_command.streaming import is_streamed, streamed_table
 

@@ -14,7 +14,7 @@ from command_cases import read_table  # noqa: E402
 
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.files import appended_table  # noqa: E402
-from mercer_command.methods import make_model  # noqa: E402
+from mercer_command.pipelines import make_model  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""Values that may stand for missing cells, and whole numbers that may name things."""
+"""Values of cells: dates, codes of missing ones, and whole numbers that may name things."""
 
 from __future__ import annotations
 
@@ -7,11 +7,52 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mercer.preprocessing import convert, is_text
 from mercer_command.messages import InputError, listing, shown
-from mercer_command.notation import Array
+
+Array: TypeAlias = npt.NDArray[Any]
+
+ISO = "ISO8601"
+"""Name of pandas for dates that begin with the year and may have a time."""
+
+
+def as_dates(days: Array, name: str = ISO) -> Array:
+    """Convert days since 1970 to dates, rounded to whole days if their format has no time.
+
+    Parameters
+    ----------
+    days : ndarray of shape (n_rows,)
+    name : str, default="ISO8601"
+        A format of ``strptime``, or "ISO8601".
+
+    Returns
+    -------
+    ndarray of datetime64 of shape (n_rows,)
+    """
+    has_time = name == ISO or "%H" in name or "%I" in name
+    values = np.asarray(days, dtype=float) if has_time else np.round(days)
+    microseconds = np.round(values * 86_400_000_000.0)
+    known = np.isfinite(microseconds)
+    out = np.full(values.shape, np.datetime64("NaT"), dtype="datetime64[us]")
+    out[known] = np.datetime64(0, "us") + microseconds[known].astype("timedelta64[us]")
+    return out
+
+
+def format_dates(days: Array, name: str) -> list[str]:
+    """Write days since 1970 as dates; missing ones are empty.
+
+    Parameters
+    ----------
+    days : ndarray of shape (n_rows,)
+    name : str
+        A format of ``strptime``, or "ISO8601".
+    """
+    pattern = "%Y-%m-%dT%H:%M:%S" if name == ISO else name
+    return pd.DatetimeIndex(as_dates(days, name)).strftime(pattern).fillna("").tolist()
+
 
 MissingCodes: TypeAlias = Mapping[str, list[str]]
 """Texts and numbers that stand for missing cells, by the columns' names."""
@@ -76,16 +117,8 @@ def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]
         return cells.mask(cells.str.strip().isin(codes), "")
     if cells.dtype.kind not in "iuf":
         return cells
-    numbers = [float(code) for code in codes if _is_number(code)]
+    numbers = pd.to_numeric(pd.Series(codes), errors="coerce").dropna()
     return cells.astype(float).mask(cells.isin(numbers))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _finite(numbers: pd.Series[Any]) -> Array:
@@ -120,8 +153,8 @@ def odd_value(numbers: pd.Series[Any]) -> str:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 5:
         return ""
+    spread = float(np.ptp(distinct[1:-1]))
     for end, neighbor in ((0, 1), (-1, -2)):
-        spread = float(np.ptp(distinct[1:-1]))
         gap = abs(float(distinct[end] - distinct[neighbor]))
         is_nines = set(f"{abs(distinct[end]):g}") == {"9"} and abs(distinct[end]) >= 99
         if counts[end] >= _FEWEST and gap > (0.25 if is_nines else 1.0) * spread:

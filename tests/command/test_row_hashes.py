@@ -5,30 +5,31 @@ from pathlib import Path
 import numpy as np
 from command_cases import Run, class_table, pd
 
+import mercer
 from mercer_command.files import load_model
-from mercer_command.row_checksums import row_checksums
+from mercer_command.table_reader import row_hashes
 
 COLUMNS = [("a", "number", "point"), ("b", "category", ""), ("d", "date", "")]
 
 
-def test_equal_rows_have_equal_checksums_and_others_have_not() -> None:
+def test_equal_rows_have_equal_hashes_and_others_have_not() -> None:
     rng = np.random.default_rng(0)
     days = pd.date_range("2024-01-01", periods=500)
     frame = pd.DataFrame({"a": rng.normal(size=500), "b": rng.choice(list("xy"), 500), "d": days})
-    found = row_checksums(frame, COLUMNS)
+    found = row_hashes(frame, COLUMNS)
     assert len(np.unique(found)) == 500
     order = rng.permutation(500)
-    np.testing.assert_array_equal(row_checksums(frame.iloc[order], COLUMNS), found[order])
+    np.testing.assert_array_equal(row_hashes(frame.iloc[order], COLUMNS), found[order])
     for name, value in (("a", -1.0), ("b", "z"), ("d", pd.Timestamp("2020-02-02"))):
-        assert (row_checksums(frame.assign(**{name: value}), COLUMNS) != found).all()
-    swapped = row_checksums(frame, [("b", "category", ""), COLUMNS[0], COLUMNS[2]])
+        assert (row_hashes(frame.assign(**{name: value}), COLUMNS) != found).all()
+    swapped = row_hashes(frame, [("b", "category", ""), COLUMNS[0], COLUMNS[2]])
     assert (swapped != found).all()
 
 
 def test_missing_cells_and_zeros_of_both_signs_are_equal() -> None:
     first = pd.DataFrame({"a": [0.0, np.nan], "b": ["x", None], "d": [pd.NaT, pd.NaT]})
     second = pd.DataFrame({"a": [-0.0, np.nan], "b": ["x", np.nan], "d": [pd.NaT, pd.NaT]})
-    np.testing.assert_array_equal(row_checksums(first, COLUMNS), row_checksums(second, COLUMNS))
+    np.testing.assert_array_equal(row_hashes(first, COLUMNS), row_hashes(second, COLUMNS))
 
 
 def test_saved_models_recognize_rows_of_text_and_of_types(run: Run) -> None:
@@ -74,3 +75,18 @@ def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) ->
     assert "of 40 rows equal rows" in said("t.csv", "--split", "s.csv")
     frame.assign(who=[f"p{k // 4}" for k in range(80)]).to_csv("g.csv", index=False)
     assert "held-out rows of" in said("g.csv", "--group", "who")
+
+
+def test_of_models_that_keep_no_hashes_it_is_not_known_what_they_learned_from(run: Run) -> None:
+    class_table().to_csv("t.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    assert run("fit", "t.csv", *options).exit_code == 0
+    model = load_model(Path("m.skops"))
+    reader = model["reader"]
+    reader.checksums_ = reader.__dict__.pop("row_hashes_")
+    mercer.save(model, "old.skops")
+    result = run("explain", "old.skops", "t.csv")
+    assert result.exit_code == 0, result.output
+    told = " ".join((result.stdout + result.stderr).split())
+    assert "it is not known whether the model learned from them" in told
+    assert "held-out" not in told

@@ -1,0 +1,75 @@
+"""Names that the command line takes: methods, scores, tasks and roles of columns."""
+
+DESCRIPTIONS = {
+    "stacking": "predictions combined",
+    "ca": "searched widths",
+    "ca-nd": "searched, per feature",
+    "auto": "per feature if better",
+    "alignf": "fixed, max alignment",
+    "align": "fixed, own alignment",
+    "hsic-w": "fixed, own HSIC",
+    "uniform": "fixed, equal weights",
+    "hsic": "one width, HSIC",
+    "cka": "one width, alignment",
+    "ka": "one width, uncentered",
+    "mkl": "fixed, one-stage, l1",
+    "mkl-2": "fixed, one-stage, l2",
+    "cr": "searched, one-stage",
+    "bayes": "fixed, evidence",
+    "l1-svm": "mkl, for classes",
+    "l2-krr": "mkl-2, for responses",
+    "ordinal": "ordered grades",
+    "count": "Poisson regression",
+    "grid": "RBF, grid search",
+    "linear": "ridge, or logistic",
+    "boosting": "boosted trees",
+    "forest": "random forest",
+    "lightgbm": "boosted trees",
+    "catboost": "boosted trees",
+}
+"""A few words on how each method finds kernels, their widths and their weights."""
+
+OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
+"""The methods of other packages, which `compare` has beside those that learn a kernel."""
+
+LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
+"""The methods that learn a kernel."""
+
+KINDS = {"ordinal": "classification", "count": "regression"}
+"""What the task is of kinds of targets that have a learner of the same name."""
+
+COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
+"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and CatBoost
+are compared where they are installed."""
+
+CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
+"""Scores of classes; `roc_auc` is for two of them, and `mae` for numbers."""
+
+RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
+"""Scores of responses; the last two are for positive ones with a heavy tail, and for counts."""
+
+SCORES = {
+    "error": ("Error", "share of wrong predictions"),
+    "balanced_accuracy": ("Balanced", "balanced accuracy, the mean share of each class found,"),
+    "roc_auc": (
+        "ROC AUC",
+        "area under the ROC curve, which is 1 for a perfect ranking and 0.5 for chance,",
+    ),
+    "log_loss": ("Log-loss", "log-loss"),
+    "rmse": ("Error", "root mean squared error"),
+    "mae": ("MAE", "mean absolute error"),
+    "r2": ("R²", "R², the share of the variance that is explained,"),
+    "log_rmse": ("log-RMSE", "root mean squared error of the logarithms"),
+    "poisson_deviance": ("Deviance", "mean Poisson deviance"),
+}
+"""What scores are called in headers of narrow columns, and in sentences."""
+
+HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
+"""Scores that are better the higher they are; the others are errors."""
+
+SHARES = ("error", "balanced_accuracy")
+"""Scores that are written in percent."""
+
+ROLES = ("number", "category", "date", "time", "text", "ignored")
+"""Roles of columns, as files of columns and messages call them."""

@@ -1,0 +1,199 @@
+"""Pipelines of the command: a table's columns are read, encoded and learned from by a method."""
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils.fixes import parse_version
+
+from mercer import centered_alignment
+from mercer.preprocessing import SoftClippingScaler, TextScores, column_encoders
+from mercer_command.columns import DATES, MANY_LEVELS, Role
+from mercer_command.methods import METHODS, takes
+from mercer_command.problem import Problem
+from mercer_command.table_model import TableModel, limits_of
+from mercer_command.table_reader import TableReader
+from mercer_command.targets import Rows, Task
+from mercer_command.values import Array
+
+
+def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:
+    """Return what the fit of a model takes beside columns and target: groups, if it takes any.
+
+    Parameters
+    ----------
+    model : Pipeline of `make_model`
+    problem : Problem
+    rows : ndarray of int
+        The rows to learn from.
+    """
+    name, step = model.steps[-1]
+    if problem.groups is None or not takes(step, "groups"):
+        return {}
+    return {f"{name}__groups": problem.groups[rows]}
+
+
+def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
+    """Make a pipeline of the preparation of a table's columns and a method's estimator.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    problem : Problem
+    rows : ndarray of int
+        Positions of the rows to learn from, which bound the number of folds.
+    seed : int, default=0
+        Seed of learners that draw random numbers.
+
+    Returns
+    -------
+    TableModel
+        Unfitted.
+    """
+    largest = len(rows)
+    if problem.task == "classification":
+        # Stratified folds cannot exceed the size of the largest class.
+        largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
+    estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    if problem.times is not None and takes(estimator, "cv"):
+        estimator = estimator.set_params(cv=TimeSeriesSplit(max(2, min(5, len(rows) - 1))))
+    seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
+    target, used = problem.target_column, [one for one in problem.columns if one.is_used]
+    is_number = problem.task == "regression" and target.role not in DATES
+    reader = TableReader(
+        [(column.name, column.role, column.format) for column in used],
+        (target.name, target.role, target.format),
+        {name: list(codes) for name, codes in problem.missing.items()},
+    )
+    return TableModel(
+        [
+            ("reader", reader),
+            ("columns", problem_encoder(problem, rows, seed)),
+            ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
+        ],
+        limits=limits_of(problem.target[rows]) if is_number else None,
+    )
+
+
+def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
+    """Compute the centered alignment of a fitted model's kernel with the target.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `make_model`
+    X : DataFrame of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    task : {"classification", "regression"}
+
+    Returns
+    -------
+    float
+        A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
+        sum of its kernels. NaN for methods without a kernel.
+
+    Notes
+    -----
+    Of more than 2,000 rows, this number is drawn, as the Gram matrix is in memory.
+    """
+    if len(y) > 2000:
+        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
+        X, y = X.iloc[drawn], y[drawn]
+    features, step = model[:-1].transform(X), model[-1]
+    step = getattr(step, "best_estimator_", step)
+    if hasattr(step, "learned_gram"):
+        gram = step.learned_gram(features)
+    else:  # That of `grid`, whose regression is inside a transformation of the target.
+        gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
+        if gamma is None:
+            return np.nan
+        gram = rbf_kernel(np.asarray(features), gamma=gamma)
+    return centered_alignment(gram, y, task=task)
+
+
+def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
+    """Return the encoder of a problem's columns; names that would clash get prefixes.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : ndarray of int
+        The rows to learn from.
+    seed : int, default=0
+        Categories of many levels, and text, are encoded by the target in other folds, which are
+        drawn; with groups, folds hold whole groups, and with times, text is encoded by earlier
+        rows.
+
+    Returns
+    -------
+    ColumnTransformer
+        Unfitted. It needs the target.
+    """
+
+    def of(*roles: Role) -> list[str]:
+        return [column.name for column in problem.columns if column.role in roles]
+
+    many = [name for name in of("category") if problem.features[name].nunique() > MANY_LEVELS]
+    names = {
+        "numbers": of("number"),
+        "dates": of(*DATES),
+        "calendar": of(*DATES),
+        "categories": [name for name in of("category") if name not in many],
+        "levels": many,
+        "text": of("text"),
+        # Rows of a table that is read in parts are not predicted without them.
+        "scores": of("text") if problem.n_rows is None else [],
+    }
+    folds: Any = _folds_of_groups(problem, rows) or 5
+    if problem.times is not None:
+        folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
+    scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
+    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed), "scores": scores}
+    derived = (
+        f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
+    )
+    prefixes = ("missingindicator_", *derived)
+    encoder = ColumnTransformer(
+        [(key, encoders[key], names[key]) for key in names],
+        sparse_threshold=0.0,
+        verbose_feature_names_out=any(str(name).startswith(prefixes) for name in problem.features),
+    )
+    return encoder.set_output(transform="pandas")
+
+
+def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
+    """Return at most five folds of whole groups; None without groups."""
+    if problem.groups is None:
+        return None
+    groups = problem.groups[rows]
+    parts, splitter = np.zeros(len(rows), dtype=int), GroupKFold(min(5, len(np.unique(groups))))
+    for k, (_, part) in enumerate(splitter.split(rows, groups=groups)):
+        parts[part] = k
+    return PredefinedSplit(parts)
+
+
+def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
+    """Return an encoder of categories by the target's means."""
+    kind, n_folds, folds = "continuous", 5, KFold
+    if problem.task == "classification":
+        counts = np.unique(problem.target[rows], return_counts=True)[1]
+        kind = "binary" if len(counts) == 2 else "multiclass"
+        n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
+    # The shuffle was a setting of the encoder before scikit-learn 1.9.
+    drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
+    if parse_version(sklearn.__version__) >= parse_version("1.9"):
+        drawn_folds = folds(n_folds, shuffle=True, random_state=seed)
+        drawn = {"cv": _folds_of_groups(problem, rows) or drawn_folds}
+    converter = column_encoders()["categories"][0]
+    return make_pipeline(converter, TargetEncoder(target_type=kind, **drawn), SoftClippingScaler())

@@ -1,0 +1,205 @@
+"""The target of a table: its values, and the task of predicting them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from mercer import infer_task
+from mercer.preprocessing import convert, kind_of
+from mercer_command.columns import Column
+from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.names import KINDS
+from mercer_command.values import Array
+
+Task: TypeAlias = Literal["classification", "regression"]
+Rows: TypeAlias = Array
+
+MIN_ROWS = 10
+"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
+
+
+def known_target(
+    typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
+) -> tuple[Rows, Array, Task, Column]:
+    """Return the rows that can be learned from, the target in them, its task, and its column.
+
+    Parameters
+    ----------
+    typed : DataFrame of shape (n_rows, n_columns)
+        Converted columns.
+    columns : list of Column
+    target : str
+        Name of the column to predict.
+    task : {"auto", "classification", "regression", "ordinal", "count"}
+    notes : list of str
+        Notes on the target are appended.
+
+    Returns
+    -------
+    rows : ndarray of int of shape (n_used,)
+    values : ndarray of shape (n_used,)
+    task : {"classification", "regression"}
+    column : Column
+    """
+    [column] = [column for column in columns if column.name == target]
+    name = shown(target)
+    notes += [f"'{name}': {text}" for text in column.warnings]
+    used = np.flatnonzero(typed[target].notna().to_numpy())
+    if missing := len(typed) - len(used):
+        notes.append(f"{missing} rows without '{name}' are left out")
+    if len(used) < MIN_ROWS:
+        raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
+    known = typed[target].iloc[used]
+    values, decided = _target_values(known, name, task, notes)
+    kind = kind_of(known)
+    if column.role not in ("time", "duration"):
+        column = replace(
+            column, role="date" if kind == "date" else "number" if kind == "number" else "category"
+        )
+    if decided == "classification":
+        kept = _frequent(values, name, notes)
+        used, values = used[kept], values[kept]
+        if len(used) < MIN_ROWS:
+            raise InputError(f"{len(used)} rows are left to learn from; {MIN_ROWS} are needed")
+    return used, values, decided, column
+
+
+def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
+    """Return the task by the target's values, and note where it could be the other one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    name : str
+        Of the target's column, as it is shown.
+    notes : list of str
+        A note is appended if whole numbers are taken for classes without an order, or could be.
+    """
+    with collected_warnings([]):  # They name arguments of the library.
+        task: Task = infer_task(values)
+    n_values = np.unique(values).size
+    if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
+        told = f"'{name}' holds {n_values} different whole numbers, {values.min():g} to"
+        told += f" {values.max():g}, which are taken for"
+        if task == "classification":
+            told += " classes without an order; --task ordinal keeps the order of grades, and "
+            told += "--task regression predicts a number"
+        else:
+            told += " quantities; --task classification predicts one of them"
+            told += ", and --task count expected counts" if values.min() >= 0.0 else ""
+        notes.append(told)
+    return task
+
+
+def _target_values(
+    target: pd.Series[Any], name: str, task: str, notes: list[str]
+) -> tuple[Array, Task]:
+    """Return the target's values and its task, after checking that they suit each other."""
+    checked_name("task", task, ("auto", "classification", "regression", *KINDS))
+    kind, frame = kind_of(target), target.to_frame()
+    if kind == "other":
+        raise InputError(f"'{name}' holds neither numbers nor categories")
+    if target.nunique() == 1:
+        raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
+    if task in KINDS:
+        _check_kind(target, name, task)
+        task = KINDS[task]
+    if kind == "date":
+        check_no_dates(task, name)
+        return convert(frame, "date")[:, 0], "regression"
+    if kind == "number":
+        values = convert(frame, "number")[:, 0]
+        if (np.abs(values) > 1e100).any():  # Sums of their squares may overflow.
+            raise InputError(f"'{name}' holds numbers beyond 1e+100")
+    elif isinstance(target.iloc[0], bool | np.bool_):
+        values = target.to_numpy(bool)
+    else:
+        values = convert(frame, "category")[:, 0].astype(str)
+    if (inferred_task(values, name, notes) if task == "auto" else task) == "regression":
+        _check_responses(values, name, inferred=task == "auto")
+        return values, "regression"
+    return _as_classes(values, name), "classification"
+
+
+def _check_kind(target: pd.Series[Any], name: str, task: str) -> None:
+    """Refuse grades that are no whole numbers, and counts that are none or negative."""
+    values = np.empty(0)
+    if kind_of(target) == "number":
+        values = convert(target.to_frame(), "number")[:, 0]
+    if task == "ordinal" and not (values.size and _are_whole(values)):
+        raise InputError(f"'{name}' holds no whole numbers, as --task ordinal takes for grades")
+    if task == "count" and not (values.size and _are_whole(values) and values.min() >= 0.0):
+        raise InputError(f"'{name}' holds no counts: whole numbers that are not negative")
+
+
+def _are_whole(values: Array) -> bool:
+    return bool(np.all(values == np.round(values)))
+
+
+def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
+    """Check that values are numbers and, if their task was inferred, that they count no rows."""
+    if values.dtype.kind != "f":
+        raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
+    n_values = np.unique(values).size
+    if inferred and _are_whole(values) and n_values == np.ptp(values) + 1 == len(values):
+        raise InputError(
+            f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
+            "--task regression"
+        )
+
+
+def check_whole(values: Array, name: str) -> None:
+    """Refuse labels that are numbers with fractions by an `InputError`."""
+    if values.dtype.kind == "f" and not _are_whole(values):
+        raise InputError(
+            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
+        )
+
+
+def check_no_dates(task: str, name: str) -> None:
+    """Refuse dates that are to be classified by an `InputError`."""
+    if task == "classification":
+        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
+
+
+def _as_classes(values: Array, name: str) -> Array:
+    """Return values as classes, after checking that they do not identify the rows."""
+    check_whole(values, name)
+    if np.unique(values).size == values.size:
+        raise InputError(
+            f"'{name}' has a different value in every row, as an identifier does: there are no "
+            "classes to learn"
+        )
+    return values.astype(int) if values.dtype.kind == "f" else values
+
+
+def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
+    """Return the rows of classes that have two rows at least, one to learn from and one to test."""
+    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    rare = classes[counts < 2]
+    if rare.size and rare.size >= classes.size - 1:
+        raise InputError(
+            f"'{name}' has one class only that has two rows or more: there is nothing to learn"
+        )
+    notes += [single_class_note(name, rare)] if rare.size else []
+    return np.flatnonzero(counts[codes] >= 2)
+
+
+def single_class_note(name: str, classes: Array) -> str:
+    """Say that classes of a single row are left out.
+
+    Parameters
+    ----------
+    name : str
+        Name of the target's column, as it is shown.
+    classes : ndarray of shape (n_left_out,)
+    """
+    rows, noun = ("row is", "class") if classes.size == 1 else ("rows are", "classes")
+    return (
+        f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
+        f"{listing(classes)}"
+    )
