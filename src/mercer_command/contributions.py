@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -363,13 +363,13 @@ def exact_interactions(
 
 
 def by_contributions(
-    found: list[ColumnImportance], values: ShapleyValues
+    found: Sequence[ColumnImportance], values: ShapleyValues
 ) -> list[ColumnImportance]:
     """Return columns with their mean absolute contributions, the largest first.
 
     Parameters
     ----------
-    found : list of ColumnImportance
+    found : sequence of ColumnImportance
     values : ShapleyValues
         Contributions of these columns to the predictions of rows.
     """

@@ -122,9 +122,8 @@ def optimize_kernel(
         objective, isotropic_kernel, tol=tol, max_iter=max_iter, on_step=on_step
     )
     if width_penalty.strength == np.inf or max_ard_iter == 0:
-        return replace(
-            isotropic, kernel=kernel.with_theta(of_common_width(kernel, isotropic.kernel.theta))
-        )
+        common = of_common_width(kernel, isotropic.kernel.theta)
+        return replace(isotropic, kernel=kernel.with_theta(common))
     searches = ard_kernels(
         objective,
         kernel,
