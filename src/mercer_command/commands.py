@@ -46,7 +46,7 @@ ON_SCREEN = 5
 
 
 def fit(given: options.Fit) -> None:
-    """Learn from a table; see `mercer_command.app`."""
+    """Learn from a table; see `mercer_command.options`."""
     messages.checked_name("learner", given.learner, LEARNERS)
     command = given
     if given.task in KINDS:
@@ -76,7 +76,7 @@ def fit(given: options.Fit) -> None:
 
 
 def predict(given: options.Predict) -> None:
-    """Predict the rows of a table; see `mercer_command.app`."""
+    """Predict the rows of a table; see `mercer_command.options`."""
     _check(given)
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
@@ -97,7 +97,7 @@ def predict(given: options.Predict) -> None:
 
 
 def explain(given: options.Explain) -> None:
-    """Say why a model predicts what it does; see `mercer_command.app`."""
+    """Say why a model predicts what it does; see `mercer_command.options`."""
     _check(given)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
@@ -130,7 +130,7 @@ def explain(given: options.Explain) -> None:
 
 
 def columns(given: options.Columns) -> None:
-    """Show how columns are read; see `mercer_command.app`."""
+    """Show how columns are read; see `mercer_command.options`."""
     _check(given)
     cells = table_files.read_cells(given.table, header=not given.no_header)
     missing = parse_missing(given.missing, cells.frame.columns)
@@ -143,7 +143,7 @@ def columns(given: options.Columns) -> None:
 
 
 def compare(given: options.Compare) -> None:
-    """Compare methods; see `mercer_command.app`."""
+    """Compare methods; see `mercer_command.options`."""
     names = methods.method_names(given.methods)
     if given.task in KINDS:
         names = [given.task, *names] if given.methods is None else names
@@ -166,7 +166,7 @@ def compare(given: options.Compare) -> None:
 
 
 def demo(given: options.Demo) -> None:
-    """Compare methods on a table of scikit-learn; see `mercer_command.app`."""
+    """Compare methods on a table of scikit-learn; see `mercer_command.options`."""
     from sklearn.datasets import load_breast_cancer
 
     _check(given)

@@ -109,7 +109,7 @@ def fit(
         If it has a source, the columns' encoder is fitted to the training rows of the sample, and
         the predictor to all.
     learner : str
-        One of `mercer_command.app.LEARNERS`.
+        One of `mercer_command.names.LEARNERS`.
     seed : int
     bar : Bar
         It shows the steps.
