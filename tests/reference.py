@@ -34,6 +34,10 @@ def centered_alignment(K: Matrix, L: Matrix) -> float:
     return alignment(center(K), center(L))
 
 
+REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
+"""Every criterion as a function of two dense matrices."""
+
+
 def target_kernel(y: NDArray[np.generic], task: str = "classification") -> Matrix:
     """L: +1 for the same class and -1 for another; for regression the outer product of y / std."""
     if task == "regression":

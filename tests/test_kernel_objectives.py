@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from campaign import rotating
-from criterion_cases import KINDS, REFERENCES, every_criterion, table, target_of
+from criterion_cases import KINDS, every_criterion, table, target_of
 from kernel_cases import NATIVE, WIDTHS
 from numpy.testing import assert_allclose
 from reference import (
+    REFERENCES,
     center,
     centered_alignment,
     central_difference,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from ard_cases import (
     FORMS,
-    REFERENCES,
     ard_learner,
     every_criterion,
     every_form,
@@ -16,7 +15,14 @@ from campaign import rotating
 from criterion_cases import table as normal_table
 from criterion_cases import target_of
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import centered_alignment, central_difference, gaussian, target_kernel, width_cost
+from reference import (
+    REFERENCES,
+    centered_alignment,
+    central_difference,
+    gaussian,
+    target_kernel,
+    width_cost,
+)
 from scipy.optimize import minimize
 
 from mercer import KernelOptimization
