@@ -30,6 +30,16 @@ def n_warnings(check: Any, n_draws: int = 100) -> int:
     return sum(bool(check(np.random.default_rng(seed)).warnings) for seed in range(n_draws))
 
 
+def test_columns_of_text_are_what_the_encoder_reads() -> None:
+    pd = pytest.importorskip("pandas")
+    past = pd.DataFrame({"day": ["5.1.2019", "31.1.2019"], "price": ["1,5", "2,25"]})
+    rows = pd.DataFrame({"day": ["1.2.2019"], "price": ["7"]})
+    day, price = columns_of(rows, past)
+    assert (day.kind, price.kind) == ("date", "number")
+    np.testing.assert_array_equal(day.values - day.values[0], [0.0, 26.0, 27.0])
+    np.testing.assert_array_equal(price.values, [1.5, 2.25, 7.0])
+
+
 # Of 100 draws that warn with a probability of 1% each, more than five do in .05% of all cases.
 MOST = 5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from scipy.sparse import issparse
 from mercer._typing import Array, Features
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer.preprocessing._column_kinds import is_duration, named_columns
+from mercer.preprocessing._column_reader import ColumnReader
 
 FEWEST = 5
 """Bins have at least this number of rows, as the chi-squared approximation of the Kruskal-Wallis
@@ -84,7 +86,11 @@ def columns_of(
     """
     if issparse(X) or np.ndim(X) != 2:
         return []
-    parts = [named_columns(table) for table in ([X] if others is None else [others, X])]
+    tables = [X] if others is None else [others, X]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # The encoder of the model has given them.
+        reader = ColumnReader().fit(tables[0])
+        parts = [named_columns(reader.transform(table)) for table in tables]
     found = []
     for named in zip(*parts, strict=True):
         (name, column), *_ = named
