@@ -90,9 +90,9 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of bool of shape (n_rows,) or None
         """
-        # Models up to version 0.2 keep numbers of another kind, under another name.
-        hashes = getattr(self, "row_hashes_", None)
-        return None if hashes is None else np.isin(row_hashes(typed, self.columns), hashes)
+        if self.row_hashes_ is None:
+            return None
+        return np.isin(row_hashes(typed, self.columns), self.row_hashes_)
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 from command_cases import Run, class_table, pd
 
-import mercer
 from mercer_command.files import load_model
 from mercer_command.table_reader import row_hashes
 
@@ -75,18 +74,3 @@ def test_rows_that_the_model_learned_from_are_never_called_held_out(run: Run) ->
     assert "of 40 rows equal rows" in said("t.csv", "--split", "s.csv")
     frame.assign(who=[f"p{k // 4}" for k in range(80)]).to_csv("g.csv", index=False)
     assert "held-out rows of" in said("g.csv", "--group", "who")
-
-
-def test_of_models_that_keep_no_hashes_it_is_not_known_what_they_learned_from(run: Run) -> None:
-    class_table().to_csv("t.csv", index=False)
-    options = ("--target", "kind", "--learner", "uniform", "--out", "m.skops")
-    assert run("fit", "t.csv", *options).exit_code == 0
-    model = load_model(Path("m.skops"))
-    reader = model["reader"]
-    reader.checksums_ = reader.__dict__.pop("row_hashes_")
-    mercer.save(model, "old.skops")
-    result = run("explain", "old.skops", "t.csv")
-    assert result.exit_code == 0, result.output
-    told = " ".join((result.stdout + result.stderr).split())
-    assert "it is not known whether the model learned from them" in told
-    assert "held-out" not in told
