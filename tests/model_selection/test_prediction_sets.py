@@ -225,6 +225,12 @@ def test_classes_of_few_samples_are_in_every_set() -> None:
     assert found[:, list(model.classes_).index("rare")].all()
 
 
+def test_sets_of_all_classes_are_said_to_be() -> None:
+    model = TwoStageClassifier().fit(*draw(60, 0))
+    with pytest.warns(UserWarning, match="all classes, because .* 0.99 takes 99 training samples"):
+        assert model.predict_set(draw(20, 1)[0], 0.99).all()
+
+
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 1.5, -0.1])
 def test_coverages_that_are_no_probabilities_are_refused(coverage: float) -> None:
     model = TwoStageClassifier().fit(*draw(60, 0))
@@ -244,7 +250,8 @@ def test_sets_of_groups_are_over_groups() -> None:
     X, y = draw(120, 0)
     groups = np.repeat(np.arange(6), 20)
     model = TwoStageClassifier().fit(X, y, groups=groups)
-    assert model.predict_set(X[:5], 0.9).all()
+    with pytest.warns(UserWarning, match="all classes, because a coverage of 0.9 takes 9 groups"):
+        assert model.predict_set(X[:5], 0.9).all()
     assert not model.predict_set(X, 0.6).all()
     again = TwoStageClassifier().fit(X, y, groups=groups)
     assert_array_equal(model.predict_set(X, 0.6), again.predict_set(X, 0.6))

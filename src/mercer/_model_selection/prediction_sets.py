@@ -188,12 +188,15 @@ class PredictionSetMixin:
         check_choice("score", score, ("least_ambiguous", "adaptive"))
         held_out = self._held_out_probabilities("Prediction sets need")
         thresholds = held_out.thresholds(coverage, score, by_class=by_class)
+        needed = "groups" if held_out.groups is not None else "training samples"
+        needed = f"takes {least_number(coverage)} {needed}"
         for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:
-            needed = "groups" if held_out.groups is not None else "training samples"
             warn(
                 f"Every set holds the class {label!r}, because a coverage of {coverage:g} by class "
-                f"takes {least_number(coverage)} {needed} of it."
+                f"{needed} of it."
             )
+        if not by_class and np.isinf(thresholds).all():
+            warn(f"Every set holds all classes, because a coverage of {coverage:g} {needed}.")
         probabilities = self.predict_proba(X)  # type: ignore[attr-defined]
         found = nonconformity(probabilities, score) <= thresholds + TOLERANCE
         empty = int(np.sum(~found.any(axis=1)))
