@@ -117,7 +117,7 @@ _MODULES = {
     "mercer.metrics": "alignment centered_alignment hsic",
     "mercer.probabilistic": "BayesianMKLClassifier BayesianMKLRegressor",
 }
-"""The names that each module defines. It is imported when one of them is first asked for."""
+"""The names that each module defines; a module is imported on first access to one of them."""
 
 _PACKAGES = (
     "datasets",
@@ -128,13 +128,13 @@ _PACKAGES = (
     "preprocessing",
     "probabilistic",
 )
-"""Public modules, which are attributes of the package without an import of their own."""
+"""Public modules, available as attributes of the package without an explicit import."""
 
 if not TYPE_CHECKING:
-    # Type checkers read the imports above, and thus find names that do not exist.
+    # Type checkers read the imports above, and can thus report names that do not exist.
 
     def __getattr__(name: str) -> object:
-        """Import what is asked for: `import mercer` alone takes almost no time."""
+        """Import a name on first access, so that `import mercer` takes almost no time."""
         if name in _PACKAGES:
             return import_module(f"mercer.{name}")
         for module, names in _MODULES.items():

@@ -23,10 +23,10 @@ Views: TypeAlias = dict[Any, Features]
 Scale: TypeAlias = Literal[
     "response", "decision value", "log-odds", "logit", "latent mean", "log rate"
 ]
-"""What an expansion is the value of."""
+"""The quantity that an expansion evaluates to."""
 
 THE_TABLE = "given"
-"""Name of the view that is the table as it is."""
+"""Name of the view that is the table itself."""
 
 
 class Term(Protocol):
@@ -35,7 +35,7 @@ class Term(Protocol):
     Attributes
     ----------
     view : str
-        Name of the view that it is evaluated on. Each column of a view is a function of the same
+        Name of the view on which it is evaluated. Each column of a view is a function of the same
         column of the table.
     """
 
@@ -58,16 +58,16 @@ class Term(Protocol):
 
 
 class Encoding(Protocol):
-    """How responses are standardized."""
+    """Standardization of responses."""
 
     @property
     def offset(self) -> Array:
-        """What is added to values, shape (n_outputs,)."""
+        """Offset that is added to scaled values, shape (n_outputs,)."""
         ...
 
     @property
     def scale(self) -> Array:
-        """What they are multiplied by before, shape (n_outputs,)."""
+        """Factor by which values are multiplied first, shape (n_outputs,)."""
         ...
 
 
@@ -78,14 +78,14 @@ class KernelTerm:
     Attributes
     ----------
     kernel : Kernel
-        Bound to the table.
+        The kernel, bound to the table.
     centers : ndarray or sparse matrix of shape (n_centers, n_features)
-        In the view.
+        The centers, in the view.
     coefficients : ndarray of shape (n_centers, n_outputs)
     view : str, default="given"
     rows : ndarray of int of shape (n_centers,), default=None
-        Positions of the centers among the rows that the model was fitted to; None where a center
-        stands for other rows, as on Nyström features.
+        Positions of the centers among the training rows of the model; None if the centers represent
+        other rows, as with Nyström features.
     """
 
     kernel: Kernel
@@ -97,13 +97,13 @@ class KernelTerm:
     def __call__(self, X: Features) -> Array:
         """Values on rows of the view, shape (n_rows, n_outputs)."""
         values = self._values(as_doubles(X))
-        # Added to the values, the offset would cost those of wide kernels their digits.
+        # If the offset were added to the values, those of wide kernels would lose precision.
         constant = self.kernel.offset * self.coefficients.sum(axis=0)
         return np.asarray(values @ self.coefficients + constant)
 
     @cached_property
     def _values(self) -> Callable[[Features], Array]:
-        """The kernel with the centers, less its offset."""
+        """The kernel between rows and the centers, less its offset."""
         return self.kernel._shifted_at(as_doubles(self.centers))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,18 +120,18 @@ class KernelTerm:
 
 @dataclass(frozen=True)
 class FunctionTerm:
-    """A part of a prediction that is no sum over centers, such as votes of several machines.
+    """A part of a prediction that is not a sum over centers, such as votes of several machines.
 
     Attributes
     ----------
     function : callable
-        From rows of the view to values of shape (n_rows, n_inner).
+        Function from rows of the view to values of shape (n_rows, n_inner).
     matrix : ndarray of shape (n_inner, n_outputs)
-        What these are multiplied by.
+        Matrix by which these values are multiplied.
     description : str
     view : str, default="given"
     kernel : Kernel, default=None
-        The kernel between rows and training rows that it is a function of, where there is one.
+        The kernel between rows and training rows on which the term depends; None if there is none.
     """
 
     function: Callable[[Features], Array]
@@ -155,7 +155,7 @@ class FunctionTerm:
 
 @dataclass(frozen=True)
 class Sources:
-    """The Gram matrices that a fitted function is one of.
+    """The Gram matrices on which a fitted function depends.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class FeatureTerm:
     Attributes
     ----------
     kernel : Forest
-        With leaves.
+        Kernel with leaves.
     coefficients : ndarray of shape (n_kernel_features, n_outputs)
     view : str, default="given"
     """
@@ -199,7 +199,7 @@ class FeatureTerm:
         return replace(self, coefficients=self.coefficients @ matrix)
 
     def products(self, n_features: int) -> None:
-        """None: it is no product over columns."""
+        """None: it is not a product over columns."""
 
 
 @dataclass(frozen=True)
@@ -211,20 +211,20 @@ class KernelExpansion:
     terms : sequence of KernelTerm, FeatureTerm or FunctionTerm
     intercept : ndarray of shape (n_outputs,)
     scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
-        What the function is: a response; a decision value; the logarithm of the odds of a class;
-        scores of classes whose softmax is their probabilities; the mean of the latent function; or
-        the logarithm of the expected count.
+        The quantity that the function evaluates to: a response; a decision value; the log-odds of a
+        class; scores of the classes, whose softmax is their probabilities; the mean of the latent
+        function; or the logarithm of the expected count.
     training : dict of str to (ndarray or sparse matrix)
-        Rows that the model keeps of its training table, in each view; on Nyström features, the
-        centers or a sample.
+        Training rows that the model keeps, in each view; with Nyström features, the centers or a
+        sample.
     views_of : callable, default=None
-        From validated rows to these rows in each view; None where the table is the only one.
+        Function from validated rows to their views; None if the table is the only view.
     outputs : tuple of str, default=()
-        Names of the outputs; classes where the scale is one of classes.
+        Names of the outputs; class labels if the scale is one of classes.
     fall_back : FallBack, default=None
-        What the model falls back to where a row is far from all training rows.
+        Fallback of the model for rows far from all training rows.
     sources : Sources, default=None
-        The Gram matrices that it is a function of, in place of the columns of a table.
+        The Gram matrices on which the function depends, in place of the columns of a table.
 
     Examples
     --------
@@ -249,7 +249,7 @@ class KernelExpansion:
     sources: Sources | None = None
 
     def views(self, X: Features) -> Views:
-        """Validated rows in each view, as dense arrays of double precision.
+        """Return validated rows in each view, as dense arrays of double precision.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class KernelExpansion:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
-            Validated.
+            Validated rows.
         """
         return self.of_views(self.views(X))
 
@@ -282,7 +282,7 @@ class KernelExpansion:
         return total
 
     def shrinkage(self, views: Views) -> Array:
-        """What the model adds to the function for rows far from all training rows.
+        """Return the correction of the function for rows far from all training rows.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class KernelExpansion:
         return found
 
     def predicted(self, views: Views) -> Array:
-        """Values of the function with the shrinkage, which predictions are read off.
+        """Values of the function with the shrinkage, from which predictions are derived.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class KernelExpansion:
         return self.of_views(views) + self.shrinkage(views)
 
     def decoded(self, encoding: Encoding) -> KernelExpansion:
-        """The same function in the responses' own unit, ``offset + scale * values``.
+        """The same function in the unit of the responses, ``offset + scale * values``.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class KernelExpansion:
 
 
 def as_doubles(X: Features) -> Array:
-    """A table as a dense array of double precision."""
+    """Return a table as a dense array of double precision."""
     dense: Any = X.toarray() if sp.issparse(X) else X
     return np.asarray(dense, dtype=np.float64)
 
@@ -343,20 +343,20 @@ def as_doubles(X: Features) -> Array:
 def class_expansion(
     expansion: KernelExpansion, classes: Iterable[Any], scale: Scale = "logit"
 ) -> KernelExpansion:
-    """An expansion of one score for each class; of two classes, their difference.
+    """Return an expansion with one score per class, or their difference for two classes.
 
     Parameters
     ----------
     expansion : KernelExpansion
-        With an output for each class, whose softmax is the probabilities.
+        Expansion with an output for each class; the softmax of the outputs is the probabilities.
     classes : iterable
     scale : {"logit", "decision value", "latent mean", "log rate"}, default="logit"
-        Of more than two classes.
+        Scale for more than two classes.
 
     Returns
     -------
     KernelExpansion
-        Of two classes, the log-odds of the second.
+        For two classes, the log-odds of the second.
     """
     names = tuple(str(label) for label in classes)
     if len(names) != 2:
@@ -372,7 +372,7 @@ def class_expansion(
 
 
 def of_rows_as_they_are(unit: UnitScale, coefficients: Array) -> tuple[Array, Array]:
-    """What a linear function of centered and scaled kernel values is of the values themselves.
+    """Express a linear function of centered, scaled kernel values in the kernel values themselves.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def of_rows_as_they_are(unit: UnitScale, coefficients: Array) -> tuple[Array, Ar
     Returns
     -------
     coefficients : ndarray of shape (n_samples, n_outputs)
-        Those of an output sum to zero, so that constants may be added to the kernel.
+        The coefficients of each output sum to zero, so that constants may be added to the kernel.
     constant : ndarray of shape (n_outputs,)
         The function is ``rows @ coefficients + constant``.
     """

@@ -1,4 +1,4 @@
-"""What predictions fall back to where a row is many widths away from all training rows."""
+"""Fallback of predictions for rows that are many widths away from all training rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from mercer._typing import Array, Features, own_fields
 
 @dataclass(frozen=True)
 class FallBack:
-    """What predictions fall back to for rows that are far from all training rows.
+    """Fallback of predictions for rows that are far from all training rows.
 
     Attributes
     ----------
     view : str
-        Name of the view in which distances are Euclidean.
+        Name of the view in which Euclidean distances are computed.
     rows : ndarray or sparse matrix of shape (n_training, n_features)
         Training rows in this view.
     reach : float
-        Rows at most as far from the nearest training row as this are near; those at least twice as
-        far have the level.
+        Rows within this distance of the nearest training row are near. At twice this distance or
+        more, predictions are the level.
     sure : tuple of float
         Errors are those of left-out training rows up to the first distance, and those of the level
-        from the second on.
+        beyond the second.
     level : ndarray of shape (n_outputs,) or (n_classes,)
-        Responses, or probabilities of the classes or of several labels, far away.
+        Responses, or probabilities of the classes or of several labels, far from all training rows.
     """
 
     view: str
@@ -39,7 +39,7 @@ class FallBack:
     level: Array
 
     def closeness(self, views: dict[Any, Features]) -> Array:
-        """One for near rows, zero for far ones, shape (n_rows, 1).
+        """Return one for near rows and zero for far rows, shape (n_rows, 1).
 
         Parameters
         ----------
@@ -48,11 +48,11 @@ class FallBack:
         return self.closeness_at(self.squared_distances(views))
 
     def closeness_at(self, squared: Array) -> Array:
-        """How near rows are, from squared distances of shape (n_rows,)."""
+        """Return the closeness of rows from squared distances of shape (n_rows,)."""
         return _falling(squared, self.reach, 2.0 * self.reach)
 
     def sureness_at(self, squared: Array) -> Array:
-        """How much of what was learned counts in errors, (n_rows, 1), from squared distances."""
+        """Return the weight of the fit in errors, (n_rows, 1), from squared distances."""
         return _falling(squared, *self.sure)
 
     def squared_distances(self, views: dict[Any, Features]) -> Array:
@@ -72,7 +72,7 @@ class FallBack:
         return own_fields(self)
 
     def change(self, values: Array, scale: str, closeness: Array) -> Array:
-        """What is added to values of a function, shape (n_rows, n_outputs).
+        """Return the change to add to the values of a function, shape (n_rows, n_outputs).
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class FallBack:
 
 
 def _falling(squared: Array, near: float, far: float) -> Array:
-    """One at near rows, zero at far ones, falling with the square between them, (n_rows, 1).
+    """Return one for near rows and zero for far rows, linear in the square between, (n_rows, 1).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every fit does: it keeps nothing of an earlier one, and notifies callbacks of its steps."""
+"""Behavior of all fits: they discard earlier results, and notify callbacks of their steps."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,18 +26,18 @@ except ImportError:
 
 
 _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")
-"""Beginnings of the names under which scikit-learn keeps callbacks, requests and outputs."""
+"""Prefixes of the attributes in which scikit-learn stores callbacks, requests and outputs."""
 
 
 def with_callbacks(method: Method) -> Method:
-    """Return a `fit` that keeps nothing of an earlier one, and always ends its callbacks.
+    """Return a `fit` that discards earlier results and always ends its callbacks.
 
     An estimator whose fit fails is left as it was.
 
     Parameters
     ----------
     method : callable
-        Decorated by scikit-learn as well, which ends the callbacks.
+        The method `fit`. scikit-learn's decorator, which ends the callbacks, is applied as well.
     """
     decorated: Any = _decorated(method)
 
@@ -59,7 +59,7 @@ def with_callbacks(method: Method) -> Method:
 
 
 def _results(estimator: BaseEstimator) -> list[str]:
-    """Names of what a fit has set: neither parameters nor settings of scikit-learn."""
+    """Names of the attributes set by a fit, without parameters and settings of scikit-learn."""
     params = estimator.get_params(deep=False)
     return [
         name
@@ -84,7 +84,7 @@ def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Calla
     Yields
     ------
     callable
-        It must be called after each step, and ignores its arguments.
+        To be called after each step; it ignores its arguments.
     """
     printed = _printed_steps(estimator, n_steps)
     if not hasattr(estimator, "_init_callback_context"):

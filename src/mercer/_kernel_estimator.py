@@ -1,4 +1,4 @@
-"""Base class of estimators that learn a kernel, and the validated data of a fit."""
+"""Base class of estimators that learn a kernel, and validated data of a fit."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -39,9 +39,10 @@ MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 
 
 class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class of all estimators that learn a kernel: tags, and whether X is a stack.
+    """Base class of all estimators that learn a kernel: tags, and stacks of Gram matrices as X.
 
-    A subclass names, in `_kernels_parameter`, the parameter that may be "precomputed", if any.
+    A subclass sets `_kernels_parameter` to the name of the parameter that may be "precomputed", or
+    to None.
     """
 
     _kernels_parameter: ClassVar[str | None] = "kernels"
@@ -51,11 +52,11 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     X_fit_: Any
 
     def _n_gram_matrices(self) -> int:
-        """Least number of n x n matrices that a fit has in memory at a time, besides stacks."""
+        """Minimum number of n x n matrices that a fit holds in memory at a time, besides stacks."""
         return 0
 
     def as_input(self, X: Features) -> Features:
-        """Return training samples in a layout that can be split by rows: stacks with kernels last.
+        """Return training samples in a layout that can be split by rows: kernels last in a stack.
 
         Parameters
         ----------
@@ -71,13 +72,13 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         return isinstance(source, str) and source == "precomputed"
 
     def _finite(self) -> Any:
-        """What scikit-learn's validation allows: NaN if a kernel takes missing values."""
+        """Value of `ensure_all_finite` in validation: NaN is allowed if a kernel accepts it."""
         given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
         every = [k for found in given for k in (found if isinstance(found, list) else [found])]
         return "allow-nan" if any(getattr(k, "accepts_missing", False) for k in every) else True
 
     def _n_fitted_kernels(self) -> int:
-        """Number of Gram matrices in the stack that the estimator was fitted on."""
+        """Number of Gram matrices in the stack to which the estimator was fitted."""
         return int(self.weights_.size)
 
     def __sklearn_tags__(self) -> Tags:
@@ -97,9 +98,9 @@ class TrainingData(Sample):
     Attributes
     ----------
     table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
-        The table that kernels are bound to: the given data frame, for its column names, or X.
+        The table to which kernels are bound: the given data frame, for its column names, or X.
     stored : ndarray, sparse matrix or None
-        All given samples, which the fitted estimator keeps to evaluate its kernel; None for Gram
+        All given samples, which the fitted estimator stores to evaluate its kernel; None for Gram
         matrices.
     """
 
@@ -120,10 +121,10 @@ class TrainingData(Sample):
     def merged(self) -> Self:
         """The samples, with duplicates of equal targets merged into one of their total weight.
 
-        Results then do not depend on whether a sample has a weight of two or is given twice: not
-        even by rounding, which a learned noise near zero would magnify. Weighted samples have an
-        order of their own; samples that all differ and have no weights, and Gram matrices, stay as
-        they are.
+        Results then do not depend on whether a sample has a weight of two or is given twice, not
+        even by rounding errors, which a learned noise near zero would magnify. Merged or weighted
+        samples are reordered; Gram matrices, and distinct samples without weights, are returned
+        unchanged.
         """
         if self.pairwise:
             return self
@@ -142,7 +143,7 @@ class TrainingData(Sample):
         Parameters
         ----------
         n_kernels : int, default=1
-            Number of kernels usually evaluated together.
+            Typical number of kernels that are evaluated together.
         keep : bool, default=True
             Whether distances may be kept, for more than one pass.
         """
@@ -169,7 +170,8 @@ class TrainingData(Sample):
         Parameters
         ----------
         sources : list, None or "precomputed"
-            None for 20 Gaussian kernels of widths from half the small to twice the large distances.
+            None for 20 Gaussian kernels with widths from half the small to twice the large
+            distances.
 
         Raises
         ------
@@ -234,23 +236,23 @@ def training_data(
     Parameters
     ----------
     estimator : KernelEstimator
-        Sets `n_features_in_` and `feature_names_in_` on it.
+        Estimator on which `n_features_in_` and `feature_names_in_` are set.
     X : array-like, sparse matrix, data frame or stack of Gram matrices
     y : array-like, default=None
-        Validated where the estimator needs a target.
+        Validated if the estimator needs a target.
     sample_weight : array-like of shape (n_samples,), default=None
         Samples of weight zero are left out.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied.
+        Weights of the classes, by which the weights of their samples are multiplied.
 
     Raises
     ------
     ValueError
-        If X or y holds NaN or infinities, X has one sample only, its values are too large or too
+        If X or y contains NaN or infinities, X has only one sample, its values are too large or too
         small to be squared, a Gram matrix is not symmetric or not positive semi-definite, a weight
-        is negative, or a class of `class_weight` is not there.
+        is negative, or a class of `class_weight` is missing.
     MemoryError
-        If the fit needs more memory for Gram matrices than there is.
+        If the fit needs more memory for Gram matrices than is available.
     """
     options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
     if estimator._needs_target:
@@ -285,12 +287,12 @@ def training_data(
 
 
 def new_samples(estimator: KernelEstimator, X: Features) -> Features:
-    """Validate samples to evaluate a fitted kernel on.
+    """Validate samples on which a fitted kernel is evaluated.
 
     Parameters
     ----------
     estimator : KernelEstimator
-        Fitted.
+        Fitted estimator.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         For an estimator of precomputed kernels, a stack of shape (n_samples, n_fitted, n_kernels).
     """
@@ -309,7 +311,7 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     Parameters
     ----------
     estimator : KernelEstimator
-        Fitted.
+        Fitted estimator.
     X : array-like, sparse matrix, data frame or stack
 
     Returns

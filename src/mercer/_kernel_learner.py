@@ -37,16 +37,16 @@ from mercer.kernels._composition import trace_shares
 def single_kernel(
     samples: Samples, target: Target, kernel: Kernel, objectives: Sequence[float]
 ) -> LearnedKernel:
-    """Describe a kernel that is no sum, and the iterations that led to it.
+    """Return the record of a kernel that is not a sum, with the iterations that led to it.
 
     Parameters
     ----------
     samples : Samples
     target : Target
     kernel : Kernel
-        Bound to the samples.
+        Kernel bound to the samples.
     objectives : sequence of float
-        The objective after each iteration; the history has a step for each of them.
+        The objective after each iteration; the history has a step for each iteration.
     """
     found = moments(samples, [kernel], target.centered)
     alignment = float(found.alignments()[0])
@@ -55,7 +55,7 @@ def single_kernel(
 
 
 def weighted_kernels(kernels: list[Kernel], weights: Array, found: Moments) -> LearnedKernel:
-    """Describe a weighted sum of kernels, given their moments.
+    """Return the record of a weighted sum of kernels, given their moments.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def weighted_kernels(kernels: list[Kernel], weights: Array, found: Moments) -> L
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """A transformer that learns a kernel before any predictor.
+    """Base class of transformers that learn a kernel before a predictor is fitted.
 
     `transform` returns the learned kernel between samples and the training set. A subclass
     implements `_learn`, and extends `_check_settings`.
@@ -93,13 +93,14 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+            Labels or responses; label indicators or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out. Learners that draw rows may leave out rows of small weight.
+            Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
+            weight of zero to leaving it out. Learners that draw rows may leave out rows of small
+            weight.
 
         Returns
         -------
@@ -108,16 +109,16 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, a kernel returns NaN or is not
-            of the kind that the learner needs, or a weight is negative.
+            If X or y contains NaN or infinities, there is only one sample or one class, a response
+            is constant, `y` does not match the task or the output kernel, a kernel returns NaN or
+            is not of the kind that the learner needs, or a weight is negative.
 
         Warns
         -----
         ConvergenceWarning
-            If a search ended while its objective still grew.
+            If a search ended while its objective was still increasing.
         UserWarning
-            If weights are negative, or a callable or kernel of one's own has negative eigenvalues,
+            If weights are negative, or a callable or user-defined kernel has negative eigenvalues,
             so that the learned sum may not be positive semi-definite.
         """
         self._check_settings()
@@ -142,7 +143,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_samples, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_samples, n_kernels) if `kernels` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses.
         **fit_params : object
@@ -156,7 +157,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Raises
         ------
         MemoryError
-            If the Gram matrix needs more memory than there is.
+            If the Gram matrix needs more memory than is available.
         """
         check_gram_memory(_num_samples(X), 1, MEMORY_ADVICE)
         return np.asarray(super().fit_transform(X, y, **fit_params))
@@ -167,13 +168,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
         ndarray of shape (n_samples, n_fitted)
-            At unit scale: the centered Gram matrix of the training set has a mean diagonal of one,
-            so that the default penalty of a predictor suits it.
+            Kernel values at unit scale: the centered Gram matrix of the training set has a mean
+            diagonal of one, so that the default penalty of a predictor is suitable.
         """
         return kernel_rows(self, X)
 
@@ -181,7 +182,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """Return the parameters that the fit selected, as values to set on a clone.
 
         Nested cross-validation, which learns the kernel again on parts of the same data, can reuse
-        them.
+        these parameters.
 
         Returns
         -------
@@ -197,9 +198,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return name is not None and getattr(self, name) is not None
 
     def _refitted(self, kernels: list[Kernel], X: Features, y: Any, sample_weight: Any) -> Self:
-        """Replace the learned kernels by kernels of other widths, on the same samples.
+        """Replace the learned kernels by kernels with other widths, on the same samples.
 
-        Coefficients stay; the scale, the shares and the alignment are those of the new sum.
+        Coefficients are unchanged; the scale, the shares and the alignment are those of the new
+        sum.
         """
         data = training_data(self, X, y, sample_weight)
         found = moments(data.samples(), kernels, self._target(data).centered)
@@ -211,7 +213,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return data.target(self.task, self.output_kernel)
 
     def _check_settings(self) -> None:
-        """Raise errors for invalid settings, before any work: here, those of the target."""
+        """Raise errors for invalid settings of the target."""
         check_choice("task", self.task, TASKS)
         check_output_kernel(self.output_kernel)
 
@@ -220,7 +222,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         self.kernels_ = found.kernels
         self.weights_ = found.weights
         shares = trace_shares(found.weights, found.traces)
-        # If all kernels are constant, no trace tells them apart, and the weights do.
+        # If all kernels are constant, all traces are zero, and shares are those of the weights.
         self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
         self.scale_ = _unit_scale(data, found)
         self.kernel_ = with_names(WeightedSum(found.kernels, found.weights / self.scale_), self)
@@ -232,7 +234,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         return self
 
     def _tell_indefinite(self, data: TrainingData) -> None:
-        """Warn of kernels of one's own that have negative eigenvalues."""
+        """Warn about user-defined kernels with negative eigenvalues."""
         warn_of_indefinite(self.kernels_, self.weights_, data.X)
 
     @property
@@ -241,7 +243,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 
 
 class CrossValidatedLearner(KernelLearner):
-    """A learner that may choose by samples that it holds out."""
+    """A learner that may choose settings by held-out samples."""
 
     @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -250,16 +252,16 @@ class CrossValidatedLearner(KernelLearner):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+            Labels or responses; label indicators or a Gram matrix if `output_kernel` requires them.
         sample_weight : array-like of shape (n_samples,), default=None
             See :meth:`KernelLearner.fit`.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are held out together, where settings are chosen; copies of a row without
-            groups.
+            Groups that the samples belong to, such as patients or days, as numbers or strings.
+            Samples of a group are held out together when settings are chosen. Without groups,
+            copies of a row are held out together.
 
         Returns
         -------
@@ -268,7 +270,7 @@ class CrossValidatedLearner(KernelLearner):
         Raises
         ------
         ValueError
-            See :meth:`KernelLearner.fit`; or if there is one group.
+            See :meth:`KernelLearner.fit`; also if there is only one group.
         """
         self._check_settings()
         data = with_copies(training_data(self, X, y, sample_weight).grouped(groups))
@@ -278,7 +280,7 @@ class CrossValidatedLearner(KernelLearner):
 def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
     """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there.
 
-    It is constant up to rounding if centering leaves less than 1e-12 of its values.
+    The kernel is constant up to rounding if centering leaves less than 1e-12 of its values.
     """
     mean = float(found.weights @ found.traces) / data.samples().total
     diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)

@@ -1,4 +1,4 @@
-"""Objectives of kernels: HSIC and alignment with a target, and inner products with a matrix."""
+"""Objectives of kernel searches: HSIC, alignment, and inner products with a matrix."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -24,35 +24,35 @@ from mercer.kernels._radial import Distance, RadialFunction
 
 
 class Objective(ABC):
-    """A differentiable function of a kernel on samples, which searches maximize.
+    """A differentiable function of a kernel on samples, to be maximized by a search.
 
     Attributes
     ----------
     samples : Samples
-        Kernels are bound to them.
+        The samples that kernels are bound to.
     """
 
     samples: Samples
 
     @abstractmethod
     def value(self, kernel: Kernel) -> float:
-        """The objective of a kernel."""
+        """Return the objective of a kernel."""
 
     @abstractmethod
     def value_and_gradient(self, kernel: Kernel) -> tuple[float, Array]:
-        """The objective, and its gradient in the kernel's log-parameters, shape (n_theta,)."""
+        """Return the objective and its gradient in the log-parameters, shape (n_theta,)."""
 
     def along(self, kernel: Kernel) -> Callable[[Array], tuple[float, Array]]:
-        """The objective and its gradient as a function of a kernel's log-parameters."""
+        """Return a function from log-parameters to the objective and its gradient."""
         return lambda theta: self.value_and_gradient(kernel.with_theta(theta))
 
     def profile(self, kernel: Kernel) -> Callable[[Array], Array]:
-        """Values at some log-widths of a kernel of one width; subclasses may approximate them."""
+        """Return a function from log-widths to values, possibly approximate."""
         return lambda thetas: np.array([self.value(kernel.with_theta(t[None])) for t in thetas])
 
 
 class Criterion(ABC):
-    """A measure of dependence: a function of <K, L> and <K, K>, both centered or neither.
+    """A measure of dependence: a function of <K, L> and <K, K>, both centered or both not.
 
     Attributes
     ----------
@@ -68,10 +68,10 @@ class Criterion(ABC):
     def of(
         self, a: float, q: float, target_norm: float, n_samples: float
     ) -> tuple[float, float, float]:
-        """Value and its derivatives in a = <K, L> and q = <K, K>."""
+        """Return the value and its derivatives in a = <K, L> and q = <K, K>."""
 
     def target_parts(self, target: Target) -> tuple[Array, Array, float]:
-        """Factor, signs and Frobenius norm of the target kernel, centered if the criterion is."""
+        """Return factor, signs and Frobenius norm of the target, centered if the criterion is."""
         Y = target.centered if self.is_centered else target.scaled
         signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
         return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
@@ -112,7 +112,7 @@ class CenteredAlignment(Criterion):
 
 
 class Alignment(CenteredAlignment):
-    """Kernel alignment without centering, <K, L> / (|K| |L|), which unbalanced classes mislead.
+    """Uncentered alignment, <K, L> / (|K| |L|), which is misleading for unbalanced classes.
 
     References
     ----------
@@ -123,11 +123,11 @@ class Alignment(CenteredAlignment):
 
 
 CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "ka": Alignment()}
-"""Criteria by the names that estimators take."""
+"""Criteria by the names that estimators accept."""
 
 
 class Dependence(Objective):
-    """The dependence of a kernel with a target by some criterion.
+    """The dependence between a kernel and a target by a given criterion.
 
     Parameters
     ----------
@@ -138,12 +138,13 @@ class Dependence(Objective):
     Attributes
     ----------
     factor, signs, target_norm : ndarray, ndarray and float
-        L = F diag(signs) F' and its Frobenius norm, centered if the criterion is.
+        Factor F and signs of L = F diag(signs) F', and the Frobenius norm of L, centered if the
+        criterion is.
 
     Notes
     -----
-    O(n^2 d) time, tile by tile; for HSIC with derivatives P = s L, and for alignments with
-    P = s L + t K, both matrices centered or neither.
+    O(n^2 d) time, tile by tile. The derivative in the Gram matrix is P = s L for HSIC, and
+    P = s L + t K for alignments, with both matrices centered or both not.
     """
 
     def __init__(self, criterion: Criterion, samples: Samples, target: Target) -> None:
@@ -178,18 +179,19 @@ class Dependence(Objective):
         return value, np.asarray(sum(map_tiles(work, self.samples.plan)))
 
     def profile(self, kernel: Kernel) -> Callable[[Array], Array]:
-        """Approximate values at some log-widths, shape (n_thetas,), from a histogram of distances.
+        """Return a function from log-widths to approximate values, from a histogram of distances.
 
         Parameters
         ----------
         kernel : Kernel
-            Bound to the samples; :func:`has_one_width` is true for it.
+            A kernel bound to the samples, for which :func:`has_one_width` is true.
 
         Notes
         -----
-        To six digits for criteria without row sums (HSIC, uncentered alignment), to about three for
-        centered alignment. One pass over the distances; memory is a few tiles, the distances that
-        `samples` keeps, and for centered alignment n times some hundred counts.
+        Values have six correct digits for criteria without row sums (HSIC, uncentered alignment),
+        and about three for centered alignment. One pass over the distances is made. Memory is
+        needed for a few tiles, the distances that `samples` keeps, and n times some hundred counts
+        for centered alignment.
         """
         structure = kernel.structure
         assert isinstance(structure, RadialFunction)
@@ -213,14 +215,15 @@ class Dependence(Objective):
     def _plain_products(
         self, distance: Distance, mesh: LogarithmicMesh
     ) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-        """Squared distances, and a function that maps kernels to <K, L> and, if used, <K, K>."""
+        """Return squared distances, and a function from kernels to <K, L> and, if used, <K, K>."""
         samples = self.samples
 
         def pairs(tile: Tile) -> Array:
             L = samples.scaled(self._signed[tile.rows] @ self.factor[tile.columns].T, tile)[None]
             if not self.criterion.reads_norm:
                 return L
-            # A squared value is weighted by the product of both weights, not of their roots.
+            # A squared value is weighted by the product of both weights, not by the product of
+            # their roots.
             roots = samples.scaled(np.ones_like(L), tile)
             return np.concatenate([L, samples.scaled(roots, tile)])
 
@@ -235,7 +238,7 @@ class Dependence(Objective):
     def _of(
         self, kernel: Kernel, tiles: Callable[[Tile], KernelTile]
     ) -> tuple[float, float, float, Array]:
-        """The criterion, its derivatives by_target and by_gram, and the means of K's rows."""
+        """Return the criterion, its derivatives by_target and by_gram, and the row means of K."""
         n = self.samples.total
         a, q, row_sums = self._products(tiles)
         total = float(row_sums @ self._ones[:, 0])
@@ -246,7 +249,7 @@ class Dependence(Objective):
         return value, by_a, 2.0 * by_q, row_sums / n
 
     def _products(self, tiles: Callable[[Tile], KernelTile]) -> tuple[float, float, Array]:
-        """<K, L>, <K, K> and the sums over K's rows."""
+        """Return <K, L>, <K, K> and the row sums of K."""
         columns = np.hstack([self.factor, self._ones])
 
         def work(tile: Tile) -> tuple[Tile, float, float, Array, Array]:
@@ -268,10 +271,11 @@ class Dependence(Objective):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The derivative P of an objective in the Gram matrix, kept as the parts of a sum.
+    """The derivative P of an objective in the Gram matrix, stored as the terms of a sum.
 
-    P = s F diag(signs) F' + sum_k c_k K_k + identity * H for the centering matrix H = I - 11'/n; of
-    weighted samples, 1 is the vector of the square roots of the weights, and n is their sum.
+    P = s F diag(signs) F' + sum_k c_k K_k + identity * H with the centering matrix H = I - 11'/n.
+    If samples are weighted, 1 is the vector of the square roots of the weights, and n is the sum of
+    the weights.
 
     Attributes
     ----------
@@ -284,7 +288,7 @@ class Sensitivity:
     coefficients : ndarray of shape (n_kernels,)
         c.
     row_means : ndarray of shape (n_kernels, n_samples)
-        Means of the rows of each K_k, which center it.
+        Row means of each K_k, by which it is centered.
     identity : float
         Coefficient of H.
     norm : float
@@ -292,8 +296,8 @@ class Sensitivity:
     absolute : float
         An upper bound of the sum of the absolute values of P's entries.
     gram_norm : float
-        |K_c| where P is the gradient of the alignment at the Gram matrix K times this norm; one
-        where P is a gradient itself.
+        |K_c| if P is the gradient of the alignment at the Gram matrix K, multiplied by this norm;
+        one if P is a gradient itself.
     """
 
     factor: Array
@@ -308,7 +312,7 @@ class Sensitivity:
     gram_norm: float = 1.0
 
     def block(self, samples: Samples, tile: Tile) -> Array:
-        """P on a tile, shape (n_rows, n_columns)."""
+        """Return P on a tile, shape (n_rows, n_columns)."""
         part = (self.scale * self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T
         if self.identity:
             part -= samples.scaled(np.full(tile.shape, self.identity / samples.total), tile)
@@ -322,7 +326,7 @@ class Sensitivity:
 
 
 class InnerProduct(Objective):
-    """<P, K> for a given sensitivity P, which is centered.
+    """The inner product <P, K> with a given centered sensitivity P.
 
     Parameters
     ----------
@@ -332,7 +336,7 @@ class InnerProduct(Objective):
     Attributes
     ----------
     block : callable
-        P on a tile.
+        The function that returns P on a tile.
 
     Notes
     -----

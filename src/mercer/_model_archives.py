@@ -22,11 +22,11 @@ _MAX_MEMBERS = 20_000
 """An archive of more members is refused before they are listed."""
 
 _INFLATION = 20
-"""The sparse matrices of a model may inflate to this multiple. Those of data inflate two- to
-tenfold."""
+"""The sparse matrices of a model may inflate to this multiple of their size. Matrices of real data
+inflate two- to tenfold."""
 
 _SMALL = 2**26
-"""They may inflate to this many bytes, all together, in any case."""
+"""Sparse matrices may inflate to this many bytes in total beyond that multiple."""
 
 _CHUNK = 2**20
 """Members are read in chunks of this many bytes."""
@@ -39,8 +39,8 @@ _HEADER = re.compile(
     r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
     re.ASCII,
 )
-"""What begins an array in NumPy's format: numbers, times or texts, but no objects,
-records, nor values without a byte, of which a short file could hold any number."""
+"""Header of an array of numbers, times or texts in NumPy's format. Objects and records do not match,
+nor do types of zero bytes, of which a short file could hold any number of values."""
 
 _MAY_LACK_VALUES = frozenset(
     {
@@ -49,8 +49,8 @@ _MAY_LACK_VALUES = frozenset(
         *("mean_test_score", "std_test_score"),
     }
 )
-"""Names of arrays that may hold missing or infinite values: tables of rows and what is told of
-their columns, thresholds that missing values alone are beyond, and scores of fits that failed."""
+"""Names of arrays that may hold missing or infinite values: tables of rows and statistics of their
+columns, thresholds that only missing values are beyond, and scores of failed fits."""
 
 
 @dataclass
@@ -61,14 +61,14 @@ class Members:
     ----------
     file : binary file
     places : dict of str to (int, int, int)
-        Where the content of each begins, its length, and its checksum.
+        Start, length and checksum of the content of each member.
     """
 
     file: BufferedReader
     places: dict[str, tuple[int, int, int]]
 
     def read(self, name: str) -> bytearray:
-        """The content of a member.
+        """Read the content of a member, and check its checksum.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ def members_of(file: BufferedReader) -> Members:
     ------
     ValueError
         If a member is compressed, encrypted or given twice, if members overlap, or if there are
-        bytes that belong to none.
+        bytes that belong to no member.
     """
     members = _listed(file, _MAX_MEMBERS)
     if all(member.filename != SCHEMA for member, _ in members):
@@ -106,7 +106,7 @@ def members_of(file: BufferedReader) -> Members:
 
 
 def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
-    """Members, which follow each other from the first byte on, and where their contents begin."""
+    """Return members, which follow each other from the first byte on, and starts of their contents."""
     _check_end(file, most)
     with ZipFile(file) as archive:
         listed = archive.infolist()
@@ -132,7 +132,7 @@ def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
 
 
 def end_of(file: IO[bytes]) -> tuple[bytes, bytes]:
-    """The last bytes of an archive, before the end of its list of members and from there on.
+    """Return the last bytes of an archive, split where the record after its list of members begins.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _check_end(file: IO[bytes], most: int) -> None:
     _, _, _, n_members, n_bytes, _, n_comment = struct.unpack("<4H2LH", end[4:22])
     if len(end) - 22 != n_comment:
         raise ValueError("its list of members does not end with the file")
-    # Another list, of long archives, stands for this one where it is announced.
+    # In long archives, this mark announces another list in place of this one.
     is_long = before[-20:-16] == b"PK\6\7"
     is_short = file.seek(0, os.SEEK_END) < 2**31
     if n_members > most or n_bytes > 200 * most or (is_long and is_short):
@@ -166,7 +166,7 @@ def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
     ----------
     members : Members
     arrays : dict of str to set of StoredArray
-        What is known of each from the objects that it belongs to.
+        Type and name of each array, according to the objects that it belongs to.
 
     Returns
     -------
@@ -176,9 +176,9 @@ def check_arrays(members: Members, arrays: dict[str, set[StoredArray]]) -> int:
     Raises
     ------
     ValueError
-        If there are other members; if an array is not as long as its header says, of another type
-        than its object, or holds missing or infinite values where none may be; or if sparse
-        matrices inflate to much more memory.
+        If a member is missing or is not an array; if the length of an array does not match its
+        header, its type differs from that of its object, or it holds missing or infinite values
+        that are not allowed; or if sparse matrices inflate to much more memory.
     """
     others = sorted(members.places.keys() ^ {SCHEMA, *arrays})
     if others:
@@ -216,7 +216,7 @@ def _check_sparse(content: bytearray, allowance: int, uses: set[StoredArray]) ->
 
 
 def _check_array(file: IO[bytes], length: int, largest: int, uses: set[StoredArray]) -> None:
-    """Check that an array in NumPy's format is as long as its header says, and of known numbers."""
+    """Check the length, the type and the values of an array in NumPy's format."""
     dtype, shape, _, start = _read_header(file)
     n_bytes = dtype.itemsize * math.prod(shape)
     if n_bytes != length - start or max(shape, default=0) > largest:
@@ -240,7 +240,7 @@ def _type_name(dtype: np.dtype[Any]) -> str:
 
 
 def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C", "F"], int]:
-    """Type, shape, order and first byte of an array in NumPy's format."""
+    """Return the type, shape, order and first byte of an array in NumPy's format."""
     start = file.read(10)
     if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:
         raise ValueError("it holds an array in another format than NumPy's first")
@@ -254,7 +254,7 @@ def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], Liter
 
 
 def as_array(content: bytes | bytearray) -> Array:
-    """An array of a checked member, which shares its memory if that can be written to.
+    """Return the array of a checked member; it shares memory with the content.
 
     Parameters
     ----------

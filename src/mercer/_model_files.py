@@ -31,18 +31,18 @@ def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> Non
     path : str or path-like
         The file, which is replaced if it exists.
     complete : bool, default=True
-        Whether left-out predictions of stacks, which are computed when they are first read, are
-        computed first if they are not known: that takes about as long as the fit, or up to four
-        times as long. Without them, a loaded model predicts, and has no `loo_predictions_`,
-        `loo_score_`, intervals, prediction sets or updates of responses.
+        Whether to compute left-out predictions of stacks before saving if they were not read
+        before. This takes about as long as the fit, or up to four times as long. Without them, a
+        loaded model predicts, but has no `loo_predictions_`, `loo_score_`, intervals, prediction
+        sets or updates of responses.
 
     Raises
     ------
     ModuleNotFoundError
         If skops is not installed.
     ValueError
-        If it could not be loaded again: if the model holds types that are not trusted, or missing
-        or infinite values in what was fitted.
+        If the file could not be loaded again, because the model holds types that are not trusted,
+        or missing or infinite values in fitted attributes.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> Non
 def load(path: str | PathLike[str]) -> Any:
     """Load a model that `save` or ``mercer fit --out`` saved.
 
-    Files that skops itself wrote are refused: load one that you trust by ``skops.io.load``, and
-    save its model by `save`. Nothing but objects of mercer, and of scikit-learn as far as they are
-    trusted, is made, and the loader of skops is not used.
+    Files written by skops itself are refused: load one that you trust with ``skops.io.load``, and
+    save its model with `save`. Only objects of mercer and trusted objects of scikit-learn are
+    created, and the loader of skops is not used.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ def load(path: str | PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The fitted model. That of the command is a pipeline, whose ``predict`` takes a data frame
-        with the columns of the training table, of text or of types, in any order. Where the target
-        is a date, it returns days since 1970.
+        The fitted model. A model of the command is a pipeline, whose ``predict`` takes a data frame
+        with the columns of the training table, as text or typed, in any order. If the target is a
+        date, it returns days since 1970.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def load(path: str | PathLike[str]) -> Any:
     MemoryError
         If its arrays do not fit into memory.
     ModuleNotFoundError
-        If the model is one of the command, and its packages are not installed.
+        If the model is one of the command, whose packages are not installed.
     ValueError
         If the file is not such a model, is damaged or was changed, or holds types that are not
         trusted, in which case nothing is loaded.
@@ -108,8 +108,9 @@ def load(path: str | PathLike[str]) -> Any:
 
     Notes
     -----
-    A checksum finds accidents. Others can compute a new one, so that contents are checked as well:
-    sizes before anything is inflated, kinds and types before anything is made, indices before use.
+    The checksum detects accidental changes only, because anyone can compute a new one. The contents
+    are therefore checked as well: sizes before anything is decompressed, kinds and types before any
+    object is created, indices before use.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def load(path: str | PathLike[str]) -> Any:
     """
     path, other = Path(path), ""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        # Reading of a pipe may wait forever.
+        # Reading from a pipe may block forever.
         raise ValueError(f"{path} is a pipe or a device, not a file")
     with path.open("rb") as file:
         try:
@@ -148,7 +149,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def _write_compactly(content: bytes, path: Path) -> None:
-    """Write an archive without the indentation of its schema, which is two thirds of it."""
+    """Write an archive without the indentation, which is two thirds of its schema."""
     with ZipFile(BytesIO(content)) as archive, ZipFile(path, "w", ZIP_STORED) as written:
         for name in archive.namelist():
             found: bytes | str = archive.read(name)
@@ -158,7 +159,7 @@ def _write_compactly(content: bytes, path: Path) -> None:
 
 
 def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Description]:
-    """Check an archive before anything in it is made, which has arrays in memory twice."""
+    """Check an archive before its objects are created, for which memory holds arrays twice."""
     members = members_of(file)
     size = file.seek(0, os.SEEK_END)
     _check_memory(n_copies * size)
@@ -180,14 +181,14 @@ def _reason(error: Exception) -> str:
 
 
 _LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
-"""The comment begins with this."""
+"""Text before the digest in the comment of the archive."""
 
 _N_DIGITS = len(hashlib.sha256().hexdigest())
 """Number of hexadecimal digits of a digest."""
 
 
 def add_checksum(path: Path) -> None:
-    """Add the version of mercer and its checksum to a zip file, which remains one."""
+    """Add the version of mercer and a checksum to a zip file, which remains a valid zip file."""
     with ZipFile(path, "a") as archive:
         archive.comment = _made_by() + _LABEL + b"0" * _N_DIGITS
     with path.open("rb+") as file:
@@ -201,7 +202,7 @@ def _made_by() -> bytes:
 
 
 def _other_version(file: BinaryIO) -> str:
-    """What messages say where another version has saved the file; empty for this version."""
+    """Return a remark for messages if another version saved the file; empty for this version."""
     comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
     found, own = comment.decode("ascii", "replace"), _made_by().decode()
     shown = "".join(letter if letter.isprintable() else "?" for letter in found[:40]).rstrip("; ")
@@ -216,12 +217,12 @@ def check_checksum(file: BinaryIO) -> None:
     Parameters
     ----------
     file : binary file
-        It is at its first byte afterwards.
+        Afterwards, its position is at the first byte.
 
     Raises
     ------
     ValueError
-        If there is no checksum, or it is that of other bytes.
+        If there is no checksum, or it does not match the content.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _N_DIGITS - len(_LABEL)))

@@ -16,7 +16,7 @@ from mercer._typing import Array
 
 @cache
 def named(name: str) -> Any:
-    """A type or a function by its full name.
+    """Import a type or a function by its full name.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def named(name: str) -> Any:
 
 
 class MadeObjects:
-    """Objects by their numbers, each of which is made once.
+    """Objects by their identifiers, each of which is created once.
 
     Parameters
     ----------
     members : Members
-        Of the archive.
+        Members of the archive.
     """
 
     def __init__(self, members: Members) -> None:
@@ -110,7 +110,7 @@ class MadeObjects:
 
 
 def _filled(parts: list[Any], shape: tuple[int, ...]) -> Array:
-    """An array of objects, which lists of lists hold row by row."""
+    """Return an array of the objects in nested lists, which hold it row by row."""
     for size in shape[1:]:
         if any(type(row) is not list or len(row) != size for row in parts):
             raise ValueError("an array of objects in it has rows of other lengths than its shape")

@@ -16,10 +16,10 @@ _MAX_OBJECTS = 150_000
 """A description of more objects is refused before any is made."""
 
 _MAX_DEPTH = 100
-"""A description of objects within more objects is refused. Those of models have about twenty."""
+"""A description of more levels of nested objects is refused. Models have about twenty."""
 
 _MAX_NUMBER = 2**60
-"""Whole numbers by which objects are looked up are less, so that no two have the same hash."""
+"""Integers by which objects are looked up are below this, so that no two have the same hash."""
 
 _MAX_DIGITS = 400
 """A number of more digits is refused."""
@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[set[str], ...]] = {
         "DTypeNode": ("content",),
     }.items()
 }
-"""The kinds of objects that models consist of, and what describes one besides its type."""
+"""Kinds of objects that models consist of, and the keys of their descriptions besides the type."""
 
 _BUILT_IN = {
     "JsonNode": "builtins.str",
@@ -51,7 +51,7 @@ _BUILT_IN = {
     "MaskedArrayNode": "numpy.ma.MaskedArray",
     "DTypeNode": "numpy.dtype",
 }
-"""The only type of the objects of some kinds."""
+"""Kinds whose objects all have the same type, and this type."""
 
 KEY_TYPES = tuple(f"builtins.{kind.__name__}" for kind in (str, int, float, bool))
 """Types of the keys of dictionaries."""
@@ -71,14 +71,14 @@ class UntrustedTypesError(ValueError):
 
 
 class StoredArray(NamedTuple):
-    """What is known of an array from the object that it belongs to.
+    """Type and name of an array, according to the object that it belongs to.
 
     Attributes
     ----------
     type_name : str
         Full name of its type: an array, a number or a sparse matrix.
     field : str
-        The key or the attribute that it is found under.
+        Key or attribute under which it is stored.
     """
 
     type_name: str
@@ -92,9 +92,9 @@ class Description:
     Attributes
     ----------
     root : dict
-        As `json` reads it.
+        The description as `json` reads it.
     arrays : dict of str to StoredArray
-        By the names of their members in the archive.
+        Arrays by the names of their members in the archive.
     """
 
     root: dict[str, Any]
@@ -110,10 +110,10 @@ def read_schema(
     ----------
     text : bytes
     is_trusted : callable
-        It says of a kind ("ObjectNode", "TypeNode", ...) and a full name if such an object may be
-        made.
+        Returns, for a kind ("ObjectNode", "TypeNode", ...) and a full name, whether such an object
+        may be created.
     fits : callable
-        It says of the full name of a type and a list of attributes if its objects have these.
+        Returns, for the full name of a type and a list of attributes, whether its objects have them.
 
     Returns
     -------
@@ -122,18 +122,18 @@ def read_schema(
     Raises
     ------
     UntrustedTypesError
-        If there is an object of another type.
+        If there is an object of a type that is not trusted.
     ValueError
-        If there are very many objects; if one is of a kind that models do not consist of, is
+        If there are too many objects, or if one is of a kind that models do not consist of, is
         described in two ways, contains itself, or shares an array with another one.
     """
     if len(text) > _MAX_SCHEMA:
         raise ValueError("the description of its objects is too long")
-    # These marks are never escaped where they are structure.
+    # As parts of the structure, these characters are never escaped.
     if sum(map(text.count, (b",", b"[", b"{"))) > _MAX_VALUES:
         raise ValueError("it describes too many objects")
     root = json.loads(text.decode("ascii"), object_pairs_hook=_without_repetition)
-    # The loaders of older protocols of skops exist for old files only.
+    # Older protocols of skops have loaders of their own, which are for old files only.
     if not isinstance(root, dict) or type(root.get("protocol")) is not int or root["protocol"] != 2:
         raise ValueError("it is written in no protocol of models")
     root = {key: value for key, value in root.items() if key not in ("protocol", "_skops_version")}
@@ -143,7 +143,7 @@ def read_schema(
 
 
 def full_name(described: dict[str, Any]) -> str:
-    """The name of an object's type, with its module.
+    """Return the name of an object's type, with its module.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Objects:
-    """A walk over all objects of a description.
+    """Visitor that checks all objects of a description.
 
-    Equal objects have equal forms: numbers, which stand for kind, name and forms of all that an
-    object contains. An object that is described several times has one form. The objects that are
-    made are thus no more than those that are spelled out, in whatever order.
+    The form of an object is a number that stands for its kind, its name and the forms of all that
+    it contains. Equal objects have equal forms, and an object that is described several times has
+    one form. Thus at most the objects that are spelled out are created, in whatever order.
     """
 
     def __init__(
@@ -190,9 +190,9 @@ class _Objects:
         ----------
         described : object
         name : str
-            The key or the attribute that it is found under.
+            Key or attribute under which the object is stored.
         depth : int
-            Number of objects around it.
+            Number of objects that it is nested in.
         """
         self._count += 1
         if self._count > _MAX_OBJECTS or depth > _MAX_DEPTH:
@@ -225,7 +225,7 @@ class _Objects:
         return self._forms.setdefault(parts, len(self._forms))
 
     def _header(self, names: tuple[Any, ...], described: dict[str, Any]) -> tuple[str, str]:
-        """Kind and name of an object, once its keys are known to be those of the kind."""
+        """Return the kind and type name of an object, after checking them and its keys."""
         kind, type_name = names[0], full_name(described)
         if kind not in _KINDS:
             raise ValueError(f"it holds an object of a kind that models lack, {kind[:100]!r}")
@@ -239,7 +239,7 @@ class _Objects:
     def _parts(
         self, kind: str, type_name: str, described: dict[str, Any], name: str, depth: int
     ) -> tuple[Any, tuple[int, ...]]:
-        """What an object consists of: its own values, and the forms of others in it."""
+        """Return the parts of an object: its own values, and the forms of the objects in it."""
         content = described.get("content")
         if kind in ("ListNode", "TupleNode"):
             return None, self._all(_checked(content, list), name, depth)
@@ -271,7 +271,7 @@ class _Objects:
     def _dictionary(
         self, described: dict[str, Any], name: str, depth: int
     ) -> tuple[Any, tuple[int, ...]]:
-        """Keys, and the forms of their types and of what stands under them."""
+        """Return the keys of a dictionary, and the forms of their types and of the values."""
         keys, content = described["key_types"], _checked(described["content"], dict)
         form = self.visit(keys, name, depth)
         if form not in self._key_types:
@@ -308,14 +308,14 @@ def _checked(content: Any, kind: type) -> Any:
 
 
 def _of_kind(described: Any, kind: str) -> dict[str, Any]:
-    """A part of an object, which is of one kind."""
+    """Return a part of an object, after checking its kind."""
     if not isinstance(described, dict) or described.get("__loader__") != kind:
         raise ValueError(f"an object in it is not of the kind {kind!r}")
     return described
 
 
 def _scalar(content: Any) -> str:
-    """The text of a value that contains no others."""
+    """Return the text of a value that contains no others, after checking it."""
     if not isinstance(content, str) or content[:1] in ("", "[", "{", " ", "\t", "\n", "\r"):
         raise ValueError("a value in it is neither text nor a number")
     if content[0] != '"' and len(content) > _MAX_DIGITS:
@@ -325,7 +325,7 @@ def _scalar(content: Any) -> str:
 
 
 def _types_of_keys(described: Any) -> list[str]:
-    """The names of the types of the keys of a dictionary, once there is no other object."""
+    """Return the names of the types of a dictionary's keys, after checking them."""
     types = _checked(_of_kind(described, "ListNode").get("content"), list)
     names = [full_name(_of_kind(part, "TypeNode")) for part in types]
     if others := sorted(set(names) - set(KEY_TYPES)):
@@ -334,7 +334,7 @@ def _types_of_keys(described: Any) -> list[str]:
 
 
 def _check_shape(described: Any, length: int) -> None:
-    """Check that an array of objects has as many as its first dimension says."""
+    """Check that an array of objects is as long as its first dimension."""
     sizes = _checked(_of_kind(described, "TupleNode").get("content"), list)
     numbers = [json.loads(_scalar(_of_kind(size, "JsonNode").get("content"))) for size in sizes]
     if any(type(number) is not int or not 0 <= number <= _MAX_OBJECTS for number in numbers):
@@ -344,7 +344,7 @@ def _check_shape(described: Any, length: int) -> None:
 
 
 def _ends(content: Any) -> Iterator[int | None]:
-    """The numbers of a slice."""
+    """Yield the start, the stop and the step of a slice."""
     if _checked(content, dict).keys() != {"start", "stop", "step"}:
         raise ValueError("a slice in it has other ends")
     for end in content.values():

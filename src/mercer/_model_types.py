@@ -25,7 +25,7 @@ _OF_LIBRARIES = frozenset(
         type(check_scoring(SVC())),
     )
 )
-"""Objects of scikit-learn in fitted pipelines that are no estimators. The last is the scorer that
+"""Classes of scikit-learn in fitted pipelines that are not estimators. The last is the scorer that
 calls an estimator's own `score`."""
 
 _SKLEARN_MODULES = (
@@ -54,12 +54,12 @@ _WITHOUT_FIELDS = frozenset(
         *("mercer._stacking.table_views.TableViews",),
     }
 )
-"""Of mercer's classes that are neither estimators nor dataclasses, those that models hold."""
+"""Classes of mercer that models hold and that are neither estimators nor dataclasses."""
 
 _OF_COMMAND = frozenset(
     {"mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"}
 )
-"""What a pipeline of the command holds of its own. It is imported when such a model is loaded."""
+"""Classes of the command in its pipelines. They are imported when such a model is loaded."""
 
 _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
     "numpy.void",
@@ -69,7 +69,7 @@ _NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.valu
 
 
 def full_name_of(kind: type) -> str:
-    """The name by which a type is saved.
+    """Return the name by which a type is saved.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ def full_name_of(kind: type) -> str:
 
 
 def is_trusted(kind: str, name: str) -> bool:
-    """Whether an object may be made.
+    """Whether an object may be created.
 
     Parameters
     ----------
     kind : str
-        How it is described; see :mod:`mercer._model_schema`.
+        Kind of its description; see :mod:`mercer._model_schema`.
     name : str
-        Full name of its type, or of itself if it is a type.
+        Full name of its type, or of the object itself if it is a type.
     """
     if kind == "ObjectNode":
         return _class_named(name) is not None
@@ -100,7 +100,7 @@ def is_trusted(kind: str, name: str) -> bool:
 
 @cache
 def _class_named(name: str) -> type | None:
-    """The class of objects that models may hold, None if they may not or there is none."""
+    """Return a class by its name; None if it does not exist or models may not hold its objects."""
     module, _, own = name.rpartition(".")
     if name in _sklearn_names() | _OF_LIBRARIES | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS:
         return getattr(import_module(module), own, None)
@@ -134,8 +134,9 @@ def fits(name: str, attributes: Iterable[str]) -> bool:
     Returns
     -------
     bool
-        False if one takes the place of a method, or if a field or a parameter of a class of mercer
-        is missing. Dataclasses that are no estimators have no other attributes.
+        False if an attribute would replace a method, or if a field or a parameter of a class of
+        mercer is missing, or if a dataclass that is not an estimator has other attributes than its
+        fields and cached properties.
     """
     kind: Any = _class_named(name)
     given = set(attributes)
@@ -161,7 +162,7 @@ def _is_of_class(kind: type, attribute: str) -> bool:
 
 
 _PLAIN = (str, int, float, bool, type(None))
-"""Objects that contain no others."""
+"""Types of objects that contain no others."""
 
 
 def check_fitted(model: Any) -> None:
@@ -185,7 +186,7 @@ def check_fitted(model: Any) -> None:
 
 
 def objects_in(model: Any) -> Iterator[Any]:
-    """All objects that a model contains, and the model itself, each once.
+    """Yield a model and all objects that it contains, each once.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def _(found: type) -> Iterable[Any]:
 
 
 def _check_support(machine: Any) -> None:
-    """Check that a support vector machine's arrays are those of its support vectors."""
+    """Check that the arrays of a support vector machine fit its support vectors."""
     support, counts = np.asarray(machine.support_), np.asarray(machine._n_support)
     n_rows, n_classes, n_vectors = machine.shape_fit_[0], len(counts), len(support)
     n_pairs = n_classes * (n_classes - 1) // 2

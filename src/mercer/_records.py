@@ -1,4 +1,4 @@
-"""Records of fits: steps, learned kernels that displays are read off, and a card for notebooks."""
+"""Records of fits: steps, learned kernels for displays, and a card for notebooks."""
 
 import re
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class AlternationStep:
     weights : ndarray of shape (n_kernels,)
         Coefficients of the kernels, which sum to one.
     n_moved : int
-        Number of samples that changed their cluster in this step.
+        Number of samples that changed cluster in this step.
     """
 
     objective: float
@@ -140,7 +140,7 @@ class LearnedKernel:
     ----------
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are.
+        Coefficients of the kernels as given.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' centered training Gram matrices.
     alignment : float
@@ -149,7 +149,7 @@ class LearnedKernel:
     n_iter : int, default=None
         Number of iterations; the length of the history if None.
     converged : bool, default=True
-        Whether the search ended by its tolerance, not by its limit of steps.
+        Whether the search ended by its tolerance rather than by its maximum number of steps.
     """
 
     kernels: list[Kernel]
@@ -163,7 +163,7 @@ class LearnedKernel:
 
 @dataclass(frozen=True)
 class KernelTerms:
-    """The kernels that a fitted estimator combines, and the part of each of them.
+    """The kernels that a fitted estimator combines, with their weights and shares.
 
     Attributes
     ----------
@@ -173,12 +173,13 @@ class KernelTerms:
     weights : ndarray of shape (n_kernels,)
         Coefficients of the kernels, or of the predictions.
     shares : ndarray of shape (n_kernels,)
-        Parts of the learned kernel's trace on the training set, or of the sum of the weights of the
-        predictions. They have the signs of the weights, and their magnitudes sum to one.
+        Shares of the kernels in the trace of the learned kernel on the training set, or in the sum
+        of the weights of the predictions. They have the signs of the weights, and their magnitudes
+        sum to one.
     relevance : ndarray of shape (n_features,)
-        Weighted sum of the kernels' relevances, 1 / width^2. Of combined predictions, those of each
-        kernel sum to one, and so does their weighted mean. NaN where a kernel whose weight is not
-        zero has no known formula.
+        Weighted sum of the kernels' relevances, 1 / width^2. For combined predictions, the
+        relevances of each kernel sum to one, and so does their weighted mean. NaN if a kernel of
+        nonzero weight has no known formula.
     combines : {"kernels", "predictions"}
         Whether a sum of kernels was learned, or the predictions on each kernel are combined.
 
@@ -206,7 +207,7 @@ class KernelTermsMixin:
     n_features_in_: int
 
     def _html_repr(self) -> str:
-        """scikit-learn's diagram, and a card of what was learned beneath."""
+        """scikit-learn's diagram, followed by a card that summarizes the fit."""
         return str(estimator_html_repr(self)) + model_card(self)
 
     def kernel_terms(self) -> KernelTerms:
@@ -232,12 +233,13 @@ class KernelTermsMixin:
         Returns
         -------
         mercer.inspection.KernelExpansion
-            What :func:`mercer.inspection.shapley_values` and other explanations are computed from.
+            The expansion from which :func:`mercer.inspection.shapley_values` and other explanations
+            are computed.
 
         Raises
         ------
         TypeError
-            If the estimator predicts nothing.
+            If the estimator makes no predictions.
         """
         check_is_fitted(self)
         return self._expansion()
@@ -250,7 +252,7 @@ class KernelTermsMixin:
         )
 
     def _left_out_residuals(self) -> Array | None:
-        """Responses less predictions in which they had no part, where the fit has left these."""
+        """Responses less their left-out predictions; None if the fit has not kept these."""
         return getattr(self, "cv_residuals_", None)
 
     def learned_gram(self, X: Features) -> Array:
@@ -276,19 +278,19 @@ _STYLE = (
 
 
 def model_card(estimator: Any, most: int = 8) -> str:
-    """What a fitted estimator has learned: its score, kernels and relevance of the features.
+    """Summarize a fitted estimator: its score, its kernels and the relevance of the features.
 
     Parameters
     ----------
     estimator : estimator
-        With a method `kernel_terms`.
+        Estimator with a method `kernel_terms`.
     most : int, default=8
-        Maximum numbers of kernels and of features that are listed, those of the largest shares.
+        Maximum number of kernels, and of features, to list, in order of their shares.
 
     Returns
     -------
     str
-        HTML in the colors of its surroundings; empty if the estimator is not fitted.
+        HTML that inherits the colors of the page; empty if the estimator is not fitted.
     """
     try:
         check_is_fitted(estimator)
@@ -313,13 +315,13 @@ _INVISIBLE = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""This matches characters that control a terminal, hide text or reverse its direction."""
+"""Pattern of characters that control a terminal, hide text or reverse its direction."""
 
 
 def visible(text: str) -> str:
     r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
 
-    Tabs and ends of lines remain.
+    Tabs and line ends remain.
 
     Parameters
     ----------
@@ -334,7 +336,7 @@ def visible(text: str) -> str:
 
 
 def _relevance(relevance: Array, features: Any, most: int) -> str:
-    """Bars of the shares of the features, or a sentence on why there are none to compare."""
+    """Bars of the shares of the features, or a sentence on why they cannot be compared."""
     unknown = np.isnan(relevance)
     if unknown.any():
         whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
@@ -351,7 +353,7 @@ def _relevance(relevance: Array, features: Any, most: int) -> str:
 
 
 def _scores(estimator: Any) -> list[str]:
-    """Sentences on how well left-out rows were predicted."""
+    """Sentences on the score of left-out rows."""
     found = []
     metric = "accuracy" if is_classifier(estimator) else "R²"
     scoring = getattr(estimator, "scoring", None)
@@ -368,7 +370,7 @@ def _scores(estimator: Any) -> list[str]:
 
 
 def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
-    """A table with a bar for each share, whose length is its size."""
+    """A table with a bar for each share; the length of the bar is the size of the share."""
     lines = [
         f'<tr><td style="text-align:left">{escape(label)}</td>'
         f'<td style="text-align:right;white-space:nowrap;padding:0 .6em">{share:.1%}</td>'

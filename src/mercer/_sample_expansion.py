@@ -1,4 +1,4 @@
-"""Expansions of estimators of one kernel: at their training samples, or in their Gram matrices."""
+"""Expansions of estimators with one kernel: at training samples, or in Gram matrices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def expansion_at_samples(
     *,
     samples: Callable[[Any], Features],
 ) -> KernelExpansion:
-    """An expansion in a learned kernel at the training samples of nonzero coefficients.
+    """Return the expansion in a learned kernel at the training samples of nonzero coefficients.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def expansion_at_samples(
     intercept : ndarray of shape (n_outputs,)
     scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
     samples : callable
-        From a stack of Gram matrices to one that was validated; it is called for such models.
+        Validates a stack of Gram matrices; called only for models of Gram matrices.
 
     Returns
     -------
     KernelExpansion
-        In Gram matrices, the sum of what each of them contributes.
+        For Gram matrices, the sum of their contributions.
     """
     training = estimator.X_fit_
     if training is None:
@@ -58,7 +58,7 @@ def _expansion_in_sources(
     scale: Scale,
     samples: Callable[[Any], Features],
 ) -> KernelExpansion:
-    """A sum over Gram matrices: each is a column of the view for each output."""
+    """Return a sum over Gram matrices; each has a column of the view for each output."""
     n_sources, n_outputs = estimator._n_fitted_kernels(), coefficients.shape[1]
 
     def views_of(X: Any) -> Views:
@@ -86,18 +86,19 @@ def expansion_of_function(
     name: str,
     samples: Callable[[Any], Features],
 ) -> KernelExpansion:
-    """An expansion of a function of a learned kernel's values at the training samples.
+    """Return the expansion of a function of a learned kernel's values at the training samples.
 
     Parameters
     ----------
     estimator : estimator
         See :func:`expansion_at_samples`.
     function : callable
-        From kernel values of shape (n_rows, n_fitted) to those of shape (n_rows, n_outputs).
+        Function from kernel values of shape (n_rows, n_fitted) to values of shape (n_rows,
+        n_outputs).
     n_outputs : int
     scale : {"response", "decision value", "log-odds", "logit", "latent mean", "log rate"}
     name : str
-        What the function is, for messages.
+        Description of the function for messages.
     samples : callable
         See :func:`expansion_at_samples`.
     """
@@ -126,5 +127,5 @@ def expansion_of_function(
 
 
 def source_names(n_sources: int) -> tuple[str, ...]:
-    """Names of Gram matrices by their positions in the stack."""
+    """Names of the Gram matrices, by their positions in the stack."""
     return tuple(f"kernel {source}" for source in range(n_sources))

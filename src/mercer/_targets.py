@@ -31,16 +31,16 @@ OutputKernel: TypeAlias = str | Array | Kernel
 _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
 _NAMED_KERNELS = (*_CLASS_KERNELS, "linear", "gaussian", "multilabel", "precomputed")
-"""Names of output kernels with a meaning of their own, before names of kernels."""
+"""Names that are specific to output kernels, and take precedence over names of kernels."""
 _OUTPUT_GRAM = "The output Gram matrix"
-"""Error messages call a given output Gram matrix by this name."""
+"""Name of a given output Gram matrix in error messages."""
 _SIMILARITIES = "The matrix of similarities between classes"
-"""Error messages call such an output kernel by this name."""
+"""Name of a given matrix of similarities in error messages."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The kernel that a learned kernel should resemble, as a factor.
+    """The output kernel that a learned kernel should resemble, as a factor.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Target:
     signs : ndarray of shape (n_factors,)
         The output kernel is L = sum_c signs_c y_c y_c'. Columns of negative sign are constant.
     classes : ndarray of shape (n_classes,), or None
-        The labels, sorted; None where y holds no classes.
+        The labels, sorted; None if y does not hold classes.
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
@@ -66,7 +66,7 @@ class Target:
     ranks: Array | None = None
 
     def take(self, rows: Array) -> Target:
-        """The target of some of the samples; see :meth:`Sample.take`."""
+        """Return the target of some of the samples; see :meth:`Sample.take`."""
         every = (self.codes, self.groups, self.ranks)
         codes, groups, ranks = (None if all is None else all[rows] for all in every)
         weights = self.weights.take(rows)
@@ -87,7 +87,7 @@ class Target:
 
     @property
     def representative(self) -> Target:
-        """The target of rows drawn by their weights, without weights."""
+        """Target without weights, of rows drawn in proportion to their weights."""
         if self.weights.is_unit:
             return self
         rows = self.weights.representative_rows()
@@ -95,7 +95,7 @@ class Target:
 
     @property
     def scaled(self) -> Array:
-        """The factor, its rows multiplied by the square roots of the weights."""
+        """The factor, with rows multiplied by the square roots of the weights."""
         return self.weights.scaled(self.factor)
 
 
@@ -107,31 +107,31 @@ def as_target(
     *,
     weights: SampleWeights | Array | None = None,
 ) -> Target:
-    """The target that labels, responses, sets of labels or an output Gram matrix define.
+    """Return the target of labels, responses, sets of labels or an output Gram matrix.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels, responses, or what `output_kernel` requires. An indicator matrix may be sparse.
     task : {"auto", "classification", "regression"}, default="auto"
-        `"auto"` decides by :func:`infer_task`, unless the output kernel decides.
+        `"auto"` infers the task by :func:`infer_task`, unless the output kernel determines it.
     n_samples : int, default=None
         Number of rows that `y` must have.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two outputs are, L; see "Output kernels" in docs/glossary.md, which has its rank
-        and the sources, too.
+        The output kernel L, a similarity of outputs; see "Output kernels" in docs/glossary.md, also
+        for ranks and references.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        None where all are one.
+        None if all weights are one.
 
     Returns
     -------
     Target
-        With classes and codes where `y` holds labels.
+        The target, with classes and codes if `y` holds labels.
 
     Raises
     ------
     ValueError
-        If there is one class only, a response or L is constant, `y` does not fit the task or the
+        If there is only one class, a response or L is constant, `y` does not fit the task or the
         output kernel, L is not symmetric or not positive semi-definite, or the output kernel's name
         is unknown.
     TypeError
@@ -164,14 +164,14 @@ def as_target(
 
 
 def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
-    """The target of weighted samples; see :func:`as_target`.
+    """Return the target of weighted samples; see :func:`as_target`.
 
     Parameters
     ----------
     sample : Sample
     task : {"auto", "classification", "regression"}
     output_kernel : object, default=None
-        Where it is `"precomputed"`, the columns of `y` are all samples that were given.
+        If `"precomputed"`, the columns of `y` correspond to all samples that were given.
     """
     y = sample.y
     is_gram = isinstance(output_kernel, str) and output_kernel == "precomputed"
@@ -182,7 +182,7 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
 
 
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
-    """The name, matrix of similarities or kernel that an output kernel is, checked.
+    """Validate an output kernel, and return its name, matrix of similarities or kernel.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
         If a name is unknown, or a matrix is not square, finite, symmetric and positive
         semi-definite.
     TypeError
-        If it is none of these.
+        If it is not a name, a matrix or a kernel.
     """
     if output_kernel is None:
         return None
@@ -223,7 +223,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
 
 
 def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
-    """The output kernel of a part of the samples: similarities of the classes in that part.
+    """Return the output kernel of some samples: similarities restricted to their classes.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
     y : array-like of shape (n_samples,)
         Labels of all samples.
     part : array-like of shape (n_part,)
-        Labels of some.
+        Labels of these samples.
     """
     kernel = check_output_kernel(output_kernel)
     if not isinstance(kernel, np.ndarray):
@@ -248,14 +248,14 @@ def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
     ----------
     y : array-like of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
-        Of two, 1 stands for the second.
+        If there are two classes, 1 stands for the second.
     """
     positive = np.asarray(y).reshape(-1, 1) == classes
     return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
 
 
 def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
-    """Return the target that `y` defines under a checked output kernel."""
+    """Return the target that `y` defines under a validated output kernel."""
     if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
         if task == "regression":
             raise ValueError('it is for classes, and the task is "regression".')
@@ -341,7 +341,7 @@ def _class_factor(
 
 
 def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Array:
-    """Return a factor Y of the output kernel L = Y Y' on anything but classes."""
+    """Return a factor Y of an output kernel L = Y Y' that is not defined on classes."""
     if kernel == "multilabel":
         return _indicator_factor(y)
     refuse_text(y, 'responses are numbers: task="classification" learns from classes')
@@ -364,7 +364,7 @@ def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Ar
 
 
 def response_deviation(responses: Array, weights: SampleWeights | Array | None) -> Array:
-    """Standard deviations of responses whose squares may over- or underflow.
+    """Return standard deviations of responses whose squares may overflow or underflow.
 
     Parameters
     ----------
@@ -372,13 +372,13 @@ def response_deviation(responses: Array, weights: SampleWeights | Array | None) 
     weights : SampleWeights or ndarray of shape (n_samples,), or None
     """
     weights = as_weights(weights, len(responses))
-    # Multiplied by powers of two, no digit changes.
+    # Multiplication by powers of two is exact.
     exponents = np.frexp(np.abs(responses).max(axis=0))[1]
     return np.ldexp(weights.deviation(np.ldexp(responses, -exponents)), exponents)
 
 
 def _indicator_factor(y: Any) -> Array:
-    """Return indicators of labels as a factor of the number of labels that two samples share."""
+    """Return label indicators, a factor of the numbers of labels shared by two samples."""
     entries = y.data if sp.issparse(y) else y
     if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
         raise ValueError(

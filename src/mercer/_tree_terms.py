@@ -1,4 +1,4 @@
-"""Linear functions of leaves as sums over trees, whose nodes are in arrays."""
+"""Linear functions of leaves as sums over trees whose nodes are stored in arrays."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 @dataclass(frozen=True)
 class TreeTerm:
-    """A mean over trees; the value of a tree is that of the leaf that a row falls into.
+    """A mean over trees; the value of a tree is the value of the leaf of a row.
 
     Attributes
     ----------
     trees : TreeArrays
     view : str
-        Name of the view that it is evaluated on.
+        Name of the view on which it is evaluated.
     indicators : list of ndarray of int, default=None
-        Columns that the trees read as one; see :class:`mercer.kernels.Forest`.
+        Columns that the trees treat as one; see :class:`mercer.kernels.Forest`.
     """
 
     trees: TreeArrays
@@ -45,11 +45,11 @@ class TreeTerm:
         return replace(self, trees=replace(self.trees, value=self.trees.value @ matrix))
 
     def products(self, n_features: int) -> None:
-        """None: it is no product over columns."""
+        """None: it is not a product over columns."""
 
 
 def as_tree_terms(term: Term) -> list[Term]:
-    """A part of a function, with kernels of trees as means over trees.
+    """Write the kernels of trees in a part of a function as means over trees.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def as_tree_terms(term: Term) -> list[Term]:
     Returns
     -------
     list of Term
-        Several, if its kernel is a sum and a summand is a kernel of trees.
+        Several terms if the kernel is a sum with a kernel of trees as a summand.
     """
     if isinstance(term, FeatureTerm):
         return [tree_term(term) or replace(term, kernel=replace(term.kernel, rows=None))]
@@ -80,7 +80,7 @@ def as_tree_terms(term: Term) -> list[Term]:
 
 
 def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kernel]]:
-    """Weights and kernels of a sum, and of sums in it."""
+    """Yield the weights and kernels of a sum, including those of nested sums."""
     if not isinstance(kernel, WeightedSum):
         yield weight, kernel
         return
@@ -98,8 +98,8 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
     Returns
     -------
     TreeTerm or None
-        None where the nodes of the trees are not known, as of other libraries, or where trees split
-        by sets of categories.
+        None if the nodes of the trees are unknown, as for trees of other libraries, or if trees
+        split by sets of categories.
     """
     kernel = term.kernel
     if not isinstance(kernel, Forest) or kernel.cuts is None:
@@ -113,6 +113,7 @@ def tree_term(term: FeatureTerm) -> TreeTerm | None:
         nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
         leaves = nodes[arrays.children[nodes, 0] < 0]
         own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
-        # Indicators are divided by the root of the number of trees, by which a mean divides.
+        # Indicators are divided by the root of the number of trees, a mean over trees by the
+        # number.
         value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
     return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)

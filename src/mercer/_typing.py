@@ -1,4 +1,4 @@
-"""Types of arrays and tables for annotations, and a decorator of scikit-learn with types."""
+"""Type aliases for arrays and tables, and a typed version of a scikit-learn decorator."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,13 +15,13 @@ Features: TypeAlias = Any
 """A table of samples: a dense array, a sparse matrix or a data frame."""
 
 RandomState: TypeAlias = int | np.random.RandomState | None
-"""What draws random numbers: a seed, a generator or None."""
+"""A source of random numbers: a seed, a generator or None."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def own_fields(found: Any) -> dict[str, Any]:
-    """Fields of a dataclass, without what it keeps of its own computations: what is saved of it.
+    """Return the declared fields of a dataclass, which are saved, without cached values.
 
     Parameters
     ----------
@@ -31,6 +31,6 @@ def own_fields(found: Any) -> dict[str, Any]:
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Return the decorator of methods that an estimator has where `check` holds for it."""
+    """Return a decorator of methods that are available only if `check` holds for the estimator."""
     decorator: Callable[[Method], Method] = metaestimators.available_if(check)
     return decorator

@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_scalar
 
 ROUNDING = 1e-12
-"""What is smaller than this part of the largest value comes from rounding, and counts as zero."""
+"""Values below this fraction of the largest value are rounding errors, and count as zero."""
 
 ARITHMETIC = 1e-13
 """Fractions below this are errors of a few hundred operations in double precision."""
@@ -26,14 +26,14 @@ _TABLE_ADVICE = (
 """Sentence in the error message for a table that holds anything but finite numbers."""
 
 _CLASSIFIERS = {"KernelPoissonRegressor": "KernelLogisticRegression", "L2KRR": "L1SVM"}
-"""Classifiers of the same kind as regressors whose names do not tell it."""
+"""Classifiers whose names do not follow from those of the corresponding regressors."""
 
 INDEFINITE_ADVICE = (
     "AlignmentMaximization(kernels, clip_spectrum=True) as the learner of TwoStageClassifier or "
     "TwoStageRegressor sets negative eigenvalues to zero, and so does K = (V * w.clip(0)) @ V.T "
     'with w, V = np.linalg.eigh(K) for a Gram matrix K to pass as "precomputed".'
 )
-"""What to do with a kernel that has negative eigenvalues."""
+"""Advice for a kernel that has negative eigenvalues."""
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
@@ -44,7 +44,7 @@ _OWN_FOLDER = str(Path(__file__).parent)
 
 
 def check_number(name: str, value: Any, *, whole: bool = False, low: float = 0.0) -> None:
-    """Refuse a parameter that is not a finite number, not whole where it must be, or too low.
+    """Refuse a parameter that is not a finite number, not whole if it must be, or too low.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def check_coverage(coverage: Any) -> None:
     Raises
     ------
     TypeError
-        If it is no number.
+        If it is not a number.
     ValueError
         If it is not between zero and one; a percentage is not a probability.
     """
@@ -166,7 +166,7 @@ def check_has_rows(n_rows: int, name: str) -> None:
 def check_target_values(y: Any, estimator: Any = None) -> None:
     """Refuse a target that holds dates, missing entries, or values too large to be summed.
 
-    Of a regressor, text is refused too, and the classifier is named.
+    For a regressor, text is refused too, and the message names the corresponding classifier.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def check_target_values(y: Any, estimator: Any = None) -> None:
 
 
 def infer_task(y: Any) -> Literal["classification", "regression"]:
-    """Tell classes from responses, as every estimator does whose task is "auto".
+    """Distinguish classes from responses, as every estimator does if its task is "auto".
 
     Parameters
     ----------
@@ -220,9 +220,9 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     Warns
     -----
     UserWarning
-        If `y` holds whole numbers that could be either: more than 10 distinct ones, more than 4
-        that do not count from zero as codes of classes do, such as ratings from 1 to 10, or more
-        than 2 that are floating-point numbers.
+        If `y` holds whole numbers that could be either: more than 10 distinct ones, more than 4 if
+        they do not count from zero like codes of classes (such as ratings from 1 to 10), or more
+        than 2 if they are floating-point numbers.
 
     Examples
     --------
@@ -255,14 +255,14 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
 
 
 def check_weights(weights: Any, largest: float = 1e100) -> None:
-    """Refuse weights whose sums of products overflow, or are one weight but for rounding.
+    """Refuse weights whose products overflow when summed, or that are one weight up to rounding.
 
     Parameters
     ----------
     weights : ndarray of shape (n_samples,)
         Finite, and not negative.
     largest : float, default=1e100
-        The largest weight allowed: the square of its square is far from overflow only below.
+        The largest weight allowed, whose square is far from overflow.
 
     Raises
     ------
@@ -284,18 +284,18 @@ def check_weights(weights: Any, largest: float = 1e100) -> None:
 
 
 def refuse_text(y: Any, advice: str) -> None:
-    """Refuse a target that holds text which is no number.
+    """Refuse a target that holds text other than numbers.
 
     Parameters
     ----------
     y : array-like
     advice : str
-        End of the sentence, without a full stop.
+        End of the sentence, without a period.
 
     Raises
     ------
     ValueError
-        If it does.
+        If the target holds such text.
     """
     try:
         values = np.asarray(y)
@@ -321,7 +321,7 @@ def table_advice(estimator: Any) -> Iterator[None]:
     Parameters
     ----------
     estimator : estimator
-        It receives the table.
+        The estimator that receives the table.
     """
     try:
         yield
@@ -337,7 +337,7 @@ def table_advice(estimator: Any) -> Iterator[None]:
 
 
 def _stack_advice(estimator: Any) -> str:
-    """Say which argument, or which other estimator, takes Gram matrices in place of a table."""
+    """Advise on the argument or estimator that takes Gram matrices in place of a table."""
     parameters = estimator.get_params(deep=False)
     for name in ("kernels", "kernel"):
         if name in parameters:
@@ -363,8 +363,8 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
     Notes
     -----
-    Frames of the package, and those of scikit-learn and joblib between them, are passed over, so
-    that the caller's line is shown however deep the warning arises.
+    Frames of the package, and frames of scikit-learn and joblib between them, are skipped, so that
+    the caller's line is shown regardless of the depth at which the warning arises.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_internal(frame.f_code.co_filename):

@@ -1,7 +1,7 @@
-"""Synthetic classification problems of the literature on kernel learning.
+"""Synthetic classification problems from the literature on kernel learning.
 
-`make_sine` and `make_relevance` draw the problems of Afkanpour et al. [1]_, `make_ringnorm` and
-`make_waveform` those of Breiman [2]_ [3]_.
+`make_sine` and `make_relevance` draw the problems of Afkanpour et al. [1]_, and `make_ringnorm` and
+`make_waveform` draw those of Breiman [2]_ [3]_.
 
 References
 ----------
@@ -96,7 +96,7 @@ def make_relevance(
     n_samples : int, default=50
         Number of points.
     gamma : float, default=0.0
-        How unequally relevant the features are, at least zero.
+        Inequality of the features' relevance, at least zero.
     n_features : int, default=50
         Number of features d.
     rho : float, default=1.75

@@ -1,7 +1,7 @@
 """Measures of dependence between two kernels, or a kernel and a target, from Gram matrices.
 
-Each takes a Gram matrix A and, as B, another one, or labels or responses, which stand for that of
-their output kernel. Time and memory are O(n^2).
+Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses, which
+stand for the Gram matrix of their output kernel. Time and memory are O(n^2).
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
     """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
 
     A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
-    variables that the kernels are on; it depends on the scales of both kernels.
+    variables on which the kernels are evaluated. It depends on the scales of both kernels.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
-        is given, `B` is not taken as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def centered_alignment(
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
-        is given, `B` is not taken as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
@@ -128,8 +128,8 @@ def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = Non
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
-        is given, `B` is not taken as a Gram matrix.
+        Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
@@ -187,26 +187,28 @@ class AlignmentBounds:
     alignment : float
         Centered alignment of the sample.
     deviation : float
-        With probability 1 - delta the alignment of the distribution differs from `alignment` by no
-        more than this (Theorem 1). It exceeds one, and then says nothing, for samples of less than
-        some ten thousand times the square of the kernel's `beta`.
+        With probability 1 - delta the alignment of the distribution differs from `alignment` by at
+        most this (Theorem 1). It exceeds one, and is then vacuous, for sample sizes below some ten
+        thousand times the square of the kernel's `beta`.
     beta : float
         The larger of R^4 / E[K_c^2] for the kernel and for the output kernel, where K(x, x) <= R^2.
+    variance : float or None
+        Variance of the responses, or of the labels -1 and 1.
     ratio : float or None
         Gamma, the largest value of sqrt(E_x'[K_c(x, x')^2] / E[K_c^2]) over the samples x.
     error : float or None
-        Bound of the error of `predict`'s signs, 1 - alignment / Gamma (Theorem 2), in binary
+        Bound on the error of the signs of `predict`, 1 - alignment / Gamma (Theorem 2), in binary
         classification.
     mean_squared_error : float or None
-        Bound of the mean squared error of `predict`, 2 (1 - alignment) (Theorem 3).
+        Bound on the mean squared error of `predict`, 2 (1 - alignment) (Theorem 3).
     error_bound, mean_squared_error_bound : float or None
-        The same for the smallest alignment within the deviation.
+        The same bounds for the smallest alignment within the deviation.
     dual_coef : ndarray of shape (n_samples,), or None
         Coefficients of the predictor h.
     intercept : float
     vacuous : tuple of str
-        Names of the bounds that say nothing: a deviation within which all alignments are, from zero
-        to one; a bound of an error of at least one; one of a mean squared error of at least the
+        Names of the vacuous bounds: a deviation that includes all alignments from zero to one, a
+        bound on the error of at least one, or a bound on the mean squared error of at least the
         variance.
 
     Examples
@@ -248,13 +250,13 @@ class AlignmentBounds:
         Parameters
         ----------
         K : array-like of shape (n_new, n_samples)
-            Kernel between new samples and those of the bounds, as it is, not centered.
+            Kernel between new samples and the samples of the bounds, not centered.
 
         Returns
         -------
         ndarray of shape (n_new,)
-            For classes, positive where the second of the sorted labels is predicted; for responses,
-            in units of their standard deviation from their mean.
+            For classes, positive if the second of the sorted labels is predicted; for responses, in
+            units of their standard deviation from their mean.
 
         Raises
         ------
@@ -275,28 +277,28 @@ def alignment_bounds(
     task: Task = "auto",
     largest: float | None = None,
 ) -> AlignmentBounds:
-    """Bounds on the alignment of the distribution, and on errors of a predictor that it implies.
+    """Bound the alignment of the distribution, and the errors of a predictor derived from it.
 
     Parameters
     ----------
     kernel_or_gram : array-like of shape (n_samples, n_samples) or kernel
-        A Gram matrix; or a kernel, its name or a callable, which need `X`.
+        A Gram matrix; or a kernel, its name or a callable, which require `X`.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Labels or responses. Several classes or outputs have the deviation only.
+        Labels or responses. For several classes or outputs, only the deviation is computed.
     delta : float, default=0.05
         Probability with which the deviation may be exceeded, between zero and one.
     X : array-like of shape (n_samples, n_features), default=None
-        Samples, where a kernel is given.
+        Samples, if a kernel is given.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds labels or responses.
     largest : float, default=None
-        R^2, the largest K(x, x) of any x; the largest diagonal entry of the Gram matrix where None,
+        R^2, the largest K(x, x) of any x. If None, the largest diagonal entry of the Gram matrix,
         which is R^2 for kernels of constant diagonal, such as the Gaussian.
 
     Returns
     -------
     AlignmentBounds
-        The bounds, and the predictor that they are of.
+        The bounds, and the predictor to which they apply.
 
     Raises
     ------
@@ -317,10 +319,11 @@ def alignment_bounds(
     and 1, E[(y - h(x))^2] <= 2 (1 - rho s).
 
     Here s = sqrt(E[(y y')_c^2]), the variance of y: the paper's proofs take E[y h(x)] for rho,
-    which holds for s = 1, that is for standardized responses and for classes of equal size. Both
-    theorems hold for any distribution; for that of the sample, with rho_m for rho, they bound h's
-    error on the sample itself, with certainty. For new samples they are subject to
-    the deviation, and to Gamma and s, which are estimated from the sample too.
+    which holds for s = 1, that is, for standardized responses and for classes of equal size. Both
+    theorems hold for any distribution. For the distribution of the sample, with rho_m for rho, they
+    bound the error of h on the sample itself with certainty. For new samples, the bounds are
+    subject to the deviation, and to the errors of Gamma and s, which are estimated from the sample,
+    too.
 
     References
     ----------
@@ -334,7 +337,7 @@ def alignment_bounds(
     >>> round(bounds.error, 2), round(bounds.mean_squared_error, 2)
     (0.05, 0.01)
 
-    Four samples say nothing about the distribution that they are from:
+    Four samples are too few for bounds on their distribution:
 
     >>> bounds.vacuous
     ('deviation', 'error_bound', 'mean_squared_error_bound')
@@ -380,7 +383,7 @@ def alignment_bounds(
 
 
 def _gram_of(kernel_or_gram: Any, X: Features | None) -> Array:
-    """The Gram matrix that is given, or that of a kernel on samples."""
+    """Return the given Gram matrix, or the Gram matrix of a kernel on samples."""
     if X is not None:
         table = X if hasattr(X, "shape") else np.asarray(X)
         return checked_gram(as_kernel(kernel_or_gram).bind(table)(table), "kernel(X)")

@@ -1,4 +1,4 @@
-"""Whether tables are fitted exactly, and if not, on how many centers of Nyström features."""
+"""Choice between exact fits and Nyström features, and of the number of centers of the latter."""
 
 from typing import Any
 
@@ -11,17 +11,18 @@ from mercer._gram.tiles import check_gram_memory, working_memory
 from mercer._validation import check_choice, check_has_rows, check_number
 
 EXACT_ROWS = 3000
-"""With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
+"""With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a
 few seconds (benchmarks/large_tables.py)."""
 
 MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
-"""Where pairs take more than scikit-learn's `working_memory`, more rows than the former are not all
-centers, as a fit of them takes ten seconds and more. Up to the latter, all pairs are fitted if that
-promises to err less; of still more rows it takes minutes (benchmarks/large_tables.py)."""
+"""If the pairs of rows take more than scikit-learn's `working_memory`, rows are not all centers if
+there are more than the former number, because such a fit takes ten seconds or more. Up to the
+latter number, all pairs are fitted if smaller errors are expected; for still more rows, this takes
+minutes (benchmarks/large_tables.py)."""
 
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:
-    """Refuse settings that are no choice, before any work.
+    """Raise an error for invalid settings, before any work.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def check_approximation(approximation: Any, **numbers: Any) -> None:
     Raises
     ------
     ValueError
-        If one is neither.
+        If a setting is invalid.
     """
     check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
     for name, number in numbers.items():
@@ -43,12 +44,12 @@ def check_approximation(approximation: Any, **numbers: Any) -> None:
 def fits_exactly(
     estimator: Any, X: Any, sample_weight: Any, approximation: str, n_matrices: int = 4
 ) -> bool:
-    """Whether all rows of positive weight are fitted exactly.
+    """Return whether all rows of positive weight are fitted exactly.
 
     Parameters
     ----------
     estimator : estimator
-        Named by messages. Where it is verbose, how much memory an exact fit needs is printed.
+        Named in messages. If it is verbose, the memory that an exact fit needs is printed.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     sample_weight : array-like of shape (n_rows,), or None
     approximation : {"auto", "exact", "nystroem"}
@@ -60,13 +61,13 @@ def fits_exactly(
     ValueError
         If there are no rows.
     MemoryError
-        If an exact fit is asked for that needs more memory than there is.
+        If an exact fit is requested that needs more memory than is available.
     """
     name = type(estimator).__name__
     n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
     check_has_rows(n_rows, name)
     weights = np.asarray(sample_weight)
-    # Weights of another shape are refused with the rows.
+    # Weights of another shape are rejected when the rows are validated.
     if weights.shape == (n_rows,):
         n_rows = int(np.count_nonzero(weights))
     exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
@@ -77,20 +78,20 @@ def fits_exactly(
 
 
 def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
-    """Whether all rows of a table are centers by default, if the table is not fitted exactly.
+    """Return whether all rows are centers by default, if the table is not fitted exactly.
 
     Parameters
     ----------
     n_rows : int
     listed : bool, default=False
-        Whether the folds are given. Then features take sums of their own for each of many folds,
-        and all of up to 40,000 rows are centers.
+        Whether the folds are given. If so, features need separate sums for each of many folds, and
+        all rows of tables of up to 40,000 rows are centers.
 
     Notes
     -----
-    The matrix of their kernel values takes 4 n^2 bytes in single precision. It has to fit
-    scikit-learn's `working_memory`, or with at most 20,000 rows a quarter of the available memory,
-    as preconditioners take some of the rest.
+    The matrix of kernel values of n rows takes 4 n^2 bytes in single precision. It has to fit in
+    scikit-learn's `working_memory` or, for at most 20,000 rows, in a quarter of the available
+    memory, because preconditioners take some of the rest.
     """
     if n_rows <= _rows_in(working_memory()):
         return True
@@ -99,17 +100,17 @@ def all_are_centers(n_rows: int, *, listed: bool = False) -> bool:
 
 
 def _rows_in(memory: float) -> int:
-    """Number of rows whose kernel values fit a number of bytes in single precision."""
+    """Return the number of rows whose kernel values, in single precision, fit in some bytes."""
     return int(np.sqrt(memory / 4.0))
 
 
 def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) -> int:
-    """Number of rows of a table whose pairs are fitted, beside features of all rows.
+    """Return the number of rows whose pairs are fitted, in addition to features of all rows.
 
     Parameters
     ----------
     n_components : int or "auto"
-        A number of centers that is given is taken as it is.
+        Number of centers. If it is given, it is used as it is, and no pairs are fitted.
     n_drawn : int
         Number of rows that were drawn from the table.
     n_rows : int
@@ -117,9 +118,9 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
     Returns
     -------
     int
-        All rows, if they are at most 40,000 and a quarter of the available memory holds their
-        pairs. Else as many as `working_memory` and that quarter hold the pairs of. Zero if all rows
-        are centers, or if these are few.
+        All rows, if there are at most 40,000 and a quarter of the available memory holds their
+        pairs. Otherwise, the largest number of rows whose pairs fit in `working_memory` and in that
+        quarter. Zero if all rows are centers, or if this number is small.
     """
     if not isinstance(n_components, str) or all_are_centers(n_rows):
         return 0
@@ -132,14 +133,14 @@ def number_of_paired_rows(n_components: int | str, n_drawn: int, n_rows: int) ->
 
 
 def number_of_components(n_components: int | str, n_rows: int, *, listed: bool = False) -> int:
-    """Number of centers of a table.
+    """Return the number of centers of a table.
 
     Parameters
     ----------
     n_components : int or "auto"
-        At most `n_rows` are used. By default all rows are centers where :func:`all_are_centers`
-        says so. Of more rows, 1,500 are, or 1,000 of more than 50,000 rows: the time of a fit is
-        quadratic in it.
+        At most `n_rows` are used. By default, all rows are centers if :func:`all_are_centers` is
+        true; otherwise there are 1,500 centers, or 1,000 for more than 50,000 rows, because the
+        time of a fit is quadratic in this number.
     n_rows : int
     listed : bool, default=False
         Whether the folds are given; see :func:`all_are_centers`.

@@ -19,7 +19,7 @@ from mercer._validation import check_number
 State = TypeVar("State")
 
 _BLOCK_ROWS = 4096
-"""The largest default number of rows, with which products with 1,000 centers take full speed."""
+"""The largest default number of rows, for which products with 1,000 centers reach full speed."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Block:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers in single or double precision. Of a raw block, what the input holds: also a
-        data frame or a record batch.
+        Finite numbers in single or double precision. In a raw block, rows as the input holds them,
+        which may be a data frame or a record batch.
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     start : int, default=0
         Position of the first row in the source.
@@ -67,10 +67,10 @@ class Block:
 
 
 class BlockStatistic(Protocol[State]):
-    """What is accumulated over blocks: a sum, or another state that can be merged.
+    """A statistic that is accumulated over blocks: a sum, or another state that can be merged.
 
-    A statistic is immutable and can be pickled. Blocks with few rows, and merging in any grouping
-    of neighbors, give the same result up to rounding.
+    A statistic is immutable and can be pickled. Up to rounding, its result depends neither on the
+    size of blocks nor on the grouping of neighboring states that are merged.
     """
 
     def start(self) -> State:
@@ -88,7 +88,7 @@ class BlockStatistic(Protocol[State]):
         ...
 
     def merge(self, first: State, second: State) -> State:
-        """Return the state of two sets of rows; it leaves both arguments as they are.
+        """Return the state of two sets of rows; both arguments are left unchanged.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class BlockSource(ABC):
     Parameters
     ----------
     block_rows : int or None
-        Largest number of rows of a block; if None, 4,096, or fewer where features are many.
+        Largest number of rows of a block; if None, 4,096, or fewer if there are many features.
     encoder : transformer or None
         A fitted transformer, whose `transform` turns the input's rows into numbers.
 
@@ -115,7 +115,7 @@ class BlockSource(ABC):
     client : distributed.Client or None
         The cluster whose workers accumulate statistics.
     on_rows : callable or None
-        Called in the calling thread with numbers of rows that a statistic was accumulated over.
+        Called in the calling thread with numbers of rows that have been added to a statistic.
     """
 
     client: Any = None
@@ -139,9 +139,9 @@ class BlockSource(ABC):
         Parameters
         ----------
         n_columns : int
-            With more columns there are fewer rows.
+            Number of columns; more columns give fewer rows.
         """
-        # Encoders take milliseconds for a call.
+        # Each call of an encoder takes milliseconds.
         return _fitting_rows(n_columns, 8 * _BLOCK_ROWS)
 
     @abstractmethod
@@ -168,14 +168,14 @@ class BlockSource(ABC):
 
     @abstractmethod
     def without_target(self) -> Self:
-        """Return a source of the same features in all rows, also those whose target is missing."""
+        """Return a source of the same features in all rows, even if their target is missing."""
 
     @abstractmethod
     def count_rows(self) -> int:
-        """Number of rows, counted in a pass if it is not known."""
+        """Number of rows, counted in a pass if it is unknown."""
 
     def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the positions of first rows and targets, without reading features."""
+        """Yield the position of the first row and the targets of blocks, without features."""
         for raw in self.only_targets().raw_blocks():
             if raw.y is not None:
                 yield raw.start, raw.y
@@ -202,7 +202,7 @@ class BlockSource(ABC):
         return source
 
     def check(self) -> None:
-        """Refuse columns that are not numbers if there is no encoder.
+        """Raise an error for columns that are not numbers, if there is no encoder.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class BlockSource(ABC):
             check_convertible(self.head())
 
     def as_input(self, X: Any) -> Any:
-        """Return rows that `raw_blocks` or `take_raw` yields in the form in which they were given.
+        """Return rows from `raw_blocks` or `take_raw` in the form in which they were given.
 
         Parameters
         ----------
@@ -269,10 +269,10 @@ class BlockSource(ABC):
     ) -> State:
         """Accumulate a statistic over all rows, in one pass.
 
-        In memory, threads add blocks to a state each, in a fixed order, and the states are merged
-        in the end. On a Dask cluster, a task accumulates each partition, and further tasks merge
-        the states by a tree. Results do not depend on timing, on the number of workers, nor on
-        workers that fail meanwhile. Tables in memory are never sent.
+        In memory, each thread adds blocks to its own state, in a fixed order, and the states are
+        merged at the end. On a Dask cluster, a task accumulates each partition, and further tasks
+        merge the states in a tree. Results depend neither on timing nor on the number of workers,
+        nor on workers that fail in the meantime. Tables in memory are never sent to workers.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class BlockSource(ABC):
         Returns
         -------
         state : object
-            The statistic's state; that of no rows if there are none.
+            The state of the statistic, which is the state of no rows if the source is empty.
 
         Raises
         ------
@@ -320,8 +320,8 @@ class BlockSource(ABC):
         Returns
         -------
         iterator or dask.array.Array
-            Results in the order of blocks. Few are computed ahead of what is consumed. For a
-            Dask collection, a lazy array of the results for all rows, with a chunk for each
+            Results in the order of blocks, few of which are computed before they are consumed. For
+            a Dask collection, a lazy array of the results for all rows, with a chunk for each
             partition that has rows. To find its type, the function is called with a made-up row;
             the positions of first rows are 0 in every partition.
 
@@ -345,7 +345,7 @@ class BlockSource(ABC):
 
 
 def _fitting_rows(n_columns: int, most: int, n_bytes: int = 2**25) -> int:
-    """Number of rows of a dense block of some bytes; below 256, matrix products are slow."""
+    """Return the number of rows of a dense block of some bytes, at least 256 for fast products."""
     return int(np.clip(n_bytes // (8 * max(n_columns, 1)), 256, most))
 
 

@@ -1,4 +1,4 @@
-"""Passes over pieces of sources on Dask clusters, and errors of clusters that are lost."""
+"""Passes over pieces of sources on Dask clusters, and errors of lost clusters."""
 
 import sys
 from collections import deque
@@ -18,12 +18,12 @@ def reduce_pieces(
     statistic: BlockStatistic[State],
     whole: BlockSource,
 ) -> State:
-    """Accumulate a statistic over sources, or delayed ones, with a tree of merges on the workers.
+    """Accumulate a statistic over sources or delayed sources, with a tree of merges on the workers.
 
-    The tree depends on the number of pieces alone, so that the result does not depend on the number
-    of workers, nor on which of them fail. Pairs of neighbors are merged as soon as both are there:
-    the cluster holds one state per thread, and some log2(n_pieces) more. The whole source has the
-    pieces' encoder, the client, and the function that is told of numbers of rows.
+    The tree depends only on the number of pieces, so that the result depends neither on the number
+    of workers nor on which of them fail. Neighboring states are merged as soon as both are
+    computed: the cluster holds one state per thread, and about log2(n_pieces) more. The whole
+    source provides the encoder of the pieces, the client, and `on_rows`.
     """
     from dask import delayed
 
@@ -37,7 +37,7 @@ def reduce_pieces(
 
 
 def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tuple[State, int]:
-    """State and number of rows of a piece."""
+    """Return the state and the number of rows of a piece."""
     statistic, encoder = plan
     state, n_rows = statistic.start(), 0
     for block in source.with_encoder(encoder):
@@ -54,7 +54,7 @@ def _merged(
 def _computed(
     result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
 ) -> Any:
-    """Compute a delayed result; with a client, the rows of its partial results are reported."""
+    """Compute a delayed result; with a client, report numbers of rows of its partial results."""
     if client is None:
         with serial_algebra():
             return result.compute()
@@ -75,8 +75,8 @@ def _computed(
 def map_pieces(pieces: Sequence[Any], function: Callable[[Any], Any], client: Any) -> Iterator[Any]:
     """Yield the results of a function for sources, in their order, computed by the workers.
 
-    The function is sent to the cluster once. What a worker that dies had of it, and of results that
-    were not yet consumed, is computed again by another.
+    The function is sent to the cluster once. If a worker dies, another worker recomputes its copy
+    of the function and its results that were not yet consumed.
     """
     from dask import delayed
 
@@ -91,7 +91,7 @@ def _applied(function: Callable[[Any], Any], piece: Any) -> Any:
 
 @contextmanager
 def _released(futures: Iterable[Any]) -> Iterator[None]:
-    """Let a cluster forget results, and stop work on them, when they are no longer of use."""
+    """Release results of a cluster, and stop work on them, when they are no longer needed."""
     try:
         yield
     finally:
@@ -122,14 +122,14 @@ def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
 
 
 def task(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A delayed call with a key of its own."""
+    """Return a delayed call with a unique key."""
     from dask import delayed
 
     return delayed(function, pure=False)(*arguments)
 
 
 def running_client(client: Any) -> Any:
-    """The given client, which must not be closed, or the current one; None if there is neither."""
+    """Return the given client, which must be open, or the current one; None if there is neither."""
     if client is None:
         if "distributed" not in sys.modules:
             return None
@@ -149,7 +149,7 @@ def running_client(client: Any) -> Any:
 
 @contextmanager
 def cluster_errors(client: Any) -> Iterator[None]:
-    """Turn the ways in which a cluster is lost into one readable error."""
+    """Turn the various errors of a lost cluster into one readable error."""
     import asyncio
     import concurrent.futures
 
@@ -159,7 +159,7 @@ def cluster_errors(client: Any) -> Iterator[None]:
 
     lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
     try:
-        # Dask warns of graphs of 10 MiB by default, which is less than a statistic may hold.
+        # By default, Dask warns about graphs of 10 MiB, which is less than a statistic may hold.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
             yield
     except KilledWorker as error:

@@ -24,10 +24,10 @@ class DaskSource(BlockSource):
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
-        Their numbers of rows may be unknown. Chunks of columns are brought together.
+        The numbers of rows of partitions may be unknown. Chunks of columns are merged.
     y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
-        With the partitions of X; an array with known chunks may have others. What is not a Dask
-        collection is divided like X, whose numbers of rows must be known.
+        A Dask collection must have the partitions of X, except for an array with known chunks. An
+        array-like is divided like X, whose numbers of rows must then be known.
     block_rows, encoder : see `BlockSource`
     client : distributed.Client, default=None
         If None, the current client, or else Dask's scheduler of this process.
@@ -39,9 +39,9 @@ class DaskSource(BlockSource):
 
     Notes
     -----
-    Partitions are never brought together: a worker holds one per thread and divides it into
-    blocks. If the numbers of rows are unknown, the first pass that needs positions counts them,
-    in a pass over the targets, or over the features if there are none.
+    Partitions are never concatenated: a worker holds one per thread and divides it into blocks. If
+    the numbers of rows are unknown, the first pass that needs positions counts them, in a pass over
+    the targets, or over the features if there are no targets.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class DaskSource(BlockSource):
         return self._lengths
 
     def _pieces(self, *, with_starts: bool = True) -> list[Any]:
-        """Delayed sources of the partitions; the positions of first rows are 0 where not needed."""
+        """Return delayed sources of the partitions; without starts, first rows have position 0."""
         n_parts = len(self._features or self._targets or ())
         starts = np.cumsum([0, *self._counts()])[:-1].tolist() if with_starts else [0] * n_parts
         targets = [None] * n_parts if self._targets is None else self._targets
@@ -154,20 +154,20 @@ class DaskSource(BlockSource):
 
 
 def _piece(X: Any, y: Any, block_rows: int | None, start: int) -> BlockSource:
-    """The source of a partition; its blocks have no features where X is None."""
+    """Return the source of a partition, whose blocks have no features if X is None."""
     if X is None:
         return memory_source(np.empty((len(y), 0)), y, None, None, start).only_targets()
     return memory_source(X, y, block_rows, None, start)
 
 
 def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> Block:
-    """Rows of a piece as the partition holds them."""
+    """Return rows of a piece as the partition holds them."""
     X, y = source.take_raw(rows)
     return Block(X, y, source.start)
 
 
 def _results(plan: tuple[Callable[[Block], Array], Any, Array], source: BlockSource) -> Array:
-    """Results of a function for a piece; none like the example."""
+    """Return the results of a function for a piece, or the empty example if it has no rows."""
     function, encoder, none = plan
     results = [np.asarray(function(block)) for block in source.with_encoder(encoder)]
     return np.concatenate(results) if results else none
@@ -185,7 +185,7 @@ def _stacked(tables: list[Any]) -> Any:
 
 
 def _known_lengths(X: Any) -> list[int] | None:
-    """Numbers of rows of the partitions, None if they are unknown."""
+    """Return the numbers of rows of the partitions, or None if they are unknown."""
     rows = () if hasattr(X, "divisions") else getattr(X, "chunks", ((),))[0]
     if not rows or any(np.isnan(rows)):
         return None

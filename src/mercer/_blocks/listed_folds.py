@@ -1,4 +1,4 @@
-"""Folds that a splitter lists, as parts of a table's rows whose sums make up those of the folds."""
+"""Listed folds, as parts of a table's rows whose sums add up to the sums of the folds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class FoldParts:
-    """A fold in parts of rows, which are all trained on, all held out, or all neither.
+    """A fold as parts of rows; the rows of a part are all trained on, all held out, or neither.
 
     Attributes
     ----------
     trained, left_out, held_out : ndarray of int
-        Numbers of the parts that the fold trains on, of all others, and of those that it holds out.
+        Numbers of the parts that the fold trains on, of all other parts, and of the parts that it
+        holds out.
     """
 
     trained: Array
@@ -28,7 +29,7 @@ class FoldParts:
 
 
 def parts_in_turn(n_parts: int) -> list[FoldParts]:
-    """Folds that hold out one part each, and train on all others.
+    """Return folds that hold out one part each and train on all other parts.
 
     Parameters
     ----------
@@ -40,16 +41,16 @@ def parts_in_turn(n_parts: int) -> list[FoldParts]:
 
 @dataclass(frozen=True)
 class ListedFolds:
-    """Listed folds of rows, and the parts that they divide these into.
+    """Listed folds of rows, and the parts into which they divide the rows.
 
     Attributes
     ----------
     numbers : ndarray of int of shape (n_layers, n_rows)
-        The part of each row in each layer. The parts of a layer are all rows, and each fold is made
-        of parts of one layer.
+        The part of each row in each layer. The parts of a layer cover all rows, and each fold
+        consists of parts of one layer.
     folds : tuple of FoldParts
     n_parts : int
-        Of all layers.
+        Number of parts in all layers.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class ListedFolds:
         Notes
         -----
         Folds share a layer as long as they hold out different rows, so that the folds of
-        `TimeSeriesSplit` need each row once, and repeated ones once for each repetition.
+        `TimeSeriesSplit` need each row once, and repeated folds once for each repetition.
         """
         layers: list[Array] = []
         folds: list[FoldParts] = []
@@ -98,7 +99,7 @@ class ListedFolds:
 
     @classmethod
     def of_resampling(cls, resampling: Resampling) -> ListedFolds | None:
-        """The folds by which rows are left out; None for one at a time, which are too many.
+        """Return the folds of a resampling; None for one row at a time, which are too many.
 
         Parameters
         ----------
@@ -111,17 +112,17 @@ class ListedFolds:
         return cls.of(splits, len(resampling))
 
     def check_memory(self, n_centers: int) -> None:
-        """Refuse folds whose sums do not fit scikit-learn's `working_memory`.
+        """Raise an error if the sums of folds do not fit in scikit-learn's `working_memory`.
 
         Parameters
         ----------
         n_centers : int
-            Of the features whose products are summed.
+            Number of centers of the features whose products are summed.
 
         Raises
         ------
         ValueError
-            If two times the sums of all parts take more.
+            If the sums of all parts, times two, take more memory.
         """
         if (needed := 16 * n_centers**2 * self.n_parts) > working_memory():
             raise ValueError(
@@ -132,7 +133,7 @@ class ListedFolds:
             )
 
     def take(self, rows: Array) -> ListedFolds:
-        """The folds of some of the rows.
+        """Return the folds of some of the rows.
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class ListedFolds:
         return replace(self, numbers=self.numbers[:, rows])
 
     def held_out(self, rows: Array) -> Array:
-        """Which rows each fold holds out.
+        """Return which of the given rows each fold holds out.
 
         Parameters
         ----------
@@ -155,13 +156,13 @@ class ListedFolds:
         return np.array([np.isin(numbers, fold.held_out).any(axis=0) for fold in self.folds])
 
     def trained(self, rows: Array) -> Array:
-        """Which rows each fold trains on; see :meth:`held_out`."""
+        """Return which of the given rows each fold trains on; see :meth:`held_out`."""
         numbers = self.numbers[:, rows]
         return np.array([np.isin(numbers, fold.trained).any(axis=0) for fold in self.folds])
 
 
 def _disjoint(splits: Splits, n_rows: int) -> list[list[Split]]:
-    """Consecutive splits that hold out different rows."""
+    """Collect consecutive splits that hold out different rows."""
     found: list[list[Split]] = []
     taken = np.zeros(n_rows, dtype=bool)
     for train, test in splits:

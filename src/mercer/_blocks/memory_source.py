@@ -28,8 +28,8 @@ class MemorySource(BlockSource):
 
     Notes
     -----
-    Blocks are views where X is an array of floating-point numbers. Memory beyond the input: a few
-    blocks, or with an encoder a few tables of at most 32,768 rows and 32 MiB.
+    Blocks are views if X is an array of floating-point numbers. The memory needed in addition to
+    the input is a few blocks or, with an encoder, a few tables of at most 32,768 rows and 32 MiB.
     """
 
     def __init__(

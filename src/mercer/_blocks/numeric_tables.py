@@ -10,7 +10,7 @@ from mercer._typing import Features
 
 
 def is_frame(X: Any) -> bool:
-    """Whether a table is a data frame of pandas or polars.
+    """Return whether a table is a pandas or polars data frame.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def is_frame(X: Any) -> bool:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether a column's type is one of numbers or truth values, in NumPy, pandas or polars."""
+    """Return whether a NumPy, pandas or polars type is that of numbers or booleans."""
     kind = getattr(dtype, "kind", None)
     if kind is not None:
         return kind in "biuf"
@@ -28,7 +28,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def check_convertible(X: Any) -> None:
-    """Refuse columns that are not numbers.
+    """Raise an error for columns that are not numbers.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def refuse_columns(names: list[str]) -> None:
 
 
 def numeric_dtype(X: Any) -> np.dtype[Any]:
-    """Type to which a table is converted: single precision if all columns have it, else double.
+    """Return the type for conversion: single precision if all columns have it, else double.
 
     Parameters
     ----------

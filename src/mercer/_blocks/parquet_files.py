@@ -17,7 +17,7 @@ _SUFFIXES = (".parquet", ".pq")
 """Endings of the names of files that are read from a folder."""
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
-"""The value of a column that is missing in the rows below a folder, in the folder's name."""
+"""The value in a folder's name of a column that is missing in the rows of that folder."""
 
 
 def arrow() -> Any:
@@ -48,7 +48,7 @@ class RowGroup:
         Position in the file.
     n_rows : int
     constants : mapping of str to object
-        Values of columns that the names of folders give, such as year=2020; None if missing.
+        Values of columns from names of folders such as year=2020; None if missing.
     """
 
     file: Path
@@ -66,10 +66,10 @@ class ParquetFiles:
     path : Path
         A file or a folder.
     schema : pyarrow.Schema
-        Names and types of columns that all files have. Where types differ, such as integers and
-        floating-point numbers, it has the wider one.
+        Names and types of columns, which all files have. If types differ between files, such as
+        integers and floating-point numbers, the wider type is used.
     groups : tuple of RowGroup
-        In the order of rows.
+        Row groups in the order of rows.
     """
 
     path: Path
@@ -89,7 +89,7 @@ class ParquetFiles:
         Parameters
         ----------
         columns : sequence of str
-            Only these are read.
+            Columns to read; no others are read.
         n_rows : int
             Largest number of rows of a batch.
         groups : sequence of RowGroup, default=None
@@ -106,7 +106,7 @@ class ParquetFiles:
             members = list(together)
             constants = members[0].constants
             stored = [name for name in columns if name not in constants]
-            # Through buffers, no row group is in memory as a whole, not even compressed.
+            # With buffered reads, no row group is entirely in memory, not even compressed.
             with pa.parquet.ParquetFile(file, buffer_size=2**16, pre_buffer=False) as reader:
                 indices = [group.index for group in members]
                 read = reader.iter_batches(n_rows, row_groups=indices, columns=stored)
@@ -114,7 +114,7 @@ class ParquetFiles:
 
 
 def _completed(batch: Any, schema: Any, constants: Mapping[str, Any]) -> Any:
-    """Bring a batch's columns to the common order and types, with those of folders' names."""
+    """Bring the columns of a batch to the common order and types, and add those of folders."""
     pa = arrow()
     arrays = [
         pa.repeat(pa.scalar(constants[column.name], column.type), batch.num_rows)
@@ -126,14 +126,15 @@ def _completed(batch: Any, schema: Any, constants: Mapping[str, Any]) -> Any:
 
 
 def find_parquet(path: str | Path) -> ParquetFiles:
-    """Find the files of a table, and read what they say of their columns and rows.
+    """Find the files of a table, and read their metadata on columns and rows.
 
     Parameters
     ----------
     path : str or Path
-        A file, or a folder. All files in it and below it whose names end in .parquet or .pq belong
-        to the table, in the order of their names, with numbers in names by their value. Names of
-        folders such as year=2020 give columns: of whole numbers if all values are, else of text.
+        A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
+        or .pq belong to the table, ordered by name, with numbers in names ordered by value. Names
+        of folders such as year=2020 define columns: of whole numbers if all their values are whole
+        numbers, and of text otherwise.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def find_parquet(path: str | Path) -> ParquetFiles:
 
 
 def _folder_columns(path: Path, files: list[Path]) -> list[dict[str, Any]]:
-    """Values that the names of folders such as year=2020 give, for each file."""
+    """Return the values of columns from names of folders such as year=2020, for each file."""
     found: list[dict[str, str]] = []
     for file in files:
         pairs = (part.split("=", 1) for part in file.relative_to(path).parts[:-1] if "=" in part)
@@ -203,7 +204,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _natural_order(file: Path) -> list[tuple[int, int, str]]:
-    """Sort key by which part.2 comes before part.10."""
+    """Return a sort key by which part.2 comes before part.10."""
     parts = re.split(r"(\d+)", str(file))
     return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
 
@@ -226,7 +227,7 @@ def _common_schema(files: list[Path], schemas: list[Any], pa: Any) -> Any:
 
 
 def known_rows(columns: list[Any], pa: Any) -> Array | None:
-    """Mark rows in which no column is missing, None if these are all.
+    """Mark rows in which no column is missing; None if these are all rows.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def known_rows(columns: list[Any], pa: Any) -> Array | None:
 
 
 def is_arrow_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers or truth values, or of nothing but missing values.
+    """Return whether an Arrow type is that of numbers, of booleans or of only missing values.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def is_arrow_number(kind: Any) -> bool:
 
 
 def is_arrow_date(kind: Any) -> bool:
-    """Whether an Arrow type is one of dates, with or without a time.
+    """Return whether an Arrow type is that of dates, with or without a time.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def target_array(columns: list[Any]) -> Array:
 
 
 def as_frame(table: Any) -> Any:
-    """Convert to a data frame of pandas.
+    """Convert to a pandas data frame.
 
     Parameters
     ----------

@@ -33,21 +33,21 @@ State = TypeVar("State")
 
 
 class ParquetSource(BlockSource):
-    """A table in a Parquet file, or in a folder of them, that estimators read in blocks.
+    """A table in a Parquet file, or in a folder of such files, that estimators read in blocks.
 
-    It takes the place of X, and of y, in `fit` and `predict` of estimators that learn from blocks,
-    for tables that do not fit into memory. Each pass reads each row group once, and only the
-    columns that are needed.
+    It replaces X and y in `fit` and `predict` of estimators that learn from blocks, for tables that
+    do not fit into memory. Each pass reads each row group once, and only the columns that are
+    needed.
 
     Parameters
     ----------
     path : str or Path
-        A file, or a folder: all files in it and below it whose names end in .parquet or .pq, in
-        the order of their names, in which part.2 comes before part.10. Names of folders such as
-        year=2020 give columns.
+        A file, or a folder. All files in the folder and its subfolders whose names end in .parquet
+        or .pq are read, ordered by name such that part.2 comes before part.10. Names of folders
+        such as year=2020 define columns.
     target : str or list of str, default=None
-        The column to predict, or several. Rows in which it is missing are left out. Dates become
-        days since 1970.
+        The column or columns to predict. Rows in which the target is missing are left out. Dates
+        become days since 1970.
     columns : list of str, default=None
         The columns to learn from. If None, all but the target.
     encoder : transformer, default=None
@@ -55,12 +55,12 @@ class ParquetSource(BlockSource):
         such as `mercer.preprocessing.table_encoder()` fitted on a sample. Without it, all columns
         must hold numbers without missing values.
     block_rows : int, default=None
-        Largest number of rows of a block. If None, 4,096, or fewer where columns are many.
+        Largest number of rows of a block. If None, 4,096, or fewer if there are many columns.
     client : distributed.Client, default=None
-        The cluster whose workers, which must see the files, read them in fits; threads of this
-        process if None.
+        The cluster whose workers read the files in fits; the workers must have access to the files.
+        If None, threads of this process read them.
     on_rows : callable, default=None
-        Called with numbers of rows that passes of a fit over all rows have read. A fit makes
+        Called with the numbers of rows read, in each pass of a fit over all rows. A fit makes
         several such passes.
 
     Attributes
@@ -70,7 +70,7 @@ class ParquetSource(BlockSource):
     column_names : tuple of str
         Names of the columns to learn from.
     n_features : int
-        Number of features: of columns, or of what the encoder makes of them.
+        Number of features: the columns, or the outputs of the encoder.
     n_rows : int or None
         Number of rows in which the target is known, None before they are counted.
 
@@ -82,12 +82,12 @@ class ParquetSource(BlockSource):
         If a file is not a Parquet file, a column does not exist, or files have different columns
         or types.
     ImportError
-        If pyarrow is not installed, or pandas where there is an encoder.
+        If pyarrow is not installed, or if there is an encoder and pandas is not installed.
 
     Notes
     -----
-    Only what the ends of files say of their columns is read at first. Memory of a pass: a few
-    batches of at most 32,768 rows and 32 MiB, however large the row groups are.
+    Initially, only the metadata at the ends of files is read. A pass needs memory for a few batches
+    of at most 32,768 rows and 32 MiB, however large the row groups are.
 
     Examples
     --------
@@ -162,12 +162,12 @@ class ParquetSource(BlockSource):
         if self.encoder is not None:
             return numeric_dtype(self.encoder.transform(self.head()))
         types = [self._files.schema.field(name).type for name in self.column_names]
-        # Arrow's names of floating-point numbers in single precision and less.
+        # Arrow's names of floating-point types of at most single precision.
         single = bool(types) and all(str(kind) in ("float", "halffloat") for kind in types)
         return np.dtype(np.float32 if single else np.float64)
 
     def check(self) -> None:
-        """Refuse columns that are not numbers if there is no encoder."""
+        """Raise an error for columns that are not numbers, if there is no encoder."""
         if self.encoder is None:
             field = self._files.schema.field
             refuse_columns(
@@ -185,7 +185,7 @@ class ParquetSource(BlockSource):
         return as_frame(self._empty())
 
     def raw_blocks(self) -> Iterator[Block]:
-        """Yield record batches without rows whose target is missing."""
+        """Yield record batches without the rows whose target is missing."""
         yield from self._batches(self.column_names)
 
     def only_targets(self) -> ParquetSource:
@@ -195,14 +195,14 @@ class ParquetSource(BlockSource):
         return source
 
     def without_target(self) -> Self:
-        """Return a source of the same features in all rows, also those whose target is missing."""
+        """Return a source of the same features in all rows, even if their target is missing."""
         source = copy(self)
         source.target_names, source._left_out, source._skipped = (), self._left_out[:0], 0
         source._known = tuple(group.n_rows for group in self._files.groups)
         return source
 
     def without_rows(self, rows: Array) -> Self:
-        """Return a source of all other rows, such as for a test on those that are left out.
+        """Return a source without some rows, for example to test on these rows.
 
         Parameters
         ----------
@@ -212,23 +212,23 @@ class ParquetSource(BlockSource):
         source = copy(self)
         source._known = self._counts()
         before, rows = self._left_out, np.asarray(rows, dtype=np.intp)
-        # As many rows that were left out come before a row as make up for its position.
+        # Each position is increased by the number of rows before it that were left out earlier.
         rows = rows + np.searchsorted(before - np.arange(before.size), rows, side="right")
         source._left_out = np.sort(np.concatenate([before, rows]))
         return source
 
     def numbers(self, X: Any) -> Features:
-        """Encode a record batch or a table of Arrow, and convert it to finite numbers."""
+        """Encode an Arrow record batch or table, and convert it to finite numbers."""
         if self.encoder is not None:
             return super().numbers(self.as_input(X))
         return super().numbers(arrow_numbers(X, self.dtype))
 
     def as_input(self, X: Any) -> Any:
-        """Return a record batch or a table of Arrow as a data frame."""
+        """Return an Arrow record batch or table as a data frame."""
         return as_frame(X)
 
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
-        """Return some rows as a table of Arrow, and their targets, in one pass."""
+        """Return some rows as an Arrow table, and their targets, in one pass."""
         pa = arrow()
         taken, targets = [self._empty()], []
         for raw in self.raw_blocks():
@@ -247,11 +247,11 @@ class ParquetSource(BlockSource):
         Parameters
         ----------
         max_samples : int
-            Number of rows to draw; all rows of a source that has fewer.
+            Number of rows to draw; if the source has fewer, all its rows are drawn.
         random_state : int, RandomState instance or None, default=None
         stratify : bool, default=False
             Whether the target has classes, which are drawn in proportion, with at least five rows
-            of each class that has them.
+            of each class that has as many.
 
         Returns
         -------
@@ -276,8 +276,8 @@ class ParquetSource(BlockSource):
         Parameters
         ----------
         function : callable
-            Called with a data frame of a batch of rows: in this process when a result is asked for,
-            or by workers, of whose results for some row groups are then in memory.
+            Called with a data frame of a batch of rows: in this process when a result is requested,
+            or by workers, whose results for some row groups are then in memory.
 
         Yields
         ------
@@ -315,7 +315,7 @@ class ParquetSource(BlockSource):
         Returns
         -------
         list of ParquetSource
-            They know the positions of their rows in the whole.
+            Sources that keep the positions of their rows in the whole table.
         """
         groups, counts = self._files.groups, self._counts()
         rows = np.cumsum([group.n_rows for group in groups])
@@ -336,7 +336,7 @@ class ParquetSource(BlockSource):
         return pieces
 
     def _counts(self) -> tuple[int, ...]:
-        """Numbers of rows of each row group in which the target is known."""
+        """Return the number of rows in which the target is known, for each row group."""
         if self._known is None:
             self._known = tuple(
                 sum(raw.X.num_rows for raw in self._batches((), (group,)))
@@ -374,7 +374,7 @@ class ParquetSource(BlockSource):
 
 
 def _results_of_frames(function: Callable[[Any], Any], piece: ParquetSource) -> list[Any]:
-    """Results for all batches of a piece."""
+    """Return the results for all batches of a piece."""
     return list(piece.map_frames(function))
 
 

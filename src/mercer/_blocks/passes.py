@@ -1,4 +1,4 @@
-"""How all rows are passed over in memory: accumulation in threads."""
+"""Passes over rows in memory: accumulation in threads."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -17,16 +17,17 @@ def run_in_threads(
 ) -> Iterator[tuple[int, Result]]:
     """Apply a function to every item of a stream, in threads, and yield results in order.
 
-    Thread i takes items i, i + t, i + 2 t, ... of t threads. The function is given the thread's
-    previous result, so that it can accumulate; what a thread accumulates does not depend on timing.
+    With t threads, thread i takes items i, i + t, i + 2 t, ... The function receives the previous
+    result of its thread, so that it can accumulate; what a thread accumulates does not depend on
+    timing.
 
     Parameters
     ----------
     function : callable
         Called with an item and the previous result of its thread, None at first. It spends its time
-        where NumPy releases the interpreter's lock.
+        in NumPy calls that release the global interpreter lock.
     items : iterable
-        It is consumed by the calling thread, at most two items per thread ahead of the results.
+        Consumed by the calling thread, at most two items per thread ahead of the results.
 
     Yields
     ------
@@ -35,8 +36,8 @@ def run_in_threads(
 
     Notes
     -----
-    There are as many threads as the linear-algebra library has, which uses one in each meanwhile. A
-    single item is computed without a thread.
+    There are as many threads as the linear-algebra library has; meanwhile, the library uses one
+    thread in each of them. A single item is computed without a thread.
     """
     count = n_threads()
     stream = iter(items)

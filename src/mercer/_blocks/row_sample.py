@@ -1,4 +1,4 @@
-"""Classes of a target and their weights, a sample of rows, and folds, independent of blocks."""
+"""Classes of a target and their weights, random rows, and folds, all independent of blocks."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -75,7 +75,7 @@ def class_counts(source: BlockSource) -> ClassCounts:
     Parameters
     ----------
     source : BlockSource
-        With a target of one column.
+        A source with a target of one column.
 
     Returns
     -------
@@ -111,22 +111,22 @@ class RowWeights(Protocol):
         Parameters
         ----------
         y : ndarray of shape (n_chosen,) or (n_chosen, n_outputs)
-            Their targets.
+            Targets of the rows.
         rows : ndarray of int of shape (n_chosen,)
-            Their positions in the source.
+            Positions of the rows in the source.
         """
         ...
 
 
 @dataclass(frozen=True)
 class WeightsOfClasses:
-    """A weight for each class of rows.
+    """Weights of rows that depend on their class.
 
     Attributes
     ----------
     found : ClassCounts
     factors : ndarray of shape (n_classes,)
-        Positive weights of each class's rows.
+        Positive weight of the rows of each class.
     """
 
     found: ClassCounts
@@ -143,14 +143,14 @@ class WeightsOfClasses:
 
 
 def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasses:
-    """Weights of the rows of a source by their classes, which a pass over the targets counts.
+    """Return weights of rows by their classes, which are counted in a pass over the targets.
 
     Parameters
     ----------
     source : BlockSource
-        With a target of one column.
+        A source with a target of one column.
     class_weight : dict or "balanced"
-        By label; `"balanced"` gives all classes the same total weight.
+        Weights by label; `"balanced"` gives all classes the same total weight.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasse
     Raises
     ------
     ValueError
-        If `class_weight` is neither, names a class that is not there, or is not positive.
+        If `class_weight` is neither of these, names an absent class, or is not positive.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasse
 
 
 def row_keys(seed: int, positions: Array) -> Array:
-    """Pseudo-random numbers that depend on a seed and on the position of a row alone.
+    """Return pseudo-random numbers that depend only on a seed and on the positions of rows.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def row_keys(seed: int, positions: Array) -> Array:
     Returns
     -------
     ndarray of shape (n_rows,), of 64-bit unsigned integers
-        No two rows have the same, since SplitMix64 is a permutation of these integers.
+        No two rows have the same number, because SplitMix64 is a permutation of these integers.
 
     References
     ----------
@@ -223,8 +223,8 @@ def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
     Returns
     -------
     ndarray of int of shape (n_rows,)
-        Folds from 0 to n_folds - 1. Consecutive rows are in different folds in a random order:
-        every n_folds rows, counted from the first row of the source, have one row of each fold.
+        Folds from 0 to n_folds - 1. Consecutive rows are in different folds in a random order: each
+        run of n_folds rows, counted from the first row of the source, has one row of each fold.
     """
     own, first = row_keys(seed, positions), positions - positions % n_folds
     others = (row_keys(seed, first + k) for k in range(n_folds))
@@ -238,7 +238,7 @@ def sample_positions(
     *,
     stratify: bool = False,
 ) -> Array:
-    """Positions of random rows, increasing, which do not depend on the division into blocks.
+    """Return increasing positions of random rows, independent of the division into blocks.
 
     Parameters
     ----------
@@ -272,12 +272,12 @@ def sample_positions(
 
 
 def class_quotas(found: ClassCounts, max_samples: int) -> Array:
-    """Numbers of rows of each class in a stratified sample, whose sum is `max_samples`.
+    """Return the numbers of rows of each class in a stratified sample, which sum to `max_samples`.
 
     Parameters
     ----------
     found : ClassCounts
-        With more rows than `max_samples`.
+        Counts of more rows in total than `max_samples`.
     max_samples : int
 
     Returns
@@ -310,7 +310,7 @@ def class_quotas(found: ClassCounts, max_samples: int) -> Array:
 
 
 def _smallest(chunks: Iterable[tuple[int, Array]], quotas: Array, seed: int) -> Array:
-    """Positions of the rows with the smallest keys of each class, sorted.
+    """Return the sorted positions of the rows with the smallest keys of each class.
 
     Parameters
     ----------

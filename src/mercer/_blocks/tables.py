@@ -26,29 +26,29 @@ from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-"""What scikit-learn's validation is asked for: numbers of single or double precision."""
+"""Arguments of scikit-learn's validation: numbers of single or double precision."""
 
 
 def checks_of(estimator: Any) -> dict[str, Any]:
-    """What validation is asked for, by an estimator whose kernels may take missing values."""
+    """Return arguments of validation, for an estimator whose kernels may take missing values."""
     missing = get_tags(estimator).input_tags.allow_nan
     return {**_CHECKS, "ensure_all_finite": "allow-nan" if missing else True}
 
 
 @dataclass(frozen=True)
 class TableSample(Sample):
-    """Validated rows of a table that a kernel is learned from: all of them.
+    """All validated rows of a table, from which a kernel is learned.
 
     Attributes
     ----------
     names : data frame without rows, or None
-        What holds the names of columns.
+        Holds the names of the columns.
     """
 
     names: Any = None
 
     def frame(self, rows: Array) -> Features:
-        """Some rows, as a data frame where the table is one whose columns a kernel may name.
+        """Return some rows, as a data frame if the table is one, so that kernels can name columns.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class TableSample(Sample):
 
 @dataclass(frozen=True)
 class DrawnSample(TableSample):
-    """Rows that were drawn from a source, from which a kernel is learned.
+    """Rows drawn from a source, from which a kernel is learned.
 
     Attributes
     ----------
@@ -68,13 +68,13 @@ class DrawnSample(TableSample):
     positions : ndarray of int of shape (n_samples,)
         Positions of the samples among all rows.
     all_weights : RowWeights
-        Those of all rows.
+        Weights of all rows.
     all_groups : ndarray of int of shape (n_rows,), or None
         Groups of all rows: those that were given, or copies of rows.
     all_resampling : Resampling or None
-        How all rows are left out, where this is given.
+        How all rows are left out, if this is given.
     listed : ListedFolds or None
-        The folds of all rows by which they are.
+        The folds by which all rows are left out.
     """
 
     source: BlockSource = field(kw_only=True)
@@ -85,7 +85,7 @@ class DrawnSample(TableSample):
     listed: ListedFolds | None = None
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples; see :meth:`Sample.take`."""
+        """Return some of the samples; see :meth:`Sample.take`."""
         return replace(super().take(rows), positions=self.positions[rows])
 
     @property
@@ -96,12 +96,12 @@ class DrawnSample(TableSample):
         return np.flatnonzero(self.listed.held_out(self.positions).any(axis=0))
 
     def held_out(self, n_folds: int) -> Array:
-        """Which samples each fold holds out, shape (n_folds, n_samples).
+        """Return which samples each fold holds out, shape (n_folds, n_samples).
 
         Parameters
         ----------
         n_folds : int
-            The number of the random folds, which divide no group, where none are given.
+            Number of random folds, which divide no group, if no folds are given.
         """
         if self.listed is not None:
             return self.listed.held_out(self.positions)
@@ -109,13 +109,13 @@ class DrawnSample(TableSample):
         return np.asarray(row_folds(0, names, n_folds) == np.arange(n_folds)[:, None])
 
     def trained(self, n_folds: int) -> Array:
-        """Which samples each fold trains on; see :meth:`held_out`."""
+        """Return which samples each fold trains on; see :meth:`held_out`."""
         if self.listed is not None:
             return self.listed.trained(self.positions)
         return ~self.held_out(n_folds)
 
     def apart(self, rows: Array) -> Self:
-        """Some of the samples as all rows of a table of their own; see :meth:`take`."""
+        """Return some of the samples as all rows of a separate table; see :meth:`take`."""
         part = self.take(rows)
         return replace(
             part,
@@ -127,7 +127,7 @@ class DrawnSample(TableSample):
         )
 
     def resized(self, max_rows: int, random_state: Any) -> Self:
-        """As many rows of the same table, or all of them: more than these, or some of these.
+        """Return at most `max_rows` rows of the same table: some of these rows, or more.
 
         Parameters
         ----------
@@ -165,20 +165,20 @@ def validated_rows(
     Parameters
     ----------
     estimator : estimator
-        Classes may have weights, its `class_weight`.
+        Its `class_weight`, if any, gives weights of classes.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
-        Of a source, all rows are read.
+        All rows of a source are read.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs); None for a source
     weight, groups : array-like of shape (n_samples,), or None
     copy : bool, default=True
-        Whether the rows are kept, so that they are copied where they are the caller's own.
+        Whether the rows are kept, so that they are copied if they share the caller's memory.
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
 
     Raises
     ------
     ValueError
-        If validation refuses the table or the target, a weight is negative, or there is one group.
+        If the table or the target is invalid, a weight is negative, or there is only one group.
     """
     X, y = in_memory(X, y)
     check_target_values(y, estimator)
@@ -191,7 +191,7 @@ def validated_rows(
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
-    """All rows and targets of a source; other tables as they are.
+    """Return all rows and targets of a source, and other tables unchanged.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _head(source: BlockSource) -> Any:
-    """A few rows of what an estimator learns from, with the names of their columns."""
+    """Return a few rows as an estimator receives them, with the names of their columns."""
     head = source.head()
     return head if source.encoder is None else source.encoder.transform(head)
 
@@ -230,18 +230,18 @@ def drawn_rows(
     Parameters
     ----------
     estimator : estimator
-        Of a classifier, the sample has rows of every class, which may have weights, its
-        `class_weight`.
+        For a classifier, the sample has rows of every class, and its `class_weight`, if any, gives
+        weights of classes.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     y : array-like of shape (n_rows,) or (n_rows, n_outputs); None for a source
     sample_weight : array-like of shape (n_rows,), or None
         Rows whose weight is zero are left out.
     groups : array-like of shape (n_rows,), default=None
     divide : callable, default=None
-        From the table to how its rows are left out; it makes the folds, in place of random ones.
+        Maps the table to the resampling of its rows, whose folds replace random ones.
     max_rows : int, default=None
-        Number of rows to draw; None for all that are centers by default, or at most 40,000, else
-        for 20,000.
+        Number of rows to draw. None for all rows, if they are centers by default or at most 40,000,
+        and for 20,000 otherwise.
     random_state : int, RandomState instance or None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
@@ -249,8 +249,8 @@ def drawn_rows(
     Raises
     ------
     ValueError
-        If the table or the target is refused by scikit-learn's validation, a weight is negative, or
-        a source comes with weights of samples, groups or folds.
+        If scikit-learn's validation rejects the table or the target, a weight is negative, or a
+        source comes with weights of samples, groups or folds.
     """
     if isinstance(X, BlockSource):
         source, head = block_source(X, y), _head(X)
@@ -303,7 +303,7 @@ def _weights_of_source(
 
 
 def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
-    """Dask collections as one source, and other tables as they are.
+    """Convert Dask collections to one source, and return other tables unchanged.
 
     Parameters
     ----------
@@ -329,16 +329,16 @@ def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
 
 
 def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:
-    """Predictions for rows of a table in memory, or of a source, block by block.
+    """Compute predictions for rows of a table in memory or, block by block, of a source.
 
     Parameters
     ----------
     estimator : estimator
         Fitted.
     X : array-like, sparse matrix, data frame, Dask collection or BlockSource
-        Of shape (n_rows, n_features). A target that a source has is disregarded.
+        A table of shape (n_rows, n_features). The target of a source is disregarded.
     function : callable
-        From validated rows to an array of as many predictions.
+        Maps validated rows to an array of as many predictions.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
 
 
 def is_dask(X: Any) -> bool:
-    """Whether an object is a Dask collection."""
+    """Return whether an object is a Dask collection."""
     return callable(getattr(X, "__dask_graph__", None))
 
 
@@ -372,9 +372,9 @@ def block_source(
         matrices of other formats than CSR are converted, which copies them. A source is returned
         as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        A Dask collection, divided like X, if X is one.
+        A Dask collection that is divided like X, if X is a Dask collection.
     block_rows : int, default=None
-        Largest number of rows of a block. If None, 4,096, or fewer where features are many.
+        Largest number of rows of a block. If None, 4,096, or fewer if there are many features.
     encoder : transformer, default=None
         A fitted transformer that turns the input's rows into numbers. Without it, all columns must
         hold numbers.

@@ -1,4 +1,4 @@
-"""Clustering by one kernel, and the base class of clusterings by kernels."""
+"""Clustering by one kernel, and the base class of kernel clusterers."""
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -36,7 +36,7 @@ are rounding errors."""
 
 @dataclass(frozen=True)
 class Clusters:
-    """A partition that was found for a kernel.
+    """A partition found for a kernel.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Clusters:
 
 
 class KernelClusterer(ClusterMixin, KernelEstimator):
-    """Base class of clusterings by a kernel, with the clusters of new samples.
+    """Base class of clusterers by a kernel, which predict the clusters of new samples.
 
     A subclass implements `_cluster`, and extends `_check_settings`.
     """
@@ -78,7 +78,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Where kernels are "precomputed", a Gram matrix of shape (n_samples, n_samples), or for
+            If kernels are "precomputed", a Gram matrix of shape (n_samples, n_samples), or for
             several kernels a stack of shape (n_samples, n_samples, n_kernels).
         y : None
             Ignored.
@@ -90,8 +90,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         Raises
         ------
         ValueError
-            If X holds NaN or infinities, there are fewer samples than clusters, a parameter is out
-            of its range, a kernel returns NaN, or all kernels are constant on the samples.
+            If X contains NaN or infinities, there are fewer samples than clusters, a parameter is
+            out of its range, a kernel returns NaN, or all kernels are constant on the samples.
         """
         self._check_settings()
         A = cluster_similarity(self.similarity, self.n_clusters)
@@ -120,8 +120,8 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
             )
         self.objective_, self.alignment_ = search.partition.objective, found.alignment
         self.history_, self.n_iter_ = search.history, len(search.history)
-        # `predict` needs the effect of centering on kernel values, of several samples because their
-        # mean has a smaller rounding error.
+        # `predict` needs the effect of centering on kernel values. It is averaged over several
+        # samples to reduce rounding errors.
         rows = evenly_spaced(len(data), 16)
         sums = self._cluster_sums(data.X[rows])
         self._assignment = Assignment.from_partition(partition, rows, sums, found.scale)
@@ -132,7 +132,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         """Find a partition of validated data, given the similarity of the clusters."""
 
     def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work."""
+        """Raise errors for invalid settings."""
         check_number("n_clusters", self.n_clusters, whole=True, low=1)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, whole=True, low=1)
@@ -142,15 +142,15 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
     def predict(self, X: Features) -> NDArray[Any]:
         """Assign each sample to the cluster in which it would raise the objective most.
 
-        The increase of the objective is taken to first order in the sample's weight. If clusters
-        are similar to themselves only, and indicators are normalized, that cluster is the one whose
+        The increase of the objective is computed to first order in the sample's weight. If clusters
+        are similar to themselves only, and indicators are normalized, this cluster is the one whose
         center is nearest in the kernel's feature space.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            If the kernel is "precomputed", its values between the samples and the training samples:
-            of shape (n_samples, n_fitted), or (n_samples, n_fitted, n_kernels).
+            If the kernel is "precomputed", its values between the samples and the training samples,
+            of shape (n_samples, n_fitted) or (n_samples, n_fitted, n_kernels).
 
         Returns
         -------
@@ -176,12 +176,12 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
 
 
 def joined_by_copies(X: Features, parts: Array, n_parts: int) -> NDArray[np.intp]:
-    """Labels of the parts of a partition: the same for parts that hold equal samples.
+    """Return labels of the parts of a partition: the same for parts with equal samples.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Or Gram matrices of shape (n_samples, n_samples, ...).
+        Samples, or Gram matrices of shape (n_samples, n_samples, ...).
     parts : ndarray of int of shape (n_samples,)
     n_parts : int
 
@@ -213,7 +213,7 @@ def cluster_similarity(similarity: Any, n_clusters: int) -> Array:
     Returns
     -------
     ndarray of shape (n_clusters, n_clusters)
-        The identity where `similarity` is None.
+        The identity if `similarity` is None.
 
     Raises
     ------
@@ -245,28 +245,28 @@ class HSICClustering(KernelClusterer):
 
     Maximizes the Hilbert-Schmidt independence criterion <K_c, Y A Y'> over partitions, where K_c is
     the centered Gram matrix, the columns of Y are the indicators of the clusters, divided by the
-    square roots of the clusters' sizes, and A says how similar clusters are to each other. Without
-    a similarity this is kernel k-means.
+    square roots of the clusters' sizes, and A is the similarity of the clusters. Without a
+    similarity this is kernel k-means.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : kernel, name, callable or "precomputed", default=None
-        None stands for `Gaussian("median")`, whose bandwidth is the median distance of the samples.
-        With `"precomputed"`, X is a Gram matrix.
+        The kernel. None stands for `Gaussian("median")`, whose bandwidth is the median distance of
+        the samples. With `"precomputed"`, X is a Gram matrix.
     method : {"greedy", "spectral"}, default="greedy"
         How initial partitions are found: by k-means++ in feature space, or by k-means of the
         leading eigenvectors, which solve the problem without the constraint that Y is a partition.
         A local search improves them in either case.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
-        A, symmetric and positive semi-definite: the identity where None. Clusters on a chain, a
-        ring or a tree are found with a similarity that falls with their distance there; label c is
-        then that of row c.
+        The matrix A, symmetric and positive semi-definite; None for the identity. Clusters on a
+        chain, a ring or a tree are found with a similarity that decreases with their distance
+        there; label c then corresponds to row c.
     normalize : bool, default=True
-        Whether indicators are divided by the square roots of the sizes. Without that, clusters
-        count by the squares of their sizes: a few clusters take nearly all samples, and the others
-        have one sample each.
+        Whether indicators are divided by the square roots of the sizes. Otherwise, clusters are
+        weighted by the squares of their sizes: a few clusters take nearly all samples, and the
+        others have one sample each.
     n_init : int or "auto", default="auto"
         Number of initial partitions, 10 for `"auto"`; the best result is kept.
     max_iter : int, default=300
@@ -279,19 +279,19 @@ class HSICClustering(KernelClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample; none is empty, and equal samples are in one. Clusters are
-        in the order of their first samples, as far as `similarity` allows. On a chain, the
-        numbers can only be reversed: of the two equivalent numberings, the one is taken that gives
-        a lower label to the first sample in which they differ.
+        Cluster of each training sample. No cluster is empty, and equal samples are in the same
+        cluster. Clusters are numbered in the order of their first samples, as far as `similarity`
+        allows. On a chain, numbers can only be reversed: of the two equivalent numberings, the one
+        chosen gives a lower label to the first sample in which they differ.
     objective_ : float
         <K_c, Y A Y'>.
     alignment_ : float
         Centered alignment of the kernel with Y A Y'.
     kernel_ : Kernel
-        The kernel, with the bandwidth read off the data if it has one.
+        The kernel, with its bandwidth, if any, derived from the data.
     history_ : list of float
-        The objective of the best search's initial partition and after each of its iterations; it
-        never falls.
+        The objective of the initial partition of the best search, and after each of its iterations;
+        it never decreases.
     n_iter_ : int
         Length of the history.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -299,7 +299,7 @@ class HSICClustering(KernelClusterer):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -308,10 +308,10 @@ class HSICClustering(KernelClusterer):
     Notes
     -----
     The local search is a batched version of Hartigan's method. An iteration moves many samples at
-    once if that gains at least as much as the best single move, in O(n^2) at most. At the end no
-    move of a single sample raises the objective, a stronger condition than that of Lloyd's
-    algorithm for k-means. Memory is at most three n x n matrices while the kernel is centered, and
-    one afterwards.
+    once if this raises the objective at least as much as the best single move, in O(n^2) at most.
+    At the end no move of a single sample raises the objective, a stronger condition than that of
+    Lloyd's algorithm for k-means. Memory is at most three n x n matrices while the kernel is
+    centered, and one afterwards.
 
     References
     ----------
@@ -364,7 +364,7 @@ class HSICClustering(KernelClusterer):
 
 
 def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
-    """Evaluate the centered Gram matrix, and refuse a kernel that returns NaN or is constant."""
+    """Evaluate the centered Gram matrix, unless the kernel returns NaN or is constant."""
     K = base_grams(samples, [kernel], centered=True).weighted_sum(np.ones(1))
     trace = np.trace(K)
     check_finite([kernel], np.array([trace]))

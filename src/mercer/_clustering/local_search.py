@@ -1,6 +1,6 @@
 """Local search for a partition, from initial ones by k-means++ or eigenvectors.
 
-Samples move, and clusters exchange labels, while that raises the objective.
+Samples move, and clusters exchange labels, as long as this raises the objective.
 """
 
 import warnings
@@ -31,7 +31,7 @@ class LocalSearch:
     history : list of float
         The objective of the initial partition and after each iteration.
     converged : bool
-        Whether no move of one sample gains more than the tolerance.
+        Whether no move of one sample raises the objective by more than the tolerance.
     """
 
     partition: Partition
@@ -41,7 +41,7 @@ class LocalSearch:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How often a search begins, and when it ends.
+    """Number of initial partitions of a search, and its stopping rule.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ def local_search(
     ----------
     problem : Dependence
     labels : ndarray of shape (n_samples,)
-        The initial partition, in which every cluster has a sample.
+        The initial partition; no cluster is empty.
     tol : float, default=0.0
-        Gains below this fraction of the objective's upper bound count as none.
+        Gains below this fraction of the upper bound of the objective count as zero.
     max_iter : int, default=300
         Maximum number of iterations.
 
@@ -87,15 +87,15 @@ def local_search(
 
     Notes
     -----
-    An iteration first tries to move every sample to the cluster where it alone would gain most. If
-    the objective then rises by less than the largest of these single gains, it tries the half of
-    the samples with the larger gains, and so on, down to the one best move. The objective thus
-    never falls, and rises at least as much as by the best single move. Once no sample gains, whole
-    clusters exchange their labels if that raises the objective. An iteration costs O(n (m + k)) if
-    m samples would gain, at most O(n^2).
+    An iteration first tries to move every sample to the cluster where its move alone would gain
+    most. If the objective then rises by less than the largest of these single gains, it tries the
+    half of the samples with the larger gains, and so on, down to the single best move. The
+    objective thus never decreases, and rises at least as much as by the best single move. Once no
+    sample gains, whole clusters exchange their labels if that raises the objective. An iteration
+    costs O(n (m + k)) if m samples would gain, at most O(n^2).
     """
     partition = _relabeled(Partition(problem, labels))
-    # After moves, the partition's sums are those before plus the changes, with rounding errors.
+    # Moves update the sums of the partition by the changes, which accumulates rounding errors.
     least, is_recomputed = max(tol, ROUNDING) * problem.bound, True
     history = [partition.objective]
     for _ in range(max_iter):
@@ -119,7 +119,7 @@ def local_search(
 
 
 def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: float) -> Partition:
-    """Move all rows, or the first half of them, and so on, until the gain is at least the given."""
+    """Move all rows, or the first half of them, and so on, until the gain is at least `gain`."""
     count = rows.size
     while True:
         trial = partition.moved(rows[:count], targets[rows[:count]])
@@ -129,7 +129,7 @@ def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: f
 
 
 def _relabeled(partition: Partition) -> Partition:
-    """Exchange whole clusters' labels to raise the objective; return the partition itself if none.
+    """Exchange labels of whole clusters to raise the objective; return the partition if none does.
 
     The best labels solve a quadratic assignment problem. A relaxation of it gives an initial
     assignment, which exchanges of two labels improve.
@@ -141,7 +141,7 @@ def _relabeled(partition: Partition) -> Partition:
     totals = partition.totals * np.outer(values, values)
     identity = np.arange(problem.n_clusters)
     least = partition.objective + ROUNDING * problem.bound
-    # Neither method draws random numbers here, but SciPy would read the global generator.
+    # Neither method draws random numbers here, but SciPy would access the global generator.
     unused = np.random.default_rng(0)
     relaxed = quadratic_assignment(totals, problem.A, options={"maximize": True, "rng": unused})
     initial = relaxed.col_ind if relaxed.fun > least else identity
@@ -186,14 +186,14 @@ def numbered(partition: Partition) -> Partition:
 def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
     """Return the lexicographically first p with A[p][:, p] = A[order][:, order], by backtracking.
 
-    Such a p exists, as `order` is one. The search is exponential in the worst case: after
-    `max_steps` it ends, and `order` is returned.
+    Such a p exists: `order` is one. The search is exponential in the worst case; after `max_steps`,
+    it ends and `order` is returned.
     """
     near = ROUNDING * np.abs(A).max()
     profiles = np.sort(A, axis=1)
 
     def candidates(p: list[int]) -> Iterator[int]:
-        """The values of the next entry that agree with those chosen before."""
+        """The values of the next entry that are consistent with the entries chosen before."""
         cluster, before = order[len(p)], order[: len(p)]
         fits = (np.abs(A[:, p] - A[cluster, before]) <= near).all(axis=1)
         fits &= (np.abs(profiles - profiles[cluster]) <= near).all(axis=1)
@@ -231,7 +231,7 @@ def best_local_search(
     Returns
     -------
     LocalSearch
-        The first of those whose objective is the largest up to rounding.
+        The first search whose objective is the largest up to rounding.
     """
     least = ROUNDING * problem.bound
     initial_labels = _by_seeds if method == "greedy" else _by_eigenvectors
@@ -263,7 +263,7 @@ def kmeans_plusplus_labels(K: Array, n_clusters: int, random_state: RandomState)
     Notes
     -----
     Each seed is the best of 2 + ln k candidates, drawn with probabilities proportional to their
-    squared distances to the nearest of the seeds before. O(n k log k).
+    squared distances to the nearest earlier seed. O(n k log k).
 
     References
     ----------
@@ -288,7 +288,7 @@ def kmeans_plusplus_labels(K: Array, n_clusters: int, random_state: RandomState)
 def _candidates(
     nearest: Array, seeds: list[int], n_candidates: int, random_state: RandomState
 ) -> Array:
-    """Draw candidates for the next seed among the samples that are no seeds."""
+    """Draw candidates for the next seed among the samples that are not seeds."""
     total = nearest.sum()
     if not total > 0.0:
         others = np.setdiff1d(np.arange(nearest.size), seeds)
@@ -305,20 +305,19 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     ----------
     problem : Dependence
     random_state : RandomState
-    n_iter : int, default=4
-        Number of power iterations; initial partitions need few digits.
 
     Returns
     -------
     ndarray of shape (n_samples, n_components)
-        Eigenvectors of K_c, each times the square roots of its eigenvalue and of the eigenvalue of
-        A of the same rank: a factor of the Y A Y' of the relaxed problem, in which Y is any matrix
-        with orthonormal columns.
+        Eigenvectors of K_c, each multiplied by the square roots of its eigenvalue and of the
+        eigenvalue of A of the same rank: a factor of Y A Y' in the relaxed problem, in which Y is
+        any matrix with orthonormal columns.
 
     Notes
     -----
-    There are as many components as A has positive eigenvalues, but at most k - 1, as a centered
-    kernel has no component along the mean. O(n^2 k) by a randomized decomposition.
+    There are as many components as A has positive eigenvalues, but at most k - 1, because a
+    centered kernel has no component along the mean. O(n^2 k) by a randomized decomposition with
+    four power iterations, because initial partitions need few digits.
     """
     similarity = np.maximum(np.linalg.eigvalsh(problem.A)[::-1], 0.0)
     rank = int((similarity > ROUNDING * similarity[0]).sum())
@@ -344,7 +343,7 @@ def _by_eigenvectors(
     for _ in range(n_init):
         model = KMeans(problem.n_clusters, n_init=1, random_state=random_state)
         with warnings.catch_warnings(), serial_algebra():
-            # KMeans warns of fewer distinct samples than clusters, which are allowed here.
+            # KMeans warns if there are fewer distinct samples than clusters, which is allowed here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = model.fit(rows).labels_
         yield _without_empty_clusters(labels, problem.n_clusters)

@@ -68,7 +68,7 @@ class PenalizedAlignment:
     def from_kernels(
         cls, samples: Samples, kernels: Sequence[Kernel], A: Array, penalty: float
     ) -> PenalizedAlignment:
-        """Evaluate a dictionary, in one pass over the kernels for M and one for the traces."""
+        """Evaluate a dictionary of kernels, in one pass for M and one for the traces."""
         grams = base_grams(samples, kernels, centered=True)
         traces = grams.traces()
         scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
@@ -82,7 +82,7 @@ class PenalizedAlignment:
 
     @property
     def uniform(self) -> Array:
-        """Weights that are one for every kernel that is not constant, and not normalized."""
+        """Weights, not normalized: one for each kernel that is not constant."""
         return (self.scales > 0.0).astype(float)
 
     def normalize(self, weights: Array) -> Array:
@@ -92,7 +92,7 @@ class PenalizedAlignment:
     def clustering_problem(self, weights: Array) -> Dependence:
         """Return the problem of the partition for normalized weights; the objective is the same.
 
-        This holds the only n x n matrix in memory.
+        The problem has the only n x n matrix in memory.
         """
         return Dependence(self.grams.weighted_sum(weights), self.A)
 
@@ -121,15 +121,15 @@ def alternate(
     weights : ndarray of shape (n_kernels,)
         Initial weights.
     settings : SearchSettings
-        Partitions of the initial weights; the alternation ends when the objective rises by less
-        than the tolerance, relative to its value, and reports each iteration.
+        Settings of the search for the initial partition. The alternation ends when the objective
+        rises by less than the tolerance, relative to its value, and reports each iteration.
 
     Returns
     -------
     weights : ndarray of shape (n_kernels,)
         Normalized weights of the scaled kernels.
     found : LocalSearch
-        Its history has the initial step, then one for each iteration.
+        Its history contains the initial step, then one step for each iteration.
 
     Notes
     -----
@@ -162,44 +162,45 @@ def alternate(
 
 @dataclass(eq=False, repr=False)
 class MultipleKernelClustering(KernelClusterer):
-    """Clustering by several kernels together with the kernels' weights, without labels.
+    """Clustering by several kernels, whose weights are learned together with the clusters.
 
-    Alternates between the clusters of greatest dependence with the weighted sum of the kernels, and
+    Alternates between the clusters of greatest dependence on the weighted sum of the kernels, and
     the weights of greatest penalized centered alignment with the clusters.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels, for
-        instance `OnColumns(Gaussian("median"), columns)` for each of several views; 20 Gaussian
-        bandwidths read off the data where None. With `"precomputed"`, X is a stack of Gram matrices
-        of shape (n_samples, n_samples, n_kernels).
+        The dictionary of kernels, names, callables or scikit-learn Gaussian-process kernels, for
+        instance `OnColumns(Gaussian("median"), columns)` for each of several views. None for 20
+        Gaussian kernels with bandwidths derived from the data. With `"precomputed"`, X is a stack
+        of Gram matrices of shape (n_samples, n_samples, n_kernels).
     n_clusters : int, default=8
         Number of clusters.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
-        How similar clusters are, as for :class:`HSICClustering`: the identity where None.
+        Similarity of the clusters, as for :class:`HSICClustering`; None for the identity.
     weight_penalty : float, default=1.0
         Penalty that keeps a few kernels from taking all the weight. Zero maximizes the alignment
         itself, which favors the kernel that the initial clusters came from; with large values the
         weights tend to be proportional to each kernel's own alignment.
     weights_init : {"uniform", "kernels"}, default="uniform"
-        Initial weights: equal ones, for kernels scaled to a centered trace of one, or beside these
-        each kernel alone. The result with the highest objective is kept; a single kernel can have
-        the highest objective because it is clustered well, even if the other kernels disagree.
+        Initial weights: equal weights for kernels scaled to a centered trace of one, or with
+        "kernels" also each kernel alone. The result with the highest objective is kept; a single
+        kernel can have the highest objective because its samples cluster well, even if the other
+        kernels disagree.
     n_init : int or "auto", default="auto"
         Number of initial partitions for each of the initial weights, 10 for `"auto"`.
     max_iter : int, default=50
         Maximum number of iterations. Each updates the weights and the partition.
     tol : float, default=1e-9
-        The iterations end when the objective rises by less, relative to its value.
+        The iterations end when the objective rises by less than this, relative to its value.
     random_state : int, RandomState instance or None, default=0
         Seed or generator of the initial partitions.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample; none is empty, and equal samples are in one. Clusters are
-        numbered as those of :class:`HSICClustering`.
+        Cluster of each training sample. No cluster is empty, and equal samples are in the same
+        cluster. Clusters are numbered as by :class:`HSICClustering`.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as given, summing to one.
     shares_ : ndarray of shape (n_kernels,)
@@ -212,7 +213,7 @@ class MultipleKernelClustering(KernelClusterer):
     alignment_ : float
         Centered alignment of the learned kernel with the clusters.
     history_ : list of AlternationStep
-        The initial step, and one for each iteration; the objective never falls.
+        The initial step, and one for each iteration; the objective never decreases.
     n_iter_ : int
         Length of the history.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -220,7 +221,7 @@ class MultipleKernelClustering(KernelClusterer):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------

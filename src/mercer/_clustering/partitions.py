@@ -1,4 +1,4 @@
-"""Partitions: their dependence with a kernel, the gain of every move, and new samples' clusters."""
+"""Partitions: dependence on a kernel, gains of moves, and clusters of new samples."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Partition:
     problem : Dependence
     labels : ndarray of shape (n_samples,)
     sums : ndarray of shape (n_clusters, n_samples), default=None
-        The attribute `sums` where it is known already; it is computed where None.
+        The attribute `sums` if it is known already; computed if None.
 
     Attributes
     ----------
@@ -214,8 +214,8 @@ class Assignment:
         The terms <u_a, v_a> / n_a.
     sizes : ndarray of shape (n_clusters,)
     shifts : ndarray of shape (n_clusters,)
-        What centering subtracts from the sums of kernel values, in addition to the mean of the new
-        sample's kernel values over the training samples.
+        Amount that centering subtracts from the sums of kernel values, in addition to the mean of
+        the new sample's kernel values over the training samples.
     """
 
     coefficients: Array

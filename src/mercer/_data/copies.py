@@ -17,33 +17,34 @@ Rows = TypeVar("Rows", bound=Sample)
 
 
 def with_copies(sample: Rows) -> Rows:
-    """A sample that says which of its rows are copies: its groups, where it had none.
+    """Return the sample with copied rows as groups, if it has no groups.
 
     Parameters
     ----------
     sample : Sample
-        Gram matrices, and tables that are no numbers, are left as they are.
+        Samples of Gram matrices, and of tables that are not numeric, are returned unchanged.
     """
     if sample.groups is not None or sample.pairwise:
         return sample
     try:
         X = check_array(sample.X, accept_sparse="csr", dtype=np.float64)
     except (TypeError, ValueError):
-        # Whatever learns from the table refuses it, or reads it in a way of its own.
+        # The estimator that is fitted to the table rejects it, or reads it in its own way.
         return sample
     found = copies(X, np.asarray(sample.y))
     return sample if found is None or not found.any() else replace(sample, groups=found)
 
 
 def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
-    """Numbers of rows, the same for copies; None where there are none, or rows are equal by chance.
+    """Return row numbers that copies share; None without copies, or if rows are equal by chance.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_targets)
     rounding : float, default=1e-9
-        Values of a column that differ by less than this fraction of the largest are equal.
+        Values of a column that differ by less than this fraction of its largest absolute value
+        count as equal.
 
     Returns
     -------
@@ -51,10 +52,11 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
 
     Notes
     -----
-    Rows of a few categories are equal by chance, and new rows equal them as well: they are data.
-    A column tells copies from these if, copies set aside, most of its values occur once. Where a
-    column of X does, rows with equal features are copies, whatever their targets; where only the
-    target does, rows with equal features and targets. O(n d log n) time.
+    Rows of a few categories can be equal by chance, and new rows will equal them as well; such rows
+    are not copies. A column distinguishes copies from such rows if most of its values occur only
+    once after copies are removed. If a column of X does so, rows with equal features are copies,
+    whatever their targets; if only the target does, rows with equal features and targets are
+    copies. The time is O(n d log n).
 
     Examples
     --------
@@ -80,7 +82,7 @@ def copies(X: Features, y: Array, rounding: float = 1e-9) -> Array | None:
 
 
 def _rounded(X: Features, rounding: float) -> Features:
-    """Multiples of a fraction of each column's largest value."""
+    """Return values as rounded multiples of a fraction of each column's largest absolute value."""
     if not sp.issparse(X):
         largest = np.abs(X).max(axis=0, initial=0.0)
         return np.round(X / np.where(largest > 0.0, rounding * largest, 1.0))
@@ -92,19 +94,19 @@ def _rounded(X: Features, rounding: float) -> Features:
 
 
 def _surely_differ(X: Features, rounding: float) -> bool:
-    """Whether sums over columns, each times a whole number, tell all rows apart.
+    """Return whether sums over columns, each times a whole number, differ between all rows.
 
-    The sums are of whole numbers and exact, so that equal rows have equal ones.
+    Sums of whole numbers are exact, so that equal rows have equal sums.
     """
     factors = 1.0 + np.arange(X.shape[1]) * 7919.0 % 997.0
     if sp.issparse(X) or factors.sum() / rounding > 1.0 / np.finfo(float).eps:
         return False
-    # A product by BLAS would leave its threads waiting for more, beside those of the tiles.
+    # After a product by BLAS, its threads would wait for more work beside those of the tiles.
     return len(np.unique(np.einsum("ij,j->i", X, factors))) == X.shape[0]
 
 
 def _columns(X: Features) -> Iterable[Array]:
-    """The columns of a table: of a sparse one, those with few zeros, which others have."""
+    """Return the columns of a table, except those of a sparse table that are mostly zero."""
     if not sp.issparse(X):
         return X.T
     table = sp.csc_array(X)
@@ -114,18 +116,18 @@ def _columns(X: Features) -> Iterable[Array]:
 
 
 def _numbers(X: Features, y: Array) -> Array:
-    """The same number for equal rows with equal targets."""
+    """Number rows, with the same number for equal rows with equal targets."""
     return numbered(row_keys(X, y))
 
 
 def _mostly_single(values: Array) -> bool:
-    """Whether more than half of some values differ from all others."""
+    """Return whether more than half of the values differ from all others."""
     counts = np.unique(values, return_counts=True)[1]
     return bool(2 * np.sum(counts == 1) > len(values))
 
 
 def row_keys(X: Features, y: Array) -> Array:
-    """One sortable key for each sample, the same for equal features with equal targets.
+    """Return a sortable key for each sample, the same for equal features with equal targets.
 
     Parameters
     ----------

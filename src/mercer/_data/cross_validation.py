@@ -1,4 +1,4 @@
-"""What parameters `cv` and `groups` stand for: folds, and which samples are left out together."""
+"""Interpretation of `cv` and `groups`: folds, and samples that are left out together."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,11 +19,11 @@ from mercer._typing import Array
 from mercer._validation import warn
 
 _ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
-"""Message where folds tell nothing of classes."""
+"""Message if no fold trains on several classes."""
 
 
 def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
-    """The argument of `fit` that passes groups on, if there are several and it takes them.
+    """Return the argument of `fit` for groups, if there are several and `fit` takes them.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
 
 
 def check_folds(cv: Any) -> None:
-    """Refuse what stands for no folds, and leave an iterator as it is.
+    """Raise an error if `cv` does not specify folds, without consuming iterators.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def check_folds(cv: Any) -> None:
     Raises
     ------
     ValueError
-        If it is no whole number from two on, splitter, iterable or None.
+        If `cv` is not a whole number of at least two, a splitter, an iterable or None.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def check_folds(cv: Any) -> None:
 def resampling_of(
     cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
 ) -> Resampling:
-    """Which samples are left out together, by a parameter `cv` and by groups.
+    """Return which samples are left out together, according to `cv` and to groups.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def resampling_of(
     Raises
     ------
     ValueError
-        See :func:`folds_of`; or if folds are listed, and none trains on several classes.
+        See :func:`folds_of`; also if folds are listed, and none trains on several classes.
 
     Warns
     -----
@@ -98,7 +98,7 @@ def resampling_of_rows(
     given_rows: tuple[Any, Any, Any],
     codes: NDArray[np.intp] | None = None,
 ) -> Resampling:
-    """Which rows of a table are left out together, copies among them; see :func:`resampling_of`.
+    """Return which rows, including copies, are left out together; see :func:`resampling_of`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def resampling_of_rows(
     sample : Sample
         The rows of positive weight.
     given_rows : tuple of (table, target, groups)
-        As they were given, with the rows of weight zero, to which listed folds refer.
+        The input as it was given, including rows of weight zero. Listed folds refer to its rows.
     codes : ndarray of int of shape (n_samples,), default=None
     """
     X, y, groups = given_rows
@@ -117,7 +117,7 @@ def resampling_of_rows(
 
 
 def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
-    """Warn where all samples of a class are left out together."""
+    """Warn if all samples of a class are left out together."""
     sizes = np.bincount(codes)
     for removed, _ in resampling.parts:
         inside = np.bincount(codes[removed], minlength=len(sizes))
@@ -137,14 +137,14 @@ def folds_of(
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-        A number of folds takes rows in a random order, always the same, of what they hold, not of
-        where they stand. None for five, or as many
-        as there are samples, or samples of the largest class. Several folds that are listed may
-        hold out the same samples, as repeated ones do.
+        A number of folds divides the rows in a random but fixed order, which depends on the
+        contents of the rows and not on their positions. None means five folds, or fewer if there
+        are fewer samples or fewer samples of the largest class. Several listed folds may hold out
+        the same samples, as in repeated cross-validation.
     sample, given : Sample
-        The samples of positive weight, and all samples, to which folds that are listed refer.
+        The samples of positive weight, and all samples. Listed folds refer to all samples.
     codes : ndarray of int of shape (n_samples,), default=None
-        Classes, by which folds are stratified for a number.
+        Classes, by which folds are stratified unless they are listed.
 
     Returns
     -------
@@ -154,10 +154,11 @@ def folds_of(
     Raises
     ------
     ValueError
-        If there are fewer samples, or in the largest class fewer, than folds, or `cv` stands for no
-        folds, or one of them trains on what it holds out, or holds out a sample twice.
+        If there are fewer samples, or fewer samples of the largest class, than folds, if `cv` does
+        not specify folds, or if a fold trains on samples that it holds out, or holds out a sample
+        twice.
     IndexError
-        If a listed fold holds a row that is not there.
+        If a listed fold refers to a row that does not exist.
 
     Warns
     -----
@@ -182,17 +183,17 @@ def folds_of(
     _check_number_of_folds(n_folds, n, codes)
     kind = KFold if codes is None else StratifiedKFold
     with catch_warnings():
-        # The class is named by a warning of this package.
+        # A warning of this package names the class.
         simplefilter("ignore", UserWarning)
-        # In the order of a table that is sorted by its target, folds would train on other values
-        # than they hold out.
+        # Without shuffling, folds of a table that is sorted by its target would train on other
+        # values than they hold out.
         return divided(kind(n_folds, shuffle=True, random_state=0), n, codes, sample.ranks)
 
 
 def _group_folds(
     n_folds: int, sample: Sample, codes: NDArray[np.intp] | None, *, given: bool
 ) -> list[Split]:
-    """Folds of whole groups, of a number that may be too large where it was not given."""
+    """Return folds of whole groups; a default number is reduced to the number of groups."""
     assert sample.groups is not None
     n_groups = len(np.unique(sample.groups))
     if n_folds < 2:
@@ -206,15 +207,16 @@ def _group_folds(
 def folds_of_classes(
     cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp], *, score: bool
 ) -> list[Split]:
-    """Return folds that train on several classes each, as machines need.
+    """Return folds that each train on several classes, as support vector machines require.
 
     Parameters
     ----------
     cv, sample, given, codes
         See :func:`folds_of`.
     score : bool
-        Whether a penalty is chosen in the folds. If not, they only calibrate probabilities: they
-        need not hold out every class, are fewer for few samples, and none where no class has two.
+        Whether a penalty is chosen in the folds. If not, the folds only calibrate probabilities:
+        they need not hold out every class, and there are fewer of them for few samples, and none if
+        each class has only one sample.
 
     Raises
     ------
@@ -250,7 +252,7 @@ def folds_of_classes(
 
 
 def _of_several(splits: list[Split], codes: NDArray[np.intp]) -> list[Split]:
-    """The folds that train on several classes."""
+    """Return the folds that train on several classes."""
     return [split for split in splits if np.ptp(codes[split[0]])]
 
 
@@ -276,7 +278,7 @@ def _listed_folds(cv: Any, given: Sample) -> list[Split]:
 def _check_number_of_folds(
     n_folds: int, n_samples: int, codes: NDArray[np.intp] | None = None
 ) -> None:
-    """Refuse a number of folds that the samples cannot be split into, and warn of small classes."""
+    """Reject a number of folds that is too large or too small, and warn about small classes."""
     if n_folds < 2:
         raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
     if n_folds > n_samples:

@@ -1,4 +1,4 @@
-"""Folds and random parts of samples, of a fit's own choices, and numbers of groups."""
+"""Folds and random splits of samples that a fit chooses itself, and numbers of groups."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ Splits: TypeAlias = Sequence[Split]
 """Indices of training and of held-out samples."""
 
 N_FOLDS = 5
-"""The number of folds where `cv` is None, unless samples are too few."""
+"""The number of folds if `cv` is None, unless there are too few samples."""
 
 
 def shuffled_folds(
@@ -25,7 +25,7 @@ def shuffled_folds(
     random_state: RandomState,
     ranks: Array | None = None,
 ) -> list[Split]:
-    """Folds in a random order, of every class in proportion where each has enough samples.
+    """Return random folds, stratified by class if every class has enough samples.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def random_splits(
     ranks: Array | None = None,
     **sizes: Any,
 ) -> list[Split]:
-    """Random training and held-out samples.
+    """Return random training and held-out samples.
 
     Parameters
     ----------
     n_samples : int
     codes : ndarray of int of shape (n_samples,), or None
-        Classes, which are divided in proportion.
+        Classes, by which splits are stratified.
     random_state : int, RandomState instance or None
     ranks : ndarray of int of shape (n_samples,), default=None
         See :func:`divided`.
@@ -69,7 +69,7 @@ def random_splits(
 def divided(
     splitter: Any, n_samples: int, codes: Array | None, ranks: Array | None = None
 ) -> list[Split]:
-    """Training and held-out samples of a splitter of scikit-learn.
+    """Return the training and held-out samples of a scikit-learn splitter.
 
     Parameters
     ----------
@@ -78,8 +78,9 @@ def divided(
     codes : ndarray of int of shape (n_samples,), or None
         Classes.
     ranks : ndarray of int of shape (n_samples,), default=None
-        Positions of the samples in an order that does not depend on the rows', in which they are
-        divided; see :func:`mercer._data.row_order.content_ranks`. None for that of the rows.
+        Positions of the samples in the order in which they are divided, which does not depend on
+        the order of the rows; see :func:`mercer._data.row_order.content_ranks`. None for the order
+        of the rows.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def divided(
 
 
 def evenly_spaced(n_samples: int, most: int) -> Array:
-    """Indices of at most a number of samples, evenly spaced from the first to the last.
+    """Return indices of at most `most` samples, evenly spaced from the first to the last.
 
     Parameters
     ----------
@@ -121,13 +122,13 @@ def sample_rows(
     random_state: RandomState,
     ranks: Array | None = None,
 ) -> Array:
-    """Indices of random samples, ascending, of every class in proportion where that is possible.
+    """Return ascending indices of random samples, stratified by class if possible.
 
     Parameters
     ----------
     n_samples : int
     max_samples : int
-        Number of samples to draw; all are taken if there are no more.
+        Number of samples to draw; all samples are taken if there are at most this many.
     codes : ndarray of int of shape (n_samples,), or None
         Classes.
     random_state : int, RandomState instance or None
@@ -152,7 +153,7 @@ def sample_rows(
 def _of_every_class(
     codes: Array, max_samples: int, random_state: RandomState, ranks: Array | None
 ) -> Array:
-    """Samples of as many classes as possible, and in proportion, where some have one sample."""
+    """Draw samples of as many classes as possible, in proportion, even if some have one sample."""
     order = check_random_state(random_state).permutation(len(codes))
     order = order if ranks is None else np.argsort(ranks, kind="stable")[order]
     order = order[np.argsort(codes[order], kind="stable")]
@@ -163,7 +164,7 @@ def _of_every_class(
 
 
 def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> list[Split]:
-    """Return folds of some of the samples.
+    """Restrict folds to some of the samples.
 
     Parameters
     ----------
@@ -177,7 +178,8 @@ def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> lis
     Returns
     -------
     list of (ndarray, ndarray)
-        Positions in `rows`, ascending. Folds that train on none, or hold out none, are left out.
+        Positions in `rows`, ascending. Folds that train on none of the samples, or hold out none,
+        are left out.
 
     Examples
     --------
@@ -192,12 +194,12 @@ def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> lis
 
 
 def apart_from(rows: Array, groups: Array | None, n_samples: int) -> NDArray[np.intp]:
-    """Samples that are none of some, and of none of their groups, ascending.
+    """Return ascending indices of samples that are neither given nor in a group of a given one.
 
     Parameters
     ----------
     rows : ndarray of int
-        The former.
+        Indices of the given samples.
     groups : ndarray of int of shape (n_samples,), or None
     n_samples : int
 
@@ -211,18 +213,19 @@ def apart_from(rows: Array, groups: Array | None, n_samples: int) -> NDArray[np.
 
 
 def group_codes(groups: Any, n_samples: int) -> Array | None:
-    """Numbers of groups, in the order in which they first occur, whatever their names.
+    """Number groups in the order in which they first occur, whatever their names.
 
     Parameters
     ----------
     groups : array-like of shape (n_samples,), or None
-        What names the groups: numbers or strings.
+        Names of the groups: numbers or strings.
     n_samples : int
 
     Raises
     ------
     ValueError
-        If there are not as many as samples, if a name is missing, or if there is one group.
+        If there are not as many names as samples, if a name is missing, or if there is only one
+        group.
 
     Examples
     --------
@@ -247,7 +250,7 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
 
 
 def numbered(names: Array) -> Array:
-    """Numbers of names, the same for equal ones, in the order in which they first occur.
+    """Number distinct names in the order in which they first occur.
 
     Parameters
     ----------

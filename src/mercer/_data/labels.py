@@ -1,4 +1,4 @@
-"""Several labels of each sample: indicators, and labels that all samples have, or none."""
+"""Multilabel targets: indicators, and labels that all samples have, or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer._typing import Array
 
 
 def label_indicators(y: Any) -> NDArray[np.int_] | None:
-    """Return the dense indicators of labels, None if there is one label for each sample.
+    """Return dense indicators of labels, or None if there is one label for each sample.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     Raises
     ------
     ValueError
-        If there are two whole numbers, as of indicators, but not 0 and 1.
+        If the indicators are two whole numbers other than 0 and 1.
     """
     labels: Any = y if sp.issparse(y) else np.asarray(y)
     if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
@@ -37,7 +37,7 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
 
 
 def refuse_class_weight(class_weight: Any) -> None:
-    """Refuse weights of classes where samples have several labels.
+    """Raise an error for weights of classes if samples have several labels.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def refuse_class_weight(class_weight: Any) -> None:
     Raises
     ------
     ValueError
-        If it is not None.
+        If `class_weight` is not None.
     """
     if class_weight is not None:
         raise ValueError("class_weight is for one label a sample; pass sample_weight.")
@@ -54,7 +54,7 @@ def refuse_class_weight(class_weight: Any) -> None:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """Several labels of each sample; those that vary are problems.
+    """The labels of a multilabel target; each label that varies is a binary problem.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LabelSet:
 
     @classmethod
     def of(cls, Y: NDArray[np.int_]) -> LabelSet:
-        """The labels of samples.
+        """Make the label set of some samples.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class LabelSet:
         Raises
         ------
         ValueError
-            If none varies.
+            If no label varies.
         """
         varies = np.ptp(Y, axis=0) > 0
         if not varies.any():
@@ -96,7 +96,7 @@ class LabelSet:
         return cls(varies, np.where(Y[0] > 0, 1.0, -1.0) * np.log(len(Y) + 1.0))
 
     def signs(self, Y: NDArray[np.int_]) -> Array:
-        """Labels that vary as -1 and 1, shape (n_samples, n_varying).
+        """Return the labels that vary, coded as -1 and 1, shape (n_samples, n_varying).
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class LabelSet:
         return np.asarray(2.0 * Y[:, self.varies] - 1.0)
 
     def values(self, found: Array) -> Array:
-        """Values of all labels, from those of labels that vary, shape (n_rows, n_labels).
+        """Return values of all labels, given those that vary, shape (n_rows, n_labels).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Tables and targets that no caller can write to, copied where validation has not copied them."""
+"""Tables and targets that no caller can write to, copied if validation has not copied them."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from mercer._typing import Array, Features
 
 
 def owned(features: Features, given: Any) -> Features:
-    """The features, copied where they are in the memory of what the caller gave.
+    """Return the features, copied if they share memory with the caller's table.
 
     Parameters
     ----------
     features : ndarray or sparse matrix of shape (n_samples, n_features)
-        As they were validated.
+        Validated features.
     given : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        What they were read from.
+        The table that was validated.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def owned(features: Features, given: Any) -> Features:
 
 
 def owned_target(y: Any) -> Any:
-    """A copy of a target: numbers that it was validated to may be those of the caller.
+    """Return a copy of a target, which may share memory with the caller's even if validated.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def owned_target(y: Any) -> Any:
 
 
 def _values(table: Any) -> Array:
-    """Numbers in a table's memory: those of one column of a data frame, which may be in blocks."""
+    """Return an array that shares a table's memory: of a data frame, its first column."""
     if sp.issparse(table):
         return np.asarray(getattr(table, "data", ()))
     if hasattr(table, "columns"):

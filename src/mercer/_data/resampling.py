@@ -18,8 +18,9 @@ from mercer._typing import Array, RandomState
 Indices: TypeAlias = NDArray[np.intp]
 
 Part: TypeAlias = tuple[Indices, Indices]
-"""Samples that are left out together, and the positions among them of those that are predicted. In
-a batch, parts of equal sizes are the rows of an array, and the positions are the same in each."""
+"""Samples that are left out together, and the positions of the predicted samples among them. In a
+batch, parts of equal sizes are the rows of an array, and the positions are the same in each part.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Resampling(ABC):
     ----------
     n_samples : int
     groups : ndarray of int of shape (n_samples,), or None
-        Numbers of the groups that samples belong to; None where each is one of its own.
+        Numbers of the groups that samples belong to; None if each sample is its own group.
     ranks : ndarray of int of shape (n_samples,), or None
         Positions of the samples in the order in which random folds number them, which does not
-        depend on the order of rows; None where it is that of the rows.
+        depend on the order of the rows; None for the order of the rows.
     """
 
     n_samples: int
@@ -46,15 +47,15 @@ class Resampling(ABC):
 
     @property
     def together(self) -> Array | None:
-        """Numbers of what samples are left out with, -1 for those that never are; groups, or folds.
+        """Number of each sample's group or fold, -1 for samples that are never left out.
 
-        None where there are none, and where samples are predicted from some of the others.
+        None if there are no groups, or if samples are predicted from only some of the others.
         """
         return self.groups
 
     @abstractmethod
     def take(self, rows: Array) -> "Resampling":
-        """How some of the samples are left out.
+        """Return the resampling of some of the samples.
 
         Parameters
         ----------
@@ -63,19 +64,19 @@ class Resampling(ABC):
 
     @abstractmethod
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """Folds that divide nothing that is left out together.
+        """Return folds that do not divide samples that are left out together.
 
         Parameters
         ----------
         n_folds : int
-            At most this many, unless a splitter says how samples are divided.
+            Largest number of folds, unless a splitter determines the folds.
         codes : ndarray of int of shape (n_samples,), or None
             Classes, which are divided in proportion as far as possible.
         random_state : int, RandomState instance or None
         """
 
     def extended(self, n_new: int) -> Self:
-        """How the samples and further ones are left out, each of these alone.
+        """Return the resampling extended by new samples, each of which is left out alone.
 
         Parameters
         ----------
@@ -87,31 +88,31 @@ class Resampling(ABC):
     @property
     @abstractmethod
     def batches(self) -> Sequence[Part]:
-        """What is left out, in batches of parts of equal sizes, which share no sample."""
+        """Parts that are left out, in batches of parts of equal sizes that share no sample."""
 
     @property
     def parts(self) -> Iterator[Part]:
-        """What is left out, part by part."""
+        """Parts that are left out, one after another."""
         for batch, at in self.batches:
             for removed in batch:
                 yield removed, at
 
     @cached_property
     def covered(self) -> Indices:
-        """Indices of the samples that some part leaves out."""
+        """Indices of the samples that are left out and predicted in some part."""
         found = np.zeros(self.n_samples, dtype=bool)
         for batch, at in self.batches:
             found[batch[:, at]] = True
         return np.flatnonzero(found)
 
     def assembled(self, of_batches: Callable[[Sequence[Indices]], Iterable[Array]]) -> Array:
-        """Values of all samples, each from the parts that it is left out with.
+        """Return values of all samples, each from the parts with which it is left out.
 
         Parameters
         ----------
         of_batches : callable
-            From batches, each an array of shape (n_parts, n_removed) of the samples of a part in a
-            row, to their values, each of shape (..., n_parts, n_removed, n_outputs).
+            Maps batches to their values. A batch has the shape (n_parts, n_removed), with a row
+            for each part; its values have the shape (..., n_parts, n_removed, n_outputs).
 
         Returns
         -------
@@ -129,7 +130,7 @@ class Resampling(ABC):
 
     @abstractmethod
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over the samples that are not left out with each, shape (n_samples, n_columns).
+        """Mean over the samples not left out with each sample, shape (n_samples, n_columns).
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class OneAtATime(Resampling):
     one_at_a_time: ClassVar[bool] = True
 
     def take(self, rows: Array) -> Resampling:
-        """How some of the samples are left out; see :class:`Resampling`."""
+        """Return the resampling of some of the samples; see :class:`Resampling`."""
         groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
         return OneAtATime(len(rows), groups, ranks=ranks)
 
@@ -155,7 +156,7 @@ class OneAtATime(Resampling):
         return np.arange(self.n_samples)
 
     def folds(self, n_folds: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-        """Folds in a random order; see :class:`Resampling`."""
+        """Return random folds; see :class:`Resampling`."""
         return shuffled_folds(self.n_samples, n_folds, codes, random_state, self.ranks)
 
     @property
@@ -166,7 +167,7 @@ class OneAtATime(Resampling):
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
         """Mean over all other samples; see :class:`Resampling`."""
         mean, part = weights.mean(values), (weights.values / weights.total)[:, None]
-        # Without a sample that has all of the weight, up to rounding, there is no mean.
+        # If one sample has all of the weight, up to rounding, there is no mean without it.
         rest = np.maximum(1.0 - part, np.finfo(float).eps)
         return np.asarray(mean - part * (values - mean) / rest)
 
@@ -178,8 +179,8 @@ class Together(Resampling):
     Attributes
     ----------
     codes : ndarray of int of shape (n_samples,), or None
-        What is left out together, numbered from zero; -1 for samples that are never left out. None
-        for the groups.
+        Numbers, from zero on, of the sets of samples that are left out together; -1 for samples
+        that are never left out. None if these sets are the groups.
 
     Examples
     --------
@@ -192,7 +193,7 @@ class Together(Resampling):
     codes: Array | None = None
 
     def extended(self, n_new: int) -> Self:
-        """How the samples and further ones are left out; see :class:`Resampling`."""
+        """Return the resampling extended by new samples; see :class:`Resampling`."""
         return replace(super().extended(n_new), codes=_with_new(self.codes, n_new))
 
     @property
@@ -203,7 +204,7 @@ class Together(Resampling):
         return found
 
     def take(self, rows: Array) -> Resampling:
-        """How some of the samples are left out; see :class:`Resampling`."""
+        """Return the resampling of some of the samples; see :class:`Resampling`."""
         every = (self.groups, self.codes, self.ranks)
         groups, codes, ranks = (None if all is None else all[rows] for all in every)
         return left_out_together(len(rows), groups, codes, ranks=ranks)
@@ -216,10 +217,9 @@ class Together(Resampling):
         *,
         balanced: int = 200,
     ) -> list[Split]:
-        """Folds of whole groups; see :class:`Resampling`.
+        """Return folds of whole groups; see :class:`Resampling`.
 
-        Up to 200 groups are balanced over folds in size, which takes a loop over them; more are so
-        by chance.
+        Up to 200 groups are divided into folds of balanced sizes; more groups, at random.
         """
         rows = self.covered
         if self.ranks is not None:
@@ -258,7 +258,7 @@ class Together(Resampling):
 
     @cached_property
     def covered(self) -> Indices:
-        """The samples of groups."""
+        """Indices of the samples that are left out."""
         return np.flatnonzero(self.together >= 0)
 
     @cached_property
@@ -277,19 +277,20 @@ class InSplits(Resampling):
     Attributes
     ----------
     splits : tuple of (ndarray, ndarray)
-        Training and held-out samples. What is in neither is left out and not predicted.
+        Training and held-out samples. Samples in neither are left out and not predicted.
     """
 
     splits: tuple[Split, ...] = ()
 
     @property
     def together(self) -> None:
-        """Nothing, as samples are predicted from some of the others; see :class:`Resampling`."""
+        """None, because samples are predicted from some of the others; see :class:`Resampling`."""
 
     def take(self, rows: Array) -> Resampling:
-        """How some of the samples are left out; see :class:`Resampling`.
+        """Return the resampling of some of the samples; see :class:`Resampling`.
 
-        One at a time, or one group, where the splits neither train on any nor hold any out.
+        If no split trains on some of them and holds out others, one sample, or one group, is left
+        out at a time.
         """
         groups, ranks = (None if all is None else all[rows] for all in (self.groups, self.ranks))
         inside = splits_within(self.splits, rows, self.n_samples)
@@ -303,13 +304,13 @@ class InSplits(Resampling):
 
     @cached_property
     def batches(self) -> Sequence[Part]:
-        """What each split does not train on; see :class:`Resampling`."""
+        """Samples that each split does not train on; see :class:`Resampling`."""
         left_out = (np.setdiff1d(np.arange(self.n_samples), train) for train, _ in self.splits)
         pairs = zip(left_out, self.splits, strict=True)
         return [(removed[None], np.searchsorted(removed, test)) for removed, (_, test) in pairs]
 
     def left_out_means(self, values: Array, weights: SampleWeights) -> Array:
-        """Mean over what is trained on, the mean over splits; see :class:`Resampling`."""
+        """Mean over training samples, averaged over splits; see :class:`Resampling`."""
 
         def means(batches: Sequence[Indices]) -> Iterator[Array]:
             for batch, (train, _) in zip(batches, self.splits, strict=True):
@@ -320,14 +321,14 @@ class InSplits(Resampling):
 
 
 def _with_new(numbers: Array | None, n_new: int) -> Array | None:
-    """Numbers of groups, followed by those of new groups of one sample each."""
+    """Append numbers of new groups of one sample each to numbers of groups."""
     if numbers is None:
         return None
     return np.append(numbers, int(numbers.max(initial=-1)) + 1 + np.arange(n_new))
 
 
 def as_resampling(resampling: Resampling | None, n_samples: int) -> Resampling:
-    """How samples are left out, one at a time for None.
+    """Return the given resampling, or one that leaves out one sample at a time for None.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ def left_out_together(
     *,
     ranks: Array | None = None,
 ) -> Resampling:
-    """How samples of groups are left out: one at a time where all belong together, or none do.
+    """Return the resampling by groups, or one at a time if all samples belong together, or none.
 
     Parameters
     ----------
@@ -375,12 +376,12 @@ def resampled(
     *,
     ranks: Array | None = None,
 ) -> Resampling:
-    """How samples are left out by splits.
+    """Return the resampling that splits define.
 
     Parameters
     ----------
     splits : list of (ndarray, ndarray)
-        Training and held-out samples, which differ in each split.
+        Training and held-out samples, which are disjoint in each split.
     n_samples : int
     groups, ranks : ndarray of int of shape (n_samples,), default=None
         See :class:`Resampling`.

@@ -1,4 +1,4 @@
-"""An order of samples that follows from what they hold, not from where they stand."""
+"""An order of samples that depends on their contents, not on their positions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,18 +11,18 @@ from scipy.stats import rankdata
 from mercer._typing import Array
 
 _POWERS = (np.square, np.abs, np.positive)
-"""What is summed over columns, in the order in which the sums are compared."""
+"""Functions that are summed over columns, in the order in which the sums are compared."""
 
 
 def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
-    """Positions of samples in an order that depends on neither rows' nor columns' order.
+    """Return positions of samples in an order independent of the order of rows and of columns.
 
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         Or a mapping of names to such tables.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-        Tells samples of equal features apart.
+        Targets, which distinguish samples of equal features.
 
     Returns
     -------
@@ -30,10 +30,11 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
 
     Notes
     -----
-    In each column, a sample has the number of smaller values less that of larger ones. The sums of
-    their squares and sizes over columns are the same in other units, and with other signs: samples
-    are ordered by those of X and y, then by sums of the numbers, then by the values themselves.
-    Equal samples keep their order. O(n d log n) time.
+    In each column, a sample gets the number of smaller values minus the number of larger values.
+    The sums of the squares and absolute values of these numbers over columns do not depend on the
+    units and signs of columns. Samples are ordered by these sums for X and y, then by sums of the
+    numbers, then by the values themselves. Equal samples keep their order. The time is
+    O(n d log n).
 
     Examples
     --------
@@ -60,7 +61,7 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
 
 
 def _table(given: Any) -> Any:
-    """Rows of numbers, as an array or a sparse matrix."""
+    """Return rows of numbers, as an array or a sparse matrix."""
     if sp.issparse(given):
         table = sp.csr_array(given, dtype=np.float64, copy=True)
         table.sum_duplicates()
@@ -74,7 +75,7 @@ def _table(given: Any) -> Any:
 
 
 def _numbers(column: Array) -> Array:
-    """Numbers of a column of any objects: its own, or those of its sorted texts."""
+    """Convert a column of objects to numbers, or to the positions of its sorted distinct texts."""
     try:
         return column.astype(float)
     except (TypeError, ValueError):
@@ -82,7 +83,7 @@ def _numbers(column: Array) -> Array:
 
 
 def _sums(table: Any) -> list[Array]:
-    """Sums of squares and sizes of numbers of smaller less larger values, and of the numbers."""
+    """Return sums over columns of `_POWERS` of the numbers of smaller minus larger values."""
     n = table.shape[0]
     if not sp.issparse(table):
         found = 2.0 * rankdata(table, axis=0) - n - 1.0

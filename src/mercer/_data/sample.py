@@ -1,4 +1,4 @@
-"""Samples: a table, its weighted rows, and what is predicted in place of responses or classes."""
+"""Samples: a table, its weighted rows, and encodings of responses and classes as targets."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Sample:
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs), or None
     weights : SampleWeights
     kept : ndarray of int of shape (n_samples,), or None
-        Indices among the samples that were given; None where these are all.
+        Indices of the samples among those that were given; None if all are kept.
     n_given : int
-        Number of samples that were given, those of weight zero among them.
+        Number of samples that were given, including those of weight zero.
     pairwise : bool
         Whether X holds Gram matrices.
     groups : ndarray of int of shape (n_samples,), or None
@@ -54,12 +54,12 @@ class Sample:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None, **attributes: Any) -> Self:
-        """The samples of positive weight.
+        """Make a sample of the rows of positive weight.
 
         Parameters
         ----------
         X : object
-            See above; not a mapping.
+            See the attribute of this name; not a mapping.
         y : ndarray of shape (n_samples, ...), or None
         sample_weight : array-like of shape (n_samples,), or None
         **attributes : object
@@ -74,7 +74,7 @@ class Sample:
         return cls(X, y, UnitWeights(n), n_given=n, **attributes).weighted(sample_weight)
 
     def weighted(self, sample_weight: Any) -> Self:
-        """The samples of positive weight, where all had the weight one.
+        """Apply weights to samples of unit weight, and keep the samples of positive weight.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Sample:
         ------
         ValueError
             If a weight is negative, NaN or infinite, if fewer than two are positive, or if sums of
-            their products overflow, or are one weight but for rounding.
+            their products overflow, or equal a single weight up to rounding.
 
         Examples
         --------
@@ -115,21 +115,21 @@ class Sample:
 
     @property
     def numbers(self) -> Array:
-        """Numbers of the samples among those that were given, shape (n_samples,)."""
+        """Indices of the samples among those that were given, shape (n_samples,)."""
         return np.arange(len(self)) if self.kept is None else self.kept
 
     def grouped(self, groups: Any) -> Self:
-        """The samples with numbers of the groups that are named; as they are for None.
+        """Return the samples with numbers of the named groups, or unchanged for None.
 
         Parameters
         ----------
         groups : array-like of shape (n_given,), or None
-            Of all samples that were given, those of weight zero among them.
+            Names of the groups of all samples that were given, including those of weight zero.
 
         Raises
         ------
         ValueError
-            If there are not as many as samples, if a name is missing, or if there is one group.
+            If there are not as many names as samples, if one is missing, or for only one group.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class Sample:
         return replace(self, groups=codes[self.numbers])
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples.
+        """Return some of the samples.
 
         Parameters
         ----------
@@ -156,12 +156,12 @@ class Sample:
         )
 
     def across(self, rows: Array, train: Array) -> Any:
-        """Some of the table's rows, to be evaluated by what was fitted to others.
+        """Return some rows of the table, to be evaluated by a fit to other samples.
 
         Parameters
         ----------
         rows, train : ndarray of int
-            The rows, and the samples that something was fitted to.
+            The rows, and the samples of the fit.
         """
         if self.pairwise:
             return self.X[np.ix_(rows, train)]
@@ -170,7 +170,7 @@ class Sample:
         return _safe_indexing(self.X, rows)
 
     def of_all(self, values: Array) -> Array:
-        """Values of the samples that were given: zeros for those of weight zero.
+        """Return values of all samples that were given, zero for those of weight zero.
 
         Parameters
         ----------
@@ -189,12 +189,12 @@ class Sample:
 
     @property
     def repeated(self) -> Any:
-        """The table with rows repeated by their weights, from which widths are read."""
+        """The table with rows repeated by their weights, from which widths are estimated."""
         return self.weights.repeated(self.X)
 
 
 def as_frame(X: Features, names: Any) -> Features:
-    """Numbers as a data frame of the kind of another, with its columns; as they are without one.
+    """Convert numbers to a data frame like another one, or return them unchanged without one.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def as_frame(X: Features, names: Any) -> Features:
 
 
 def column_names(X: Any) -> Any:
-    """A data frame without its rows, which holds the names of its columns; None without one.
+    """Return a data frame without its rows, which keeps the column names; None for other tables.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ def column_names(X: Any) -> Any:
     return _safe_indexing(X, []) if hasattr(X, "columns") else None
 
 
-# --- what is regressed ---------------------------------------------------------------------------
+# --- encoding of targets -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TargetEncoding:
-    """How ridge regression sees a target: standardized responses, or class indicators.
+    """The encoding of a target for ridge regression: standardized responses or class indicators.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class TargetEncoding:
         Raises
         ------
         ValueError
-            If a label is none of the classes.
+            If a label is not among the classes.
         """
         assert self.classes is not None
         labels = np.asarray(y).ravel()
@@ -264,7 +264,7 @@ class TargetEncoding:
         return codes
 
     def encode(self, y: Array) -> Array:
-        """Values that are regressed, shape (n_samples, n_outputs).
+        """Return the values to fit by regression, shape (n_samples, n_outputs).
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class EncodedTarget(TargetEncoding):
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_outputs)
-        Standardized responses, zero where constant; or class indicators, one column per class.
+        Standardized responses, zero if constant; or class indicators, one column per class.
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
     weights : SampleWeights
@@ -333,16 +333,16 @@ class EncodedTarget(TargetEncoding):
 
     @property
     def mean(self) -> Array:
-        """Mean over the samples, shape (n_outputs,): of classes, their frequencies."""
+        """Mean over the samples, shape (n_outputs,); for classes, their frequencies."""
         return self.weights.mean(self.values)
 
     @property
     def left_out_means(self) -> Array:
-        """Mean over the samples that are not left out with each, shape (n_samples, n_outputs)."""
+        """Mean over the samples not left out with each sample, shape (n_samples, n_outputs)."""
         return self.resampling.left_out_means(self.values, self.weights)
 
     def folds(self, n_folds: int, random_state: RandomState) -> list[Split]:
-        """Folds of classes in proportion; see :meth:`Resampling.folds`."""
+        """Return folds stratified by class; see :meth:`Resampling.folds`."""
         return self.resampling.folds(n_folds, self.codes, random_state)
 
 
@@ -353,7 +353,7 @@ def encode_target(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> EncodedTarget:
-    """Standardize responses, or turn classes into indicators; those of several labels stay.
+    """Standardize responses, or turn classes into indicators; given indicators are unchanged.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def encode_target(
     mean = weights.mean(responses / unit)
     values = responses / unit - mean
     deviation = weights.deviation(values)
-    # The mean of values of at most one has these rounding errors.
+    # The mean of values of at most one has rounding errors of this size.
     varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation

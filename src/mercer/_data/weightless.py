@@ -1,4 +1,4 @@
-"""Left-out values of all samples that were given, those of weight zero among them."""
+"""Left-out values of all samples that were given, including those of weight zero."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,14 +11,14 @@ from mercer._typing import Array
 
 
 def of_weightless(sample: Sample, predict: Callable[[Any], Array], X: Any) -> Array | None:
-    """What is predicted for the samples of weight zero that were given; None if there are none.
+    """Return predictions for the samples of weight zero, or None if there are no such samples.
 
     Parameters
     ----------
     sample : Sample
-        Those of positive weight.
+        The samples of positive weight.
     predict : callable
-        From rows of a table to predictions by the whole fit, in which these have no part.
+        Maps rows of a table to predictions of the fit to all samples of positive weight.
     X : array-like, sparse matrix or data frame of shape (n_given, n_features)
     """
     if sample.kept is None:
@@ -27,15 +27,15 @@ def of_weightless(sample: Sample, predict: Callable[[Any], Array], X: Any) -> Ar
 
 
 def completed(numbers: Array, values: Array, weightless: Array | None) -> Array:
-    """Values of all samples that were given.
+    """Return values of all samples that were given, in their order.
 
     Parameters
     ----------
     numbers : ndarray of int of shape (n_samples,)
-        Numbers of the samples of positive weight among those that were given.
+        Indices of the samples of positive weight among those that were given.
     values : ndarray of shape (n_samples, ...)
     weightless : ndarray of shape (n_given - n_samples, ...), or None
-        Those of the samples of weight zero.
+        Values of the samples of weight zero.
 
     Examples
     --------

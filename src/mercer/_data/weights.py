@@ -1,4 +1,4 @@
-"""Weights of samples: means, scaled rows, and the rows that stand for weighted ones."""
+"""Weights of samples: means, scaled rows, and rows that represent a weighted table."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class SampleWeights:
 
     @property
     def given(self) -> Array | None:
-        """The weights, or None where all are one."""
+        """The weights, or None if all are one."""
         return self.values
 
     @property
     def fit_params(self) -> dict[str, Any]:
-        """The argument of `fit` that passes the weights on."""
+        """The argument of `fit` for the weights."""
         return {"sample_weight": self.values}
 
     @property
@@ -80,7 +80,7 @@ class SampleWeights:
         return float(self.values.mean())
 
     def relative(self) -> SampleWeights:
-        """Weights with a mean of one; unit weights where all are equal.
+        """Return weights with a mean of one; unit weights if all are equal.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class SampleWeights:
         return float(self.values @ values)
 
     def scaled(self, values: Array) -> Array:
-        """Rows times the square roots of the weights; the given array where all are one.
+        """Rows times the square roots of the weights; the given array if all are one.
 
         Parameters
         ----------
@@ -142,24 +142,24 @@ class SampleWeights:
         return np.asarray(self.roots[:, None] * values)
 
     def scaled_gram(self, values: Array, rows: Any = slice(None), columns: Any = None) -> Array:
-        """Gram matrices times the roots of both samples' weights.
+        """Gram matrices times the square roots of both samples' weights.
 
         Parameters
         ----------
         values : ndarray of shape (..., n_rows, n_columns)
         rows, columns : slice or ndarray of int
-            Samples of the rows, by default all, and of the columns, by default the same.
+            Samples of the rows, by default all, and of the columns, by default those of the rows.
 
         Returns
         -------
         ndarray of shape (..., n_rows, n_columns)
-            The given array itself where all weights are one.
+            The given array itself if all weights are one.
         """
         columns = rows if columns is None else columns
         return np.asarray(values * np.outer(self.roots[rows], self.roots[columns]))
 
     def centered(self, values: Array) -> Array:
-        """Columns less their means, times the square roots of the weights.
+        """Columns minus their means, times the square roots of the weights.
 
         The inner products of the result are weighted sums over the samples.
 
@@ -175,8 +175,9 @@ class SampleWeights:
         Returns
         -------
         ndarray of int
-            Where weights are whole and sum to at most 20,000, each index as often as its weight.
-            Otherwise at most as many indices, or one for each sample, in proportion to the weights.
+            If weights are whole and sum to at most 20,000, each index is repeated as often as its
+            weight. Otherwise, indices are repeated in proportion to the weights; there are at most
+            20,000 indices, or as many as samples if there are more.
 
         Examples
         --------
@@ -191,13 +192,13 @@ class SampleWeights:
         return self.proportional_rows(int(np.clip(round(total), n, max(n, most))))
 
     def representative_rows(self) -> Array:
-        """Indices of rows that stand for a weighted table where labels are learned without weights.
+        """Indices of rows that represent a weighted table in unweighted fits to labels.
 
         Returns
         -------
         ndarray of int
-            Ascending. Rows of large weights, and none twice, as kernels that are learned from
-            copies are too narrow.
+            Ascending. Rows of large weights, none of them twice, because kernels that are learned
+            from copies are too narrow.
 
         Examples
         --------
@@ -207,7 +208,7 @@ class SampleWeights:
         return np.unique(self.proportional_rows())
 
     def proportional_rows(self, n_rows: int | None = None) -> Array:
-        """Indices of rows, each in proportion to its weight.
+        """Indices of rows, each repeated in proportion to its weight.
 
         Parameters
         ----------
@@ -232,7 +233,7 @@ class SampleWeights:
         return np.searchsorted(cumulative, steps)
 
     def repeated(self, table: Any) -> Any:
-        """The rows of a table that count as the weights say: what statistics are read off.
+        """Return the rows of a table, repeated by their weights, for unweighted statistics.
 
         Parameters
         ----------
@@ -241,7 +242,7 @@ class SampleWeights:
         return _safe_indexing(table, self.repeated_rows())
 
     def representative(self, table: Any) -> Any:
-        """The rows of a table that stand for the weighted ones: what labels are learned on.
+        """Return the rows that represent a weighted table in unweighted fits to labels.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class SampleWeights:
 
 
 class UnitWeights(SampleWeights):
-    """Weights that are all one: every method is that of samples without weights.
+    """Weights that are all one, so that every method is that of unweighted samples.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ class UnitWeights(SampleWeights):
 
 
 def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleWeights:
-    """Weights as an object, unit weights for None.
+    """Return weights as an object; None becomes unit weights.
 
     Parameters
     ----------
@@ -349,19 +350,19 @@ def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
     ----------
     sample_weight : array-like of shape (n_samples,), or None
     class_weight : dict, "balanced" or None
-        By label; `"balanced"` gives all classes the same total weight.
+        Weights by label; `"balanced"` gives all classes the same total weight.
     y : ndarray of shape (n_samples,)
         Labels.
 
     Returns
     -------
     array-like of shape (n_samples,), or None
-        The given weights where `class_weight` is None.
+        The given weights if `class_weight` is None.
 
     Raises
     ------
     ValueError
-        If `class_weight` is neither, or names a class that is not there.
+        If `class_weight` is none of these, or names an absent class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fitted models as others run them: small, in other runtimes, and with further rows."""
+"""Deployment of fitted models: small predictors, and export to other runtimes."""
 
 from mercer._deployment.compressed import compress
 from mercer._deployment.onnx_export import to_onnx

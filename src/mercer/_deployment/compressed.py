@@ -30,33 +30,33 @@ _NUMBERS = (50, 100, 200, 400, 800, 1600, 3200)
 """Numbers of centers that are tried."""
 
 _MOST_FEATURES = 4096
-"""Of centers for all kernels together no more are tried: their coefficients are fitted jointly, in
-half a minute of these."""
+"""Largest number of centers, for all kernels together, that is tried. Their coefficients are fitted
+jointly, which takes half a minute for this number."""
 
 _ENOUGH = 0.01
-"""Centers are enough where the error grows by at most this, relative to it."""
+"""A number of centers is enough if the relative growth of the error is at most this."""
 
 _PROBABILITIES = ("log-odds", "logit")
-"""Scales of functions of probabilities."""
+"""Scales of functions from which probabilities are predicted."""
 
 _TINY = float(np.finfo(float).eps) ** 2
 """Probabilities and losses below this are rounding errors."""
 
 
 def function_of_table(model: Any, what: str) -> KernelExpansion:
-    """The function of a fitted model that its predictions for rows of a table are read off.
+    """Return the fitted function from which a model predicts the rows of a table.
 
     Parameters
     ----------
     model : estimator
     what : str
-        Says in the message what cannot be done.
+        What cannot be done, for the error message.
 
     Raises
     ------
     TypeError
-        If there is none: the model predicts nothing, is not of mercer, was fitted to Gram matrices,
-        or predicts grades.
+        If the model has no such function: it predicts nothing, is not of mercer, was fitted to Gram
+        matrices, or predicts grades.
     """
     reason = None
     if not hasattr(model, "kernel_expansion"):
@@ -71,7 +71,7 @@ def function_of_table(model: Any, what: str) -> KernelExpansion:
 
 
 def values_at(function: KernelExpansion, X: Features) -> Array:
-    """Values of a function that predictions are read off, shape (n_rows, n_outputs).
+    """Evaluate a fitted function at rows, shape (n_rows, n_outputs).
 
     Parameters
     ----------
@@ -85,19 +85,19 @@ def values_at(function: KernelExpansion, X: Features) -> Array:
 
 
 def predicted(scale: str, values: Array) -> Array:
-    """What is predicted, from values of a function.
+    """Return predictions, given the values of a function.
 
     Parameters
     ----------
     scale : str
-        Of the function; see :class:`mercer.inspection.KernelExpansion`.
+        Scale of the function; see :class:`mercer.inspection.KernelExpansion`.
     values : ndarray of shape (n_rows, n_outputs)
 
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
-        Responses, expected counts, probabilities of classes, or indicators of the class. Those of
-        several labels stand behind their complements.
+        Responses, expected counts, probabilities of classes, or indicators of the class.
+        Probabilities of several labels come after their complements.
     """
     if scale == "log-odds":
         return np.hstack([expit(-values), expit(values)])
@@ -110,12 +110,12 @@ def predicted(scale: str, values: Array) -> Array:
 
 
 def relative_growth(model: Any, mine: Array, theirs: Array, y: Any = None) -> tuple[float, float]:
-    """Growth of the error from one function to another, relative to it, and its standard error.
+    """Return the relative growth of the error from one function to another, and its standard error.
 
     Parameters
     ----------
     model : estimator
-        With the first function.
+        The model of the first function.
     mine, theirs : ndarray of shape (n_rows, n_outputs)
         Values of the functions on rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
@@ -124,13 +124,13 @@ def relative_growth(model: Any, mine: Array, theirs: Array, y: Any = None) -> tu
     Raises
     ------
     ValueError
-        If there is not one response or known class for each row.
+        If `y` does not hold one response or one known class for each row.
 
     Notes
     -----
-    With a function f that is the conditional mean, squared errors of another one grow by those that
-    it has as a prediction of f; with probabilities that are calibrated, logarithmic losses grow by
-    Kullback-Leibler divergences.
+    If the first function is the conditional mean, the expected squared error grows by the squared
+    difference of the second function from the first. If the probabilities of the first function are
+    calibrated, the expected logarithmic loss grows by the Kullback-Leibler divergence.
     """
     scale = model.kernel_expansion().scale
     first, second = predicted(scale, mine), predicted(scale, theirs)
@@ -157,7 +157,7 @@ def _losses(scale: str, truth: Array, found: Array, unit: Array) -> Array:
 
 
 def _left_out_loss(model: Any, scale: str, unit: Array) -> float | None:
-    """That of training rows in whose predictions they had no part, where the fit has left it."""
+    """Return the mean left-out loss of the training rows; None if the fit did not store it."""
     residuals = getattr(model, "_left_out_residuals", lambda: None)()
     if scale == "response" and residuals is not None:
         return float(np.square(residuals.reshape(len(residuals), -1) / unit).mean())
@@ -208,12 +208,12 @@ class Compressed(BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         **fit_params
-            What else the model's `fit` takes, such as `sample_weight`.
+            Other arguments of the model's `fit`, such as `sample_weight`.
         """
         return self.compressed(clone(self.model).fit(X, y, **fit_params), X)
 
     def compressed(self, model: Any, X: Any, y: Any = None) -> Self:
-        """Compress a fitted model on rows, `y` being labels that it was not fitted to.
+        """Compress a fitted model on rows; `y` holds targets that it was not fitted to.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class Compressed(BaseEstimator):
         return tables.predict_rows(self, X, partial(values_at, self.kernel_expansion()))
 
     def kernel_expansion(self) -> KernelExpansion:
-        """Return the function, which explanations are computed from."""
+        """Return the function of few centers, from which explanations are computed."""
         check_is_fitted(self)
         return self._function
 
@@ -273,7 +273,7 @@ class CompressedClassifier(ClassifierMixin, Compressed):
     """A classifier as a function of few centers."""
 
     def decision_function(self, X: Features) -> Array:
-        """Values of the function, shape (n_samples,) of two classes, or (n_samples, n_classes)."""
+        """Values of the function, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
@@ -286,13 +286,13 @@ class CompressedClassifier(ClassifierMixin, Compressed):
 
     @available_if(lambda self: self.kernel_expansion().scale in _PROBABILITIES)
     def predict_proba(self, X: Features) -> Array:
-        """Predict probabilities of the classes, or of each label, (n_samples, n_classes)."""
+        """Predict probabilities of the classes, or of each label, shape (n_samples, n_classes)."""
         found = predicted(self._function.scale, self._values(X))
         return found if self._is_flat else found[:, len(self.classes_) :]
 
 
 def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto") -> Any:
-    """Make a small predictor of a fitted one: a function of few centers, without training rows.
+    """Compress a fitted predictor to a function of few centers, without training rows.
 
     Parameters
     ----------
@@ -300,26 +300,27 @@ def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto"
         Fitted: an estimator of mercer that predicts, a pipeline that ends in one, or a search over
         either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows like those that will be predicted, as the model takes them, best not those that the
-        model was fitted to. A sample of 20,000 is used of more.
+        Rows like those that will be predicted, in the form that the model takes; preferably not the
+        rows that it was fitted to. If there are more than 20,000, a sample of 20,000 is used.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        Responses or classes of these rows, by which the growth of the error is measured. None where
-        they are unknown, or the model was fitted to them: at its own rows its errors are too small
-        to compare with.
+        Responses or classes of these rows, by which the growth of the error is measured. Pass None
+        if they are unknown or if the model was fitted to them, because the errors of a model on its
+        training rows are too small for the comparison.
     n_components : int or "auto", default="auto"
-        Number of centers, which all kernels of the model share. "auto" doubles it, from 50 on,
-        until the error grows by at most 1 %, standard error included, or there are 4,096 for all
-        kernels together, and keeps the number of the smallest growth.
+        Number of centers, which all kernels of the model share. "auto" doubles it, starting at
+        50, until the error grows by at most 1 %, standard error included, or until the limit of
+        4,096 centers for all kernels together is reached; it keeps the number with the smallest
+        growth.
 
     Returns
     -------
     estimator or Pipeline
-        A fitted regressor or classifier; of a pipeline, a pipeline with the same other steps. It
+        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps. It
         has the parameters `model`, unfitted, and `n_components`, and its `fit` fits and compresses
         the model. Its attributes are
 
-        * `loss_` and `loss_std_`, by how much its error exceeds that of the model, relative to it,
-          and the standard error;
+        * `loss_` and `loss_std_`, the growth of the error relative to the error of the model, and
+          its standard error;
         * `rows_per_center_`, the number of rows that each center is the mean of.
 
     Raises
@@ -327,8 +328,8 @@ def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto"
     NotFittedError
         If the model is not fitted.
     TypeError
-        If it predicts nothing, is not of mercer, predicts grades, was fitted to Gram matrices, or
-        has a kernel of codes, strings or missing values, which have no means.
+        If the model predicts nothing, is not of mercer, predicts grades, was fitted to Gram
+        matrices, or has a kernel of codes, strings or missing values, which have no means.
     ValueError
         If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
         is not positive semi-definite.
@@ -336,26 +337,26 @@ def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto"
     Warns
     -----
     UserWarning
-        If the error grows by more with each number of centers that "auto" tries.
+        If the error grows by more than 1 % with every number of centers that "auto" tries.
 
     Notes
     -----
-    A center is the mean of two rows at least, found by k-means in the features as the kernels weigh
-    them. Coefficients for all kernels together are fitted by ridge regression to the values of
-    :meth:`kernel_expansion` of the model, with the penalty of the smallest leave-one-out error;
-    labels have no part in them. Leaves of trees are kept as they are.
+    A center is the mean of at least two rows, found by k-means in the features as weighted by the
+    kernels. The coefficients for all kernels are fitted jointly by ridge regression to the values
+    of the model's :meth:`kernel_expansion`, with the penalty that minimizes the leave-one-out
+    error; labels are not used. Leaves of trees are kept as they are.
 
     The loss compares, at each row, the model's function with one whose coefficients are fitted to
-    all other rows, which ridge regression has exactly. The error is the root mean squared residual,
-    the logarithmic loss, the deviance of counts, or, without probabilities, the share of wrong
-    classes. Without `y`, the growth is that of the model's left-out error which is expected if the
-    model is right; where its fit has left no such error, it is the difference of the functions,
-    relative to the spread of the model's. At its own training rows, a model has peaks toward their
-    labels, so that the loss is overstated there.
+    all other rows, which ridge regression yields exactly. The error is the root mean squared
+    residual, the logarithmic loss, the deviance of counts, or, without probabilities, the share of
+    wrong classes. Without `y`, the loss is the growth of the model's left-out error that is
+    expected if the model is right; if the fit stored no left-out error, it is the difference of the
+    functions, relative to the spread of the model's function. At its own training rows, a model has
+    peaks toward their labels, so that the loss is overstated there.
 
     Probabilities and decision values are kept. Intervals, prediction sets, and probabilities of
     `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more than two classes, are not.
-    Expected counts are those of an exposure of one.
+    Expected counts are for an exposure of one.
 
     O(n m d + n p^2 + p^3) time for n rows, m centers, and p = m times the number of kernels.
 

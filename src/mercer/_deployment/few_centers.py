@@ -1,4 +1,4 @@
-"""Fitted functions as functions of few centers, which are means of several rows each."""
+"""Approximation of fitted functions by few centers, each of which is the mean of several rows."""
 
 import warnings
 from dataclasses import replace
@@ -19,16 +19,16 @@ from mercer._typing import Array
 from mercer.kernels import Categorical, Kernel, Lookup, Missing, Spectrum
 
 _PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
-"""Of squared coefficients of whitened features of unit scale, relative to the mean squared
-difference. The smallest is as small as rounding allows, as values that are fitted have no noise;
-where features are nearly as many as rows, larger ones miss other rows by less."""
+"""Penalties on squared coefficients of whitened features of unit scale, relative to the mean
+squared difference. The smallest is as small as rounding allows, because the fitted values have no
+noise; larger ones have smaller leave-one-out errors if there are nearly as many features as rows."""
 
 _LEAST_FREEDOM = 1e-6
-"""A row whose leverage is above one less this is known by no other row."""
+"""Leave-one-out errors count as infinite if the leverage of a row is above one minus this."""
 
 
 def kernels_of(function: KernelExpansion) -> tuple[list[tuple[str, Kernel]], list[Term]]:
-    """The views and kernels of a fitted function, and its parts of trees, which have no centers.
+    """Return the views and kernels of a fitted function, and its tree terms, which have no centers.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _check_has_means(kernel: Any) -> None:
 def with_few_centers(
     function: KernelExpansion, views: Views, values: Array, n_centers: int
 ) -> tuple[KernelExpansion, Array, Array]:
-    """Fit a function of the same kernels at few centers to values of a function at some rows.
+    """Fit a function of the same kernels at few centers to the values of a function at rows.
 
     Parameters
     ----------
@@ -68,28 +68,28 @@ def with_few_centers(
     views : dict of str to ndarray of shape (n_rows, n_features)
         The rows, in each view.
     values : ndarray of shape (n_rows, n_outputs)
-        Of the function at the rows.
+        Values of the function at the rows.
     n_centers : int
 
     Returns
     -------
     small : KernelExpansion
     left_out : ndarray of shape (n_rows, n_outputs)
-        Values at each row, by coefficients that are fitted to all other rows.
+        Values at each row, with coefficients that are fitted to all other rows.
     n_rows : ndarray of int of shape (n_centers,)
         Number of rows that each center is the mean of, at least two.
 
     Notes
     -----
-    Ridge regression of the values on Nyström features of all kernels jointly, with the penalty of
-    the smallest squared leave-one-out errors, which are exact: O(n p^2 + p^3) time and O(n p)
-    memory for p features in total.
+    The values are regressed on the Nyström features of all kernels jointly by ridge regression,
+    with the penalty that minimizes the squared leave-one-out errors, which are exact. This takes
+    O(n p^2 + p^3) time and O(n p) memory for p features in total.
     """
     kernels, terms = kernels_of(function)
     centers, n_rows = _means_of_clusters(views, kernels, n_centers)
     others = replace(function, terms=terms).of_views(views)
     features = [nystroem_features(kernel, centers[view]) for view, kernel in kernels]
-    # Squares of large values overflow, and those of small ones are lost.
+    # Without this unit, squares of large values would overflow, and those of small ones vanish.
     unit = np.abs(values - others).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
     pairs = list(zip(kernels, features, strict=True))
@@ -117,16 +117,16 @@ def with_few_centers(
 def _means_of_clusters(
     views: Views, kernels: list[tuple[str, Kernel]], n_clusters: int
 ) -> tuple[Views, Array]:
-    """Means of the clusters of k-means that have several rows, and the numbers of these rows."""
+    """Return the means of k-means clusters that have several rows, and their numbers of rows."""
     relevance = {name: np.zeros(X.shape[1]) for name, X in views.items()}
     for view, kernel in kernels:
-        # Of functions of one's own it is unknown.
+        # The relevance is unknown for user-defined functions.
         found = np.nan_to_num(kernel.relevance(len(relevance[view])), nan=1.0)
         relevance[view] += found / (found.sum() or 1.0)
     scaled = np.hstack([X * np.sqrt(relevance[name]) for name, X in views.items()])
     settings: dict[str, Any] = {"n_init": 1, "max_iter": 10, "init": "random", "random_state": 0}
     with warnings.catch_warnings(), one_blas_thread():
-        # Copies of rows make fewer clusters.
+        # Duplicate rows lead to fewer clusters than requested.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = KMeans(n_clusters, **settings).fit_predict(scaled)
     counts = np.bincount(labels, minlength=n_clusters)
@@ -136,7 +136,7 @@ def _means_of_clusters(
 
 
 def _ridge(Z: Array, values: Array) -> tuple[Array, Array, Array]:
-    """Coefficients of features, a constant, and the values of each row by all other rows."""
+    """Return coefficients of features, an intercept, and the leave-one-out values of the rows."""
     means, level, count = Z.mean(axis=0), values.mean(axis=0), len(Z)
     Z -= means
     spectrum, vectors = scipy.linalg.eigh(Z.T @ Z, overwrite_a=True)

@@ -18,11 +18,11 @@ from mercer.inspection._display import best_of
 from mercer.preprocessing._column_kinds import as_categories, as_numbers
 
 _PRECISION = 0.5e-5
-"""Graphs in single precision are at most this far from the model, relative to the spread of
-responses, and in probabilities: half of what is allowed, as other rows may differ by more."""
+"""Largest difference of a graph in single precision, relative to the spread of responses, or in
+probabilities. It is half of what is allowed, because other rows may differ by more."""
 
 _OPERATORS = {"": 18, "ai.onnx.ml": 3}
-"""Versions of the operators: runtimes since 2023 have them."""
+"""Versions of the operators, which runtimes since 2023 support."""
 
 
 def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
@@ -37,21 +37,21 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
         one and whose other steps are mercer's or steps that skl2onnx converts, or a search over
         either.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows as the model takes them. Names of inputs are read off them, and steps and the graph in
-        single precision are judged on up to 1,000 of them.
+        Rows in the form that the model takes. They determine the names of the inputs, and steps and
+        the graph in single precision are checked on up to 1,000 of them.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of inputs and of outputs. "auto" is single precision if that changes no
-        probability, and no response relative to their spread, by more than 1e-5, and double
-        precision otherwise, or for one row.
+        Precision of inputs and of outputs. "auto" is single precision if it changes no probability,
+        and no response relative to the spread of the responses, by more than 1e-5. Otherwise, or if
+        there is only one row, it is double precision.
 
     Returns
     -------
     onnx.ModelProto
-        Of an array, the input is ``X``, of shape (None, n_columns). Of a data frame, each column
-        that is used is an input of its name, of shape (None, 1): numbers, or strings for
-        categories, as `mercer.preprocessing.convert` writes them, empty where they are missing. The
-        output of regressors is ``variable``, those of classifiers are ``label`` and
-        ``probabilities``, or ``scores`` where the model has no probabilities, as skl2onnx has them.
+        For an array, the input is ``X``, of shape (None, n_columns). For a data frame, each column
+        that is used is an input with the column's name, of shape (None, 1): numbers, or strings for
+        categories, as `mercer.preprocessing.convert` writes them, empty if missing. The outputs are
+        named as in skl2onnx: ``variable`` for regressors; ``label`` and ``probabilities``, or
+        ``scores`` if the model has no probabilities, for classifiers.
 
     Raises
     ------
@@ -60,21 +60,21 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     NotFittedError
         If the model is not fitted.
     TypeError
-        If a part of the model has no operators, such as a kernel that is a callable, votes of
-        several support vector machines, dates or text, or if skl2onnx does not convert a step, or
-        makes a graph of other numbers than the step computes for X; the message names it.
+        If a part of the model has no operators in ONNX, such as a callable kernel, votes of several
+        support vector machines, dates or text; or if skl2onnx does not convert a step, or its graph
+        computes other numbers for `X` than the step. The message names the part or the step.
     ValueError
-        If columns that are used share a name, or have that of an output or an empty one.
+        If columns that are used share a name, or have the name of an output or an empty name.
 
     See Also
     --------
-    compress : A compressed model is a graph of some hundred kilobytes.
+    compress : Make a small model, whose graph takes some hundred kilobytes.
 
     Notes
     -----
-    What is between inputs and outputs is in double precision. Coefficients of wide kernels are
-    large and cancel, which single precision cannot follow, and squares of large inputs leave it.
-    Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
+    All computations between inputs and outputs are in double precision. In single precision, large
+    coefficients of wide kernels would cancel with large errors, and squares of large inputs would
+    overflow. Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
 
     Examples
     --------
@@ -99,19 +99,19 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
 
 
 def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
-    """A table as the inputs of a graph.
+    """Return a table as the inputs of a graph.
 
     Parameters
     ----------
     graph : onnx.ModelProto
         As :func:`to_onnx` returns it.
     X : array-like or data frame of shape (n_rows, n_columns)
-        Rows as the model takes them.
+        Rows in the form that the model takes.
 
     Returns
     -------
     dict of str to ndarray
-        For ``onnxruntime.InferenceSession.run``.
+        Arrays by the names of the inputs, for ``onnxruntime.InferenceSession.run``.
     """
     helper, found = onnx().helper, {}
     named = _column_names(X)
@@ -132,7 +132,7 @@ def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """Names of the columns that are inputs of their own; None for an array of numbers."""
+    """Names of the columns, each of which is an input; None for an array of numbers."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     array = X if hasattr(X, "dtype") else np.asarray(X)
@@ -158,7 +158,7 @@ def _converted(model: Any, X: Any) -> Any:
         model = best_of(last)
     inputs = [("X", DoubleTensorType([None, np.shape(X)[1]]))]
     if names is not None:
-        # The first step that reads a column says if it is text.
+        # The first step that reads a column determines whether it is text.
         inputs = [(name or "_", DoubleTensorType([None, 1])) for name in names]
     own = [*CONVERTERS, type(model)]
     invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
@@ -197,7 +197,7 @@ def _named(graph: Any, X: Any, dtype: Any) -> Any:
         kind = value.type.tensor_type
         before.append(helper.make_node("Cast", [name], [inner], to=kind.elem_type))
         value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
-    # Larger numbers would be infinite.
+    # Numbers beyond these limits would become infinite.
     limits = {prefix + " least": np.finfo(dtype).min, prefix + " largest": np.finfo(dtype).max}
     for name, limit in limits.items():
         constants.append(onnx().numpy_helper.from_array(np.array(limit, float), name))
@@ -215,7 +215,7 @@ def _named(graph: Any, X: Any, dtype: Any) -> Any:
 
 
 def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
-    """Refuse columns whose names inputs of a graph cannot have."""
+    """Raise an error if the name of a column cannot be the name of an input."""
     for name in used:
         if not name:
             raise ValueError("A column has the name '', which no input can have: rename it.")
@@ -229,7 +229,7 @@ def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
 
 
 def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
-    """Refuse steps of which skl2onnx makes a graph that computes other numbers."""
+    """Raise an error if the graph of the steps computes other numbers than the steps."""
     from onnx.reference import ReferenceEvaluator
 
     rows, watched = _first_rows(X), onnx().ModelProto.FromString(graph.SerializeToString())
@@ -254,7 +254,7 @@ def _first_rows(X: Any, most: int = 1000) -> Any:
 
 
 def _is_close(single: Any, double: Any, X: Any) -> bool:
-    """Whether a graph in single precision predicts most rows as that in double precision does."""
+    """Whether graphs in single and in double precision agree on the first rows."""
     from onnx.reference import ReferenceEvaluator
 
     rows = _first_rows(X)

@@ -1,4 +1,4 @@
-"""Fitted functions in ONNX: kernels at centers, leaves of trees, and what is far from all rows."""
+"""Fitted functions in ONNX: kernels at centers, leaves of trees, and closeness to training rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ from mercer.kernels._tree_arrays import TreeArrays
 
 
 def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, Tensor]) -> Tensor:
-    """Values of a fitted function, shape (n_rows, n_outputs), without what is far.
+    """Values of a fitted function, shape (n_rows, n_outputs), without the fallback for far rows.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _zeros(expansion: KernelExpansion, views: dict[Any, Tensor]) -> Array:
 
 
 def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
-    """Kernel between rows and centers, shape (n_rows, n_centers).
+    """Values of a kernel between rows and centers, shape (n_rows, n_centers).
 
     Parameters
     ----------
@@ -220,11 +220,11 @@ _KERNELS: dict[type[Kernel], Callable[..., Tensor]] = {
     RationalQuadratic: _rational_quadratic,
     WeightedSum: _weighted_sum,
 }
-"""Operators of kernels whose type is exactly this: a subclass may have another formula."""
+"""Functions that append operators of a kernel, by its exact type; subclasses may differ."""
 
 
 def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
-    """Mean of the values of leaves, shape (n_rows, n_outputs), level by level of all trees.
+    """Mean of leaf values over trees, shape (n_rows, n_outputs); all trees descend level by level.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def tree_values(op: Operators, trees: TreeArrays, X: Tensor) -> Tensor:
 
 
 def _with_numbers(op: Operators, term: TreeTerm, X: Tensor, expansion: KernelExpansion) -> Tensor:
-    """What trees read of rows: each group of indicators as one column, after all others."""
+    """Rows as the trees read them: each group of indicators as one column, after all others."""
     if not term.indicators:
         return X
     n_features = next(iter(expansion.training.values())).shape[1]
@@ -279,7 +279,7 @@ def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:
 
 
 def closeness(op: Operators, far: FallBack, views: dict[Any, Tensor]) -> Tensor:
-    """How near rows are to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
+    """Closeness of rows to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared = squared_distances(op, views[far.view], as_doubles(far.rows))
     nearest = op("ReduceMin", squared, np.array([1]), keepdims=1)
     falling = op("Div", op("Sub", (2.0 * far.reach) ** 2, nearest), 3.0 * far.reach**2)

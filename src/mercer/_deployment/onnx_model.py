@@ -1,4 +1,4 @@
-"""What fitted models predict, in ONNX."""
+"""Predictions of fitted models in ONNX."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from mercer._expansion import THE_TABLE
 from mercer._typing import Array
 
 TABLE = "the table"
-"""The end of the name of what the model reads, which no name of skl2onnx has: it has a space."""
+"""Name of the tensor that the model reads; it has a space, which names of skl2onnx have not."""
 
 Typed: TypeAlias = tuple[Tensor, Any]
 """A tensor and its type for skl2onnx."""
 
 _TOLERANCE = 1e-7
-"""Values this near the smallest and the largest quantile have the levels 0 and 1."""
+"""Values this close to the smallest or the largest quantile have the level 0 or 1."""
 
 _LEAST = 1e-4
-"""Normal quantiles of smaller probabilities are below -3, where the view of quantiles ends."""
+"""Probabilities below this have normal quantiles below -3, where the view of quantiles ends."""
 
 
 def schedule(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
-    """Tell skl2onnx what a model reads and predicts."""
+    """Declare the inputs and outputs of a model to skl2onnx."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     expansion = function_of_table(model, "has no operators in ONNX")
@@ -67,7 +67,7 @@ def _typed(tensor: Tensor, kind: str, *shape: int) -> Typed:
 
 
 def _outputs(op: Operators, model: Any, table: Tensor) -> list[Typed]:
-    """What the model predicts, from its table."""
+    """Predictions of a model and their types, given the tensor of its table."""
     expansion = function_of_table(model, "has no operators in ONNX")
     views = {THE_TABLE: table}
     if expansion.views_of is not None:
@@ -144,7 +144,7 @@ def views_of_table(op: Operators, views_of: Any, table: Tensor) -> dict[Any, Ten
 
 
 def _unclipped(op: Operators, views: Any, table: Tensor) -> Tensor:
-    """Columns in the unit of the scaled ones, without clipping."""
+    """Columns in the unit of the scaled ones, without soft clipping."""
     scaler, most = views._scaler, views.largest_unclipped
     z = op("Div", op("Sub", table, scaler.center_), scaler.scale_)
     z = op("Div", op("Sub", z, scaler.mean_), scaler.std_)
@@ -152,7 +152,7 @@ def _unclipped(op: Operators, views: Any, table: Tensor) -> Tensor:
 
 
 def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
-    """Normal quantiles of the columns of many values, the others as they are."""
+    """Normal quantiles of columns with many values; the other columns are only scaled."""
     knots, most = views._quantiles.quantiles_, views.largest_quantile
     x = op("Gather", scaled, views._many, axis=1)
     levels = interpolated(op, x, knots, views._quantiles.references_)
@@ -161,7 +161,7 @@ def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
     levels = op("Where", below, 0.0, op("Where", above, 1.0, levels))
     normal = op("Clip", normal_quantile(op, levels), -most, most)
     own = op("Div", op("Sub", normal, views._quantile_means), views._quantile_deviations)
-    # A column of the view is its normal quantiles, or the scaled column.
+    # Each column of the view holds normal quantiles, or is the scaled column.
     rest = np.setdiff1d(np.arange(views._scaler.n_features_in_), views._many)
     if not rest.size:
         return own
@@ -170,7 +170,7 @@ def _quantiles(op: Operators, views: Any, scaled: Tensor) -> Tensor:
 
 
 def interpolated(op: Operators, x: Tensor, knots: Array, levels: Array) -> Tensor:
-    """Levels of values between knots; at equal knots, the mean of their levels.
+    """Interpolate levels between knots; at equal knots, the level is the mean of their levels.
 
     Parameters
     ----------
@@ -180,10 +180,10 @@ def interpolated(op: Operators, x: Tensor, knots: Array, levels: Array) -> Tenso
     knots : ndarray of shape (n_knots, n_columns)
         In ascending order.
     levels : ndarray of shape (n_knots,)
-        In ascending order, from zero on.
+        In ascending order, starting at zero.
     """
     widths = np.diff(knots, axis=0).T
-    # Each interval that is passed adds its part; one of no width half of it at its place.
+    # Each interval below a value adds its increment; one of zero width adds half at its knot.
     is_point = widths == 0.0
     passed = op("Sub", op("Unsqueeze", x, np.array([2])), knots[:-1].T)
     passed = op("Div", passed, np.where(is_point, np.finfo(float).tiny, widths))
@@ -192,9 +192,10 @@ def interpolated(op: Operators, x: Tensor, knots: Array, levels: Array) -> Tenso
 
 
 def normal_quantile(op: Operators, p: Tensor, degree: int = 24) -> Tensor:
-    """Quantiles of the standard normal law for probabilities of `_LEAST` and more from 0 and 1.
+    """Standard normal quantiles of probabilities that are at least `_LEAST` away from 0 and 1.
 
-    They are a polynomial of the root of -log p for p below one half, whose error is below 1e-13.
+    For p below one half, they are a polynomial of the square root of -log p, with an error below
+    1e-13.
     """
     ends = np.sqrt(-np.log([0.5, _LEAST]))
     fit = Chebyshev.interpolate(lambda root: ndtri(np.exp(-(root**2))), degree, ends)

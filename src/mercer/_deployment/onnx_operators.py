@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph under construction, by the operators that make them."""
+"""Functions that append operators to an ONNX graph under construction."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Tensor: TypeAlias = str
 
 
 def onnx() -> Any:
-    """The package onnx, beside which skl2onnx is installed.
+    """Import the package onnx, and check that skl2onnx is installed too.
 
     Raises
     ------
     ModuleNotFoundError
-        With a remedy, if one of them is not installed.
+        If one of them is not installed; the message says how to install it.
     """
     try:
         import onnx as package
@@ -36,7 +36,7 @@ class Operators:
     Attributes
     ----------
     scope : skl2onnx.common._topology.Scope
-        Gives names.
+        Makes unique names.
     container : skl2onnx.common._container.ModelComponentContainer
         Holds nodes and constants.
     """
@@ -45,7 +45,7 @@ class Operators:
     container: Any
 
     def __call__(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Tensor:
-        """Append a node of one output.
+        """Append a node with one output.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Operators:
         return str(output)
 
     def constant(self, values: Any) -> Tensor:
-        """A constant: numbers or text."""
+        """Append a constant of numbers or text."""
         array = np.asarray(values)
         name = self.scope.get_unique_variable_name("constant")
         kind = onnx().helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -75,16 +75,16 @@ class Operators:
         return str(name)
 
     def cast(self, tensor: Tensor, dtype: Any = np.float64) -> Tensor:
-        """The tensor in another type."""
+        """Cast a tensor to another type."""
         return self("Cast", tensor, to=onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def total(self, tensors: list[Tensor]) -> Tensor:
-        """Sum of some tensors."""
+        """Add tensors."""
         found = tensors[0]
         for other in tensors[1:]:
             found = self("Add", found, other)
         return found
 
     def joined(self, tensors: list[Tensor]) -> Tensor:
-        """Columns of some tensors side by side."""
+        """Concatenate the columns of tensors."""
         return tensors[0] if len(tensors) == 1 else self("Concat", *tensors, axis=1)

@@ -1,4 +1,4 @@
-"""Steps before a model in ONNX: what skl2onnx is told of mercer's steps, and of columns."""
+"""Conversion to ONNX of the steps before a model, and of the columns of data frames."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MISSING = ""
 
 
 def parsed(scope: Any, step: Any, columns: list[Any], custom_parsers: Any) -> list[Any]:
-    """Columns after a fitted transformer, whose conversion is scheduled.
+    """Schedule the conversion of a fitted transformer, and return its output columns.
 
     Parameters
     ----------
     scope : skl2onnx.common._topology.Scope
     step : transformer, "passthrough" or None
     columns : list of skl2onnx.common._topology.Variable
-        One for each column of a data frame, or a single one of several columns.
+        One variable for each column of a data frame, or a single one for several columns.
     custom_parsers : dict
-        Of mercer's and of other types.
+        Parsers of steps by their types, for mercer's and for other types.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def parsed(scope: Any, step: Any, columns: list[Any], custom_parsers: Any) -> li
 
 
 def scheduled(scope: Any, columns: list[Any], step: Any = None, kind: str = "", **of: Any) -> Any:
-    """What an operator makes of columns, in double precision; it is converted later.
+    """Schedule an operator on columns, and return its output, in double precision.
 
     Parameters
     ----------
     scope : skl2onnx.common._topology.Scope
     columns : list of skl2onnx.common._topology.Variable
     step : transformer, default=None
-        Whose converter is called.
+        Transformer whose converter is called.
     kind : str, default=""
         The name of the converter in skl2onnx, if there is no transformer.
     **of : object
@@ -82,7 +82,7 @@ def scheduled(scope: Any, columns: list[Any], step: Any = None, kind: str = "", 
 
 
 def joined(scope: Any, columns: list[Any]) -> Any:
-    """Columns of numbers side by side."""
+    """Concatenate columns of numbers."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     _read_as(DoubleTensorType, columns)
@@ -90,7 +90,7 @@ def joined(scope: Any, columns: list[Any]) -> Any:
 
 
 def taken(scope: Any, columns: list[Any], positions: Array) -> list[Any]:
-    """Some of the columns."""
+    """Select columns by their positions."""
     if len(columns) > 1:
         return [columns[position] for position in positions]
     width = columns[0].type.shape[1:]
@@ -101,7 +101,7 @@ def taken(scope: Any, columns: list[Any], positions: Array) -> list[Any]:
 
 
 def _read_as(kind: Any, columns: list[Any]) -> None:
-    """Declare inputs of the graph as numbers or text, which their first reader says."""
+    """Declare inputs of the graph as numbers or text, as the first step that reads them needs."""
     for column in columns:
         if isinstance(column.type, kind):
             continue
@@ -166,9 +166,9 @@ def _own(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) 
 
 
 def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tensor:
-    """Scaled columns, which grow with the logarithm beyond their thresholds."""
+    """Scaled columns, which grow logarithmically beyond their thresholds."""
     z = op("Div", op("Sub", table, step.center_), step.scale_)
-    # Clipping beyond so large a threshold has no effect; it is finite in any precision.
+    # A threshold this large has no effect, and is finite in any precision.
     threshold = np.minimum(step.thresholds_, np.finfo(np.float32).max)
     size = op("Abs", z)
     excess = op("Log", op("Max", op("Div", size, threshold), 1.0))
@@ -177,7 +177,7 @@ def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tens
 
 
 def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
-    """Filled columns and indicators: skl2onnx has no doubles, and leaves out the indicators."""
+    """Imputed columns and indicators: skl2onnx has no doubles here, and omits the indicators."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise TypeError(
             f"SimpleImputer(missing_values={step.missing_values!r}) has no operators in ONNX."
@@ -191,7 +191,7 @@ def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
 
 
 def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
-    """Indicators of categories: skl2onnx has none of missing, and fails on unknown categories."""
+    """Indicators of categories: skl2onnx has none for missing values, and fails on unknown ones."""
     if step.drop_idx_ is not None:
         raise TypeError(f"OneHotEncoder(drop={step.drop!r}) has no operators in ONNX.")
     if step.handle_unknown not in ("ignore", "infrequent_if_exist"):
@@ -222,7 +222,7 @@ def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
 
 
 def _keys(categories: Array) -> list[str]:
-    """Categories as the inputs of a graph have them."""
+    """Return categories as text, in the form of the inputs of a graph."""
     return [
         _MISSING if value is None or value != value else str(value)  # noqa: PLR0124
         for value in categories
@@ -240,14 +240,14 @@ PARSERS: dict[type, Callable[..., list[Any]]] = {
     SoftClippingScaler: _own,
     TableEncoder: _parts,
 }
-"""Functions that tell skl2onnx the outputs of transformers whose type is exactly this."""
+"""Functions that declare the outputs of transformers to skl2onnx, by the exact type."""
 
 CONVERTERS: dict[type, Callable[..., Tensor]] = {
     OneHotEncoder: _one_hot,
     SimpleImputer: _imputed,
     SoftClippingScaler: soft_clipped,
 }
-"""Operators of these transformers."""
+"""Functions that append the operators of transformers, by the exact type."""
 
 _READ_EACH_COLUMN = (ColumnConverter, ColumnTransformer, OneHotEncoder, Pipeline, TableEncoder)
-"""These take the columns of a data frame one by one."""
+"""Transformers that take the columns of a data frame one by one."""

@@ -1,1 +1,1 @@
-"""Arithmetic of explanations: contributions of players to fitted functions, and their variance."""
+"""Computation of explanations: contributions of players to fitted functions, and variances."""

@@ -12,7 +12,7 @@ from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 
 _TILE_VALUES = 2**21
-"""Factors of rows that are in memory together, 16 MB."""
+"""Number of factors of rows that are in memory together, 16 MB."""
 
 
 def varied_values(
@@ -22,29 +22,31 @@ def varied_values(
     players: Sequence[int],
     grids: Sequence[Views],
 ) -> Array:
-    """Values of a function on background rows some of whose players have the values of other rows.
+    """Values of a function on background rows in which some players take values of other rows.
 
     Parameters
     ----------
     expansion : KernelExpansion
     parts : Parts
-        Of the expansion.
+        Parts of the expansion.
     background : dict of str to ndarray of shape (n_background, n_features)
     players : sequence of int
         One or two players that vary.
     grids : sequence of dict of str to ndarray of shape (n_values, n_features)
-        Rows that have the values of each of these players.
+        Rows that hold the values of each of these players.
 
     Returns
     -------
     ndarray of shape (n_values, n_background, n_outputs)
-        Of two players, all combinations of their values, those of the second varying fastest.
+        Function values; for two players, at all combinations of their values, with the second
+        player varying fastest.
 
     Notes
     -----
-    With f(x) = sum_i c_i prod_l k_l(x_l, z_il), the products of the players that do not vary are
-    computed once, so that g values take O(g n b) time in place of O(g n b d). Where they are one
-    kernel on all columns of these players, they take one exponential for each pair of rows.
+    For f(x) = sum_i c_i prod_l k_l(x_l, z_il), the products of the factors of players that do not
+    vary are computed once, so that g values take O(g n b) time instead of O(g n b d). If these
+    factors form one kernel on all columns of these players, they take one exponential for each pair
+    of rows.
     """
     picked = np.indices([len(next(iter(grid.values()))) for grid in grids]).reshape(len(grids), -1)
     values = np.tile(expansion.of_views(background), (picked.shape[1], 1, 1))
@@ -70,7 +72,7 @@ def varied_values(
 def _changes(
     part: ProductPart, Z: Array, players: Sequence[int], grids: Sequence[Views], picked: Array
 ) -> Array:
-    """By how much a part changes, shape (n_values, n_background, n_outputs)."""
+    """Change of the values of a part, shape (n_values, n_background, n_outputs)."""
     varied = [(player, k) for k, player in enumerate(players) if player in part.players]
     positions = np.array([np.searchsorted(part.players, player) for player, _ in varied])
     varying = part.of_players(positions)
@@ -89,13 +91,13 @@ def _changes(
         ]
         values = _multiplied(others, offsets)
         for output, c in enumerate(coefficients.T):
-            # Of shifted factors, so that those of wide kernels keep their digits.
+            # Shifted factors keep the precision of wide kernels.
             found[:, :, output] += (values * c) @ rest.T - (own * rest) @ c
     return found
 
 
 def _multiplied(shifted: Sequence[Array], offsets: Array) -> Array:
-    """A product of one or two factors less that of their offsets."""
+    """The product of one or two factors minus the product of their offsets."""
     if len(shifted) == 1:
         return shifted[0]
     (s, t), (a, b) = shifted, offsets

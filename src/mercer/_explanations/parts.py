@@ -1,8 +1,8 @@
 """Parts of a fitted function that are products over players, and those that are not.
 
-A player is a set of columns whose values are exchanged together. With a partition of the columns
-into players, each product of kernels on few columns is a product over players if no factor has
-columns of two of them.
+A player is a set of columns whose values are exchanged together. Given a partition of the columns
+into players, a product of kernels on few columns is a product over players if no factor depends on
+columns of two players.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class ProductPart(Protocol):
     Attributes
     ----------
     view : str
-        The view of the table that it is evaluated on.
+        The view of the table that the part is evaluated on.
     players : ndarray of int of shape (n_active,)
-        Players that it depends on.
+        Players that the part depends on.
     coefficients : ndarray of shape (n_terms, n_outputs)
     """
 
@@ -38,7 +38,7 @@ class ProductPart(Protocol):
 
     @property
     def players(self) -> Array:
-        """Players that it depends on."""
+        """Players that the part depends on."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class ProductPart(Protocol):
         Returns
         -------
         shifted : ndarray of shape (n_active, n_rows, n_terms)
-            Factors less their offsets, so that their differences keep their digits.
+            Factors minus their offsets, so that differences of factors keep their precision.
         offsets : ndarray of shape (n_active,)
         """
         ...
@@ -75,7 +75,7 @@ class CenterPart:
     view : str
     players : ndarray of int of shape (n_active,)
     kernels : sequence of sequence of Factor
-        Of each player.
+        Factors of each player.
     centers : ndarray of shape (n_centers, n_features)
     coefficients : ndarray of shape (n_centers, n_outputs)
     """
@@ -107,7 +107,7 @@ class CenterPart:
         return replace(self, players=self.players[positions], kernels=kernels)
 
     def product(self, X: Array, terms: slice) -> Array:
-        """Products of all factors; those of a family are one exponential."""
+        """Products of all factors; factors of one family take one exponential."""
         centers = self.centers[terms]
         values = np.ones((len(X), len(centers)))
         for factor in merged([factor for factors in self.kernels for factor in factors]):
@@ -124,7 +124,7 @@ class MonomialPart:
     view : str
     players : ndarray of int of shape (n_active,)
     columns : sequence of ndarray of int
-        Of each of these players.
+        Columns of each of these players.
     exponents : ndarray of int of shape (n_monomials, n_features)
     coefficients : ndarray of shape (n_monomials, n_outputs)
     """
@@ -158,7 +158,7 @@ class MonomialPart:
 
 @dataclass(frozen=True)
 class OtherProduct:
-    """A product of kernels that are on columns of several players, at least in part.
+    """A product of kernels, at least one of which depends on columns of several players.
 
     Attributes
     ----------
@@ -182,12 +182,12 @@ class OtherProduct:
 
     @cached_property
     def _factors(self) -> list[Callable[[Array], Array]]:
-        """The factors less their offsets, as functions of rows."""
+        """The factors minus their offsets, as functions of rows."""
         return [factor.shifted_at(self.centers) for factor in self.product.factors]
 
     @property
     def columns(self) -> Array:
-        """Columns that it depends on."""
+        """Columns that the product depends on."""
         return used_columns([self.product])
 
     @property
@@ -221,7 +221,7 @@ class OtherFunction:
 
     @property
     def description(self) -> str:
-        """What the function is."""
+        """Description of the function."""
         return str(getattr(self.term, "description", type(self.term).__name__))
 
 
@@ -271,13 +271,13 @@ class Parts:
 
     @property
     def sampled_players(self) -> Array:
-        """Players that the parts which are no products depend on, ascending."""
+        """Players, in ascending order, that the parts in `others` depend on."""
         if not self.others:
             return np.empty(0, dtype=int)
         return np.unique(self.player_of[np.concatenate([part.columns for part in self.others])])
 
     def of_others(self, views: Views) -> Array:
-        """Sum of the parts that are no products, shape (n_rows, n_outputs)."""
+        """Sum of the parts in `others`, shape (n_rows, n_outputs)."""
         total = np.zeros((next(iter(views.values())).shape[0], self.n_outputs))
         for part in self.others:
             total += part(views[part.view])
@@ -306,7 +306,7 @@ def _centers(term: KernelTerm, found: ColumnProduct, player_of: Array) -> Center
 def _monomials(
     term: KernelTerm, products: Sequence[ColumnProduct], player_of: Array
 ) -> MonomialPart:
-    """Inner products of single columns: sums over centers are coefficients of monomials."""
+    """Return inner products of single columns as monomials, whose coefficients sum over centers."""
     centers = as_doubles(term.centers)
     exponents = np.zeros((len(products), len(player_of)), dtype=int)
     coefficients = np.empty((len(products), term.coefficients.shape[1]))
@@ -316,7 +316,7 @@ def _monomials(
             column = factor.columns[0]
             exponents[t, column] += 1
             unit = np.ones((1, len(player_of)))
-            # The kernel is s x z: its value at z = 1 for x = 1 is s.
+            # The kernel is s x z, so that its value at x = 1 and z = 1 is s.
             weight *= float(factor.shifted(unit, unit)[0, 0])
             values = values * centers[:, column]
         coefficients[t] = weight * values @ term.coefficients

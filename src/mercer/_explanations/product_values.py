@@ -1,14 +1,16 @@
 r"""Shapley values and interactions of functions that are products over players.
 
-For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, the mean over background rows z of f on x where a
-player joins with probability t, and on z elsewhere, is
+For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, let each player take its value in the row x with
+probability t, and its value in a background row z otherwise. The expected value of f is then the
+mean over background rows of
 
 .. math:: \sum_i c_i \prod_l [k_{li}(z_l) + t (k_{li}(x_l) - k_{li}(z_l))].
 
-The Shapley value of player j is the integral over t from zero to one of its derivative in j's
-probability [Owen 1972, Multilinear extensions of games, Management Science 18]. It is a polynomial
-of degree d - 1 in t, which ceil(d / 2) nodes of Gauss-Legendre integrate exactly. No factor divides
-the product, which may underflow: products of the others are those before and after it.
+The Shapley value of player j is the integral, over t from zero to one, of the derivative of this
+mean with respect to the probability of player j [Owen 1972, Multilinear extensions of games,
+Management Science 18]. The derivative is a polynomial of degree d - 1 in t, which ceil(d / 2)
+Gauss-Legendre nodes integrate exactly. The product over the other players is formed from the
+products before and after player j instead of by division, because the full product may underflow.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,11 +27,12 @@ from mercer._typing import Array
 from mercer.kernels._kernel import BLOCK_ROWS
 
 _TILE_VALUES = 4 * CACHED_VALUES
-"""Factors of a tile: a quarter of them, which evaluates kernels more often, takes 1.4 times as long
-of 1,000 rows and 20 columns, and four times as many, which leave the cache, 1.6 times."""
+"""Number of factors in a tile. For 1,000 rows and 20 columns, a quarter of this number, with which
+kernels are evaluated more often, takes 1.4 times as long, and four times this number, which exceeds
+the cache, 1.6 times."""
 
 Differences: TypeAlias = Callable[[Array, Array], Iterable[Array]]
-"""From factors as differences and as background values to integrals of products."""
+"""Function from differences of factors and their background values to integrals of products."""
 
 
 def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool = False) -> Array:
@@ -50,8 +53,8 @@ def product_values(part: ProductPart, X: Array, Z: Array, *, independent: bool =
 
     Notes
     -----
-    O(n b d^2) time for each row, n products, b background rows and d players; O(n d^2) of
-    independent players, whose factors on the background are replaced by their means.
+    Each row takes O(n b d^2) time for n products, b background rows and d players, and O(n d^2)
+    time for independent players, whose factors on the background are replaced by their means.
     """
     m = len(part.players)
     nodes = _nodes(m)
@@ -80,12 +83,13 @@ def product_interactions(
     Returns
     -------
     ndarray of shape (n_rows, n_active, n_active, n_outputs)
-        Symmetric, with zeros on the diagonal. The sum over a player's row is not its value.
+        Symmetric, with zeros on the diagonal. The row of a player does not sum to its Shapley
+        value.
 
     Notes
     -----
-    The integral over t of second derivatives of the multilinear extension. O(n b d^3) time for each
-    row; O(n d^3) of independent players.
+    The indices are integrals over t of second derivatives of the multilinear extension. The time
+    for each row is O(n b d^3), and O(n d^3) for independent players.
 
     References
     ----------
@@ -114,7 +118,7 @@ def mean_of_product(part: ProductPart, Z: Array) -> Array:
     ----------
     part : ProductPart
     Z : ndarray of shape (n_background, n_features)
-        Rows that have the players' values.
+        Rows that hold the values of the players.
     """
     total = np.zeros(part.coefficients.shape[1])
     for terms in gen_batches(len(part.coefficients), max(_TILE_VALUES // len(Z), 1)):
@@ -138,9 +142,9 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
     part : ProductPart
     X, Z : ndarray
     differences : callable
-        From factors of shape (n_active, n_pairs, n_some_products), as differences D and as values B
-        on the background, to arrays of shape (n_some_values, n_pairs, n_some_products). Pairs are
-        those of a row with some background rows.
+        Function that maps the differences D of factors and their values B on the background, of
+        shape (n_active, n_pairs, n_some_products), to arrays of shape (n_some_values, n_pairs,
+        n_some_products). Pairs consist of one row and some background rows.
 
     Returns
     -------
@@ -160,7 +164,7 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 
         return np.stack([of_row(r) for r in range(values.shape[1])])
 
-    batches = gen_batches(len(X), BLOCK_ROWS)  # Their factors are in memory together.
+    batches = gen_batches(len(X), BLOCK_ROWS)  # The factors of a batch are in memory together.
     sums = [sum(map_tiles(partial(of_tile, rows=rows), plan)) for rows in batches]
     return np.concatenate(sums) / len(Z)
 
@@ -168,14 +172,14 @@ def _over_background(part: ProductPart, X: Array, Z: Array, differences: Differe
 def _over_mean_factors(
     part: ProductPart, X: Array, Z: Array, differences: Differences, n_values: int
 ) -> Array:
-    """Sums over products of a function of factors, those on the background being means.
+    """Sums over products of a function of factors, with means as the factors on the background.
 
     Parameters
     ----------
     part : ProductPart
     X, Z : ndarray
     differences : callable
-        See :func:`_over_background`. Pairs are those of some rows with the mean factors.
+        See :func:`_over_background`. Pairs consist of some rows and the mean factors.
     n_values : int
 
     Returns
@@ -238,7 +242,7 @@ def _second_differences(D: Array, B: Array, nodes: tuple[Array, Array]) -> Itera
     Yields
     ------
     ndarray of shape (n_active - 1 - j, n_pairs, n_products)
-        Of player j with those after it.
+        Integrals for player j and each player after it.
     """
     m = len(D)
     for j in range(m - 1):

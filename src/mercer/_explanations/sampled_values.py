@@ -12,17 +12,17 @@ from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 
 ROWS_AT_ONCE = 2048
-"""Rows that a function is evaluated on at a time; kernels divide them further."""
+"""Maximum number of rows that a function is evaluated on at a time; kernels divide them further."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """A function of a row, some of whose columns are replaced by those of background rows.
+    """A function of a row in which some columns are replaced by those of background rows.
 
     Attributes
     ----------
     function : callable
-        From views of rows to values of shape (n_rows, n_outputs).
+        Function that maps views of rows to values of shape (n_rows, n_outputs).
     row : dict of str to ndarray of shape (n_features,)
         The row in each view.
     background : dict of str to ndarray of shape (n_background, n_features)
@@ -43,13 +43,13 @@ class Game:
         return int(next(iter(self.background.values())).shape[0])
 
     def values(self, coalitions: Array, rows: Array) -> Array:
-        """Values for sets of players that keep the row, the others having a background row.
+        """Values for sets of players that keep the row while others take a background row.
 
         Parameters
         ----------
         coalitions : ndarray of bool of shape (n_coalitions, n_active)
         rows : ndarray of int of shape (n_coalitions,)
-            The background row of each.
+            The background row of each set.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class Game:
     def of_all_subsets(self) -> Array:
         """Mean value over background rows of each subset, shape (2^n_active, n_outputs).
 
-        Player j is in the subsets whose numbers have the j-th bit.
+        Player j is in the subsets whose numbers have the j-th bit set.
         """
         m, b = len(self.players), self.n_background
         subsets = _members(m)
@@ -81,12 +81,12 @@ class Game:
 
 
 def _members(m: int) -> Array:
-    """Whether player j is in the subset of each number, that is, its j-th bit: shape (2^m, m)."""
+    """Whether player j is in each subset, given by the j-th bit of its number, shape (2^m, m)."""
     return np.asarray((np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1)
 
 
 def enumerated_values(game: Game) -> Array:
-    """Shapley values from all subsets, shape (n_active, n_outputs): 2^d b evaluations.
+    """Shapley values from all subsets, shape (n_active, n_outputs), by 2^d b evaluations.
 
     Parameters
     ----------
@@ -112,16 +112,16 @@ def permutation_values(
     ----------
     game : Game
     n_permutations : int
-        Pairs for each background row, at least two.
+        Number of pairs for each background row, at least two.
     rng : numpy.random.Generator
 
     Returns
     -------
     values : ndarray of shape (n_active, n_outputs)
-        They sum to the function's value less its mean over background rows.
+        Over players, they sum to the function's value minus its mean over background rows.
     covariances : ndarray of shape (n_active, n_outputs, n_outputs)
-        Of the outputs of each value. Pairs are drawn within background rows, all of which are
-        visited: differences of these are no error.
+        Covariances of the outputs of each value. Pairs are drawn within background rows, all of
+        which are visited, so that differences between these rows are not counted as error.
 
     References
     ----------
@@ -133,7 +133,7 @@ def permutation_values(
     m, n_pairs = len(game.players), n_permutations * game.n_background
     rows = np.repeat(np.arange(game.n_background), n_permutations)
     ranks = rng.permuted(np.tile(np.arange(m), (n_pairs, 1)), axis=1)
-    # After s steps, the players of a rank below s keep the row.
+    # After s steps, the players with a rank below s keep the row.
     steps = np.arange(m + 1)[:, None, None]
     found = []
     for order in (ranks, m - 1 - ranks):

@@ -1,10 +1,10 @@
 r"""Variances of functions that are sums of products over players, for independent players.
 
-For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, where each player's values are those of the
-background rows with equal probability, independently of the other players, all terms of the
-decomposition of f into effects of players, of pairs and so on have variances that are sums over
-pairs of products: those of the means and the covariances of each player's factors. Factors are
-centered before they are multiplied, so that no variance is a difference of large numbers.
+For :math:`f(x) = \sum_i c_i \prod_l k_{li}(x_l)`, let each player take its values in the background
+rows with equal probability, independently of the other players. The variances of all terms in the
+decomposition of f into effects of players, of pairs and so on are then sums over pairs of products,
+in terms of the means and covariances of each player's factors. Factors are centered before they are
+multiplied, so that no variance is a difference of large numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PlayerFactors:
     Attributes
     ----------
     centered : ndarray of shape (n_players, n_background, n_products)
-        Less their means; zero where a product does not depend on the player.
+        Factors minus their means; zero if a product does not depend on the player.
     means : ndarray of shape (n_players, n_products)
     coefficients : ndarray of shape (n_products, n_outputs)
     """
@@ -67,7 +67,7 @@ class PlayerFactors:
 
         Notes
         -----
-        O(n b^2 d^2) time for n products, b background rows and d players.
+        The time is O(n b^2 d^2) for n products, b background rows and d players.
         """
         d = len(self.centered)
         found = np.zeros((d, d, self.coefficients.shape[1]))
@@ -80,20 +80,21 @@ class PlayerFactors:
         return found
 
     def higher_order(self) -> tuple[Array, Array]:
-        """Variances of effects of three players or more: of each player's, and of all.
+        """Variances of effects of three or more players: sums for each player, and for all effects.
 
         Returns
         -------
         of_players : ndarray of shape (n_players, n_outputs)
-            Sums over the effects that a player has a part in.
+            Sums over the effects that involve the player.
         total : ndarray of shape (n_outputs,)
 
         Notes
         -----
-        These are sums over pairs of products, of coefficients that may be large and cancel. With
-        three covariances in each term, they cost no digits even where a kernel is so wide that its
-        covariances are tiny; effects of one player and of two are squares of sums over products,
-        see :meth:`first_order`. O(n^2 (b + 1) d) time.
+        These are sums over pairs of products, with coefficients that may be large and cancel.
+        Because each term contains three covariances, no precision is lost, even if a kernel is so
+        wide that its covariances are tiny. The variances of effects of one player and of two
+        players are squares of sums over products instead; see :meth:`first_order`. This takes O(n^2
+        (b + 1) d) time.
         """
         n_products = self.means.shape[1]
         size = max(CACHED_VALUES // (4 * n_products), 1)
@@ -108,7 +109,7 @@ class PlayerFactors:
                 (np.outer(mean[rows], mean), F[:, rows].T @ F / len(F))
                 for mean, F in zip(self.means, self.centered, strict=True)
             ]
-            # Products of the players before each, of no covariance, of one, and of two or more.
+            # Products over the players before each, with zero, one, and two or more covariances.
             before, (none, one, two, more) = [], (np.ones(1), *[np.zeros(1)] * 3)
             for m, c in factors:
                 before.append((none, one, two + more))
@@ -119,7 +120,7 @@ class PlayerFactors:
                     more * (m + c) + two * c,
                 )
             total, of_players = summed(more), []
-            none, one, several = np.ones(1), np.zeros(1), np.zeros(1)  # Of the players after each.
+            none, one, several = np.ones(1), np.zeros(1), np.zeros(1)  # For the players after each.
             for (p, q, r), (m, c) in zip(reversed(before), reversed(factors), strict=True):
                 others = r * (none + one + several) + q * (one + several) + p * several
                 of_players.append(summed(c * others))

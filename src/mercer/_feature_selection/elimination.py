@@ -1,4 +1,4 @@
-"""Backward elimination of features by the HSIC that remains without each of them."""
+"""Backward elimination of features by HSIC without each feature."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from mercer.kernels._minkowski import slices
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 _SERIES_LIMIT = 2.0
-"""The series of the exponential keeps all digits up to this squared scaled value."""
+"""The series of the exponential is accurate to all digits up to this squared scaled value."""
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
-"""The series ends before the first term below this: rounding errors of its smallest sum."""
+"""The series ends before the first term below this, the rounding error of its smallest sum."""
 
 Scorer = Callable[[Array], tuple[float, Array]]
 """A function of the indices of the remaining features that returns their HSIC, and their HSIC
@@ -27,15 +27,15 @@ without each one of them."""
 
 @dataclass(frozen=True)
 class Elimination:
-    """The order in which features were eliminated.
+    """The order in which features were eliminated, with their scores.
 
     Attributes
     ----------
     ranking : ndarray of shape (n_features,)
         One for the remaining features, two for those that were eliminated last, and so on.
     scores : ndarray of shape (n_features,)
-        HSIC minus HSIC without the feature, when the feature was last scored: for the remaining
-        features, in the end.
+        HSIC minus HSIC without the feature, when the feature was last scored. Remaining features
+        are scored at the end.
     value : float
         HSIC of the remaining features.
     n_iter : int
@@ -60,8 +60,8 @@ def eliminate(score: Scorer, varying: Array, n_to_select: int, step: int | float
     n_to_select : int
         Number of features that remain in the end.
     step : int or float
-        Number of features to eliminate in an iteration or, below one, their fraction of those that
-        remain.
+        Number of features to eliminate in an iteration or, if below one, a fraction of the
+        remaining features.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def eliminate(score: Scorer, varying: Array, n_to_select: int, step: int | float
             value, without = score(remaining)
             scores[remaining] = value - without
             number = int(step) if step >= 1 else max(1, int(step * remaining.size))
-            # Of features that tie, the last is eliminated first.
+            # Among tied features, the last one is eliminated first.
             order = np.lexsort((-remaining, -without))
             dropped = remaining[order[: min(number, remaining.size - n_to_select)]]
         n_iter += 1
@@ -101,7 +101,7 @@ def scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
     ----------
     kernel : {"gaussian", "linear"} or kernel of a distance
     features : ndarray of shape (n_samples, n_features)
-        Standardized.
+        Standardized features.
     target : Target
     """
     named = {"gaussian": Gaussian(), "linear": Linear()}
@@ -113,12 +113,12 @@ def scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
 
 
 def linear_scorer(X: Array, target: Target) -> Scorer:
-    """Score features by HSIC of their linear kernel, a sum over the features.
+    """Return a scorer by HSIC of the linear kernel, which is a sum over the features.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Centered.
+        Centered features.
     target : Target
     """
     factor, scale = _plain_target(target)
@@ -134,24 +134,24 @@ def linear_scorer(X: Array, target: Target) -> Scorer:
 def radial_scorer(
     X: Array, target: Target, radial: Radial, norm: float = 2.0, *, by_series: bool = False
 ) -> Scorer:
-    r"""Score features by HSIC of a kernel of the distance, divided by the median distance.
+    r"""Return a scorer by HSIC of a kernel of the distance divided by the median distance.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Centered.
+        Centered features.
     target : Target
     radial : Radial
     norm : float, default=2.0
         p of the distance |x - x'|_p.
     by_series : bool, default=False
-        Whether the kernel is exp(-|x - x'|^2) and its values without a feature are summed as a
+        Whether the kernel is exp(-|x - x'|^2), whose values without a feature are computed as a
         series.
 
     Notes
     -----
-    The median s is that of the distances in the remaining features. Scoring d features takes
-    O(n^2 d / 2) values of the kernel, in tiles; memory is a few tiles per thread.
+    The median distance s is computed from the remaining features. Scoring d features takes
+    O(n^2 d / 2) evaluations of the kernel, in tiles, and memory for a few tiles per thread.
 
     With :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC of the Gaussian kernel without
     a feature is the sum of :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
@@ -159,9 +159,9 @@ def radial_scorer(
     .. math:: e^{(u_i - u_j)^2 / 2} = e^{u_i^2 / 2} e^{u_j^2 / 2}
               \sum_m \frac{(-1)^m (u_i u_j)^m}{m!},
 
-    so that each term costs one product of W with a column for each feature, O(n^2 d / 2). The
-    series is summed to the last digit for features with :math:`u^2 \le 2`, which takes about ten
-    terms for some dozens of features; for other features, the kernel is evaluated.
+    so that each term costs one product of W with a column for each feature, O(n^2 d / 2). For
+    features with :math:`u^2 \le 2`, the series is summed to the last digit, which takes about ten
+    terms if there are some dozens of features. For other features, the kernel is evaluated.
     """
     rows = target.weights.repeated_rows()
     factor, scale = _plain_target(target)
@@ -178,7 +178,7 @@ def radial_scorer(
             products = factor[tile.rows] @ factor[tile.columns].T
             products *= tile.count
             squared = samples.squared_distances(Distance(norm=norm), tile)
-            # Constants matter to the series alone, as the target is centered.
+            # Constants matter only in the series, because the target is centered.
             weighted = radial.from_squared(squared) + (radial.offset if by_series else 0.0)
             weighted *= products
             sums = np.empty(len(remaining) + 1)
@@ -197,7 +197,7 @@ def radial_scorer(
 
 
 def _plain_target(target: Target) -> tuple[Array, float]:
-    """Return a factor Y, and s with HSIC = s <K, Y Y'> for kernels as they are, without weights."""
+    """Return a factor Y and a scale s such that HSIC = s <K, Y Y'> for unweighted kernels K."""
     weights = target.weights
     return weights.scaled(target.centered), 1.0 / max(weights.total - 1.0, 1.0) ** 2
 
@@ -222,7 +222,7 @@ def _leave_one_out(
 def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> Array:
     """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u.
 
-    The powers of at most 256 features are in memory together.
+    The powers of at most 256 features are in memory at a time.
     """
     sums = np.zeros(features.shape[1])
     for block in slices(sums.size, 256):
@@ -236,7 +236,7 @@ def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> 
 
 
 def _n_terms(largest: float) -> int:
-    """Count the terms of exp(-t) that matter for |t| up to the largest."""
+    """Count the terms of the series of exp(-t) that matter for |t| <= `largest`."""
     term, n_terms = 1.0, 0
     while term > _REMAINDER:
         n_terms += 1

@@ -15,9 +15,9 @@ from mercer._gram.tiles import TILE_BYTES, map_tiles, working_memory
 from mercer._typing import Array, Features
 
 _TRACE = 1e-9
-"""A factor may leave out at most this fraction of a Gram matrix's trace."""
+"""The trace of a factored Gram matrix may be too small by at most this fraction."""
 _TYPICAL_RANK = 32
-"""Memory is planned for factors of this rank, which few Gaussian kernels of one feature exceed."""
+"""Assumed rank in the planning of memory, which few Gaussian kernels of one feature exceed."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StackedFactors:
 
 
 def gaussian_factors(features: Array) -> list[Array]:
-    """Factor the Gram matrices of single features, exp(-(x - x')^2 / 2), many at once.
+    """Factor the Gram matrices exp(-(x - x')^2 / 2) of many single features at once.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def gaussian_factors(features: Array) -> list[Array]:
     Returns
     -------
     list of ndarray of shape (rank, n_samples)
-        Factors F with K = F'F up to 1e-9 of the trace.
+        Factors F such that K = F'F up to 1e-9 of the trace.
 
     Notes
     -----
@@ -79,8 +79,8 @@ def gaussian_factors(features: Array) -> list[Array]:
 def standardized_rows(X: Array, weights: SampleWeights) -> Array:
     """Standardize features and return them as rows, shape (n_features, n_samples).
 
-    Features that are constant up to rounding become exactly zero. Means are those without weights,
-    on which no kernel of centered targets depends.
+    Features that are constant up to rounding become exactly zero. Means are unweighted, because
+    kernels do not depend on them if targets are centered.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ class FeatureFactors:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        It is standardized one block of features at a time.
+        Features, which are standardized one block at a time.
     weights : SampleWeights
-        By their square roots factors and targets are multiplied.
+        Factors and targets are multiplied by the square roots of the weights.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class FeatureFactors:
         found = map_tiles(lambda block: self.stack(block).cross(Y), self._blocks(self.n_features))
         scores = np.concatenate(list(found)) / np.linalg.norm(Y.T @ Y)
         if not self._cache:
-            # Not all factors fit: the cache then holds those that are asked for later.
+            # If not all factors fit, the cache is filled with the factors requested later.
             self._free = self._memory
         return scores
 

@@ -1,4 +1,4 @@
-"""The non-negative Lasso over many features, by working sets and few inner products."""
+"""The non-negative Lasso over many features, with working sets and few inner products."""
 
 import warnings
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from mercer._validation import ARITHMETIC
 from mercer._weights.alignment_weights import best_nonnegative
 
 _ROUNDING = 1e-10
-"""A condition of optimality is violated if it fails by more than this fraction of the largest entry
-of a, and weights below this fraction of the largest one are rounding errors of zero."""
+"""An optimality condition is violated if it fails by more than this fraction of the largest entry
+of a. Weights below this fraction of the largest weight are treated as zero."""
 _MIN_GROWTH = 16
-"""A working set begins with, and grows by, at least this many features, as small sets cost more
-iterations than they save products."""
+"""A working set begins with, and grows by, at least this many features, because the additional
+iterations of smaller sets would cost more than the inner products that they save."""
 Products = Callable[[Array, Array], Array]
 """A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
 
@@ -47,11 +47,11 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
     Parameters
     ----------
     alpha : float
-        Not negative.
+        Non-negative penalty.
     a : ndarray of shape (n_features,)
     products : callable
-        From indices k and l of features to M_kl, shape (n_k, n_l). M is positive semi-definite,
-        with ones on its diagonal, and none of its entries is negative.
+        Maps indices k and l of features to M_kl, shape (n_k, n_l). M is positive semi-definite,
+        with ones on its diagonal and without negative entries.
 
     Returns
     -------
@@ -59,9 +59,9 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
 
     Notes
     -----
-    As weights are not negative, the penalty only subtracts alpha from a, so that the problem on
-    each working set is one of non-negative least squares. As no entry of M is negative either, a
-    feature whose entry of a does not exceed alpha has weight zero.
+    Since weights are non-negative, the penalty only subtracts alpha from a, so that the problem on
+    each working set is one of non-negative least squares. Since the entries of M are non-negative,
+    too, a feature has weight zero if its entry of a does not exceed alpha.
     """
     least = alpha + _ROUNDING * max(float(a.max()), 0.0)
 
@@ -77,7 +77,7 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
 
 
 def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
-    """Find the end of the first segment of the Lasso's path with a number of positive weights.
+    """Find the end of the Lasso path's first segment with a given number of positive weights.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     Returns
     -------
     LassoPoint
-        It has fewer weights if the path ends before, at alpha = 0. If several features enter at
-        once and there are more weights, the largest are taken.
+        It has fewer positive weights if the path reaches alpha = 0 before. If several features
+        enter at once, so that there are too many weights, the largest are kept.
 
     Notes
     -----
     Weights and correlations are linear in alpha between the knots of the path. The path of a
-    working set is therefore the path of all features if the conditions of optimality hold at its
-    knots.
+    working set is therefore the path of all features if the optimality conditions of all features
+    hold at its knots.
 
     References
     ----------
@@ -107,14 +107,14 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
         return _path(a_members, M, n_nonzero)
 
-    # The path may end with far fewer weights than are asked for.
+    # The path may end with far fewer weights than requested.
     first = _largest(a, min(2 * n_nonzero, 512))
     members, M, alphas, weights, n_iter = _solve_by_working_sets(solve, first, a, products)
     alpha, found = float(alphas[-1]), weights[:, -1]
     n_found = int((found > 0.0).sum())
     used = np.argsort(-found, kind="stable")[: min(n_nonzero, n_found)]
     if 0 < used.size == n_found:
-        # The path accumulates rounding errors; solving once more at its end removes them.
+        # The path accumulates rounding errors, which solving once more at its end removes.
         found[used] = best_nonnegative(a[members[used]] - alpha, M[np.ix_(used, used)])
     return LassoPoint(_scattered(found[used], members[used], a.size), alpha, n_iter)
 
@@ -122,7 +122,7 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
 def _solve_by_working_sets(
     solve: Callable[[Array, Array], tuple[Array, Array]], first: Array, a: Array, products: Products
 ) -> tuple[Array, Array, Array, Array, int]:
-    """Solve on growing working sets, until no feature outside violates its condition.
+    """Solve on growing working sets, until no other feature violates its optimality condition.
 
     Returns the working set, M within it, penalties, weights, and the number of working sets.
     """
@@ -150,15 +150,15 @@ def _scattered(values: Array, indices: Array, size: int) -> Array:
 
 
 def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
-    """Compute penalties and weights at the knots of the path, up to a number of weights.
+    """Compute penalties and weights at the knots of the path, up to `n_nonzero` positive weights.
 
-    A path with fewer weights ends at alpha = 0.
+    If there are fewer positive weights, the path ends at alpha = 0.
     """
     max_iter = 20 * a.size + 100
     # Least angle regression fails if several features enter at the same penalty.
     untied = a - ARITHMETIC * float(a.max()) * np.arange(a.size)
     with warnings.catch_warnings():
-        # scikit-learn warns if features depend on each other, or if alpha is nearly zero.
+        # scikit-learn warns if features are linearly dependent, or if alpha is nearly zero.
         warnings.simplefilter("ignore", ConvergenceWarning)
         alphas, _, weights = lars_path_gram(
             Xy=untied, Gram=M, n_samples=1, method="lasso", positive=True, max_iter=max_iter
@@ -166,7 +166,7 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
     weights[weights <= _ROUNDING * weights.max()] = 0.0
     enough = np.flatnonzero((weights > 0.0).sum(axis=0) >= n_nonzero)
     if enough.size == 0:
-        # scikit-learn stops at single precision of alpha, before the very end of the path.
+        # scikit-learn stops before the end of the path, at single precision of alpha.
         alphas[-1], weights[:, -1] = 0.0, best_nonnegative(a, M)
         return alphas, weights
     stop = enough[0] + 1
@@ -174,11 +174,11 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
 
 
 class _WorkingSet:
-    """A working set, and the columns of M that the conditions of the other features need.
+    """A working set, and the entries of M that the optimality conditions of other features need.
 
-    The condition of feature l is a_l - (M w)_l <= alpha. As neither M nor w has negative entries,
-    a_l minus some terms of (M w)_l is an upper bound of the left side. If that does not exceed
-    alpha, the other products of feature l need not be computed.
+    The condition of feature l is a_l - (M w)_l <= alpha. Since neither M nor w has negative
+    entries, a_l minus some terms of (M w)_l is an upper bound of the left side. If this bound does
+    not exceed alpha, the other products of feature l need not be computed.
 
     Attributes
     ----------
@@ -200,14 +200,14 @@ class _WorkingSet:
         return self._M[self.members]
 
     def extend(self, features: Array) -> None:
-        """Add features to the working set; of several equal ones, only the first.
+        """Add features to the working set; only the first of several equal ones is added.
 
         Features are equal if the cosine of their kernels is one up to rounding.
 
         Parameters
         ----------
         features : ndarray of int
-            Violators, whose products with the old members are known.
+            Violating features, whose products with the old members have been computed.
         """
         old, start = self.members, self.members.size
         new = np.sort(features)
@@ -222,7 +222,7 @@ class _WorkingSet:
         self._n_known[self.members] = self.members.size
 
     def violators(self, alphas: Array, weights: Array) -> Array:
-        """Find the features outside that violate their condition somewhere along the path.
+        """Find the features outside that violate their optimality condition along the path.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class _WorkingSet:
         Returns
         -------
         ndarray of int
-            In the order of the knots at which they enter.
+            Indices in the order of the knots at which the conditions are first violated.
         """
         slack = _ROUNDING * max(float(self._a.max()), 0.0)
         suspects = np.flatnonzero(self._outside & (self._a > alphas.min() + slack))

@@ -1,4 +1,4 @@
-"""Selectors of features by their dependence on the target, and what they share."""
+"""Selectors of features by their dependence on the target, and their base class."""
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -41,12 +41,12 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            `BAHSIC` takes no sparse matrices.
+            `BAHSIC` does not accept sparse matrices.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; sets of labels or a Gram matrix if `output_kernel` says so.
+            Labels or responses, or sets of labels or a Gram matrix if `output_kernel` requires it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
+            Weights of the samples. A weight of two is equivalent to giving the sample twice, and a
+            weight of zero to leaving it out.
 
         Returns
         -------
@@ -56,8 +56,8 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         ------
         ValueError
             If a parameter is out of its range, there are fewer features than are to be selected, X
-            or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a weight is negative.
+            or y contains NaN or infinities, there is only one sample or one class, a response is
+            constant, `y` does not match the task or the output kernel, or a weight is negative.
         """
         self._check_settings()
         check_target_values(y)
@@ -77,10 +77,10 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _select(self, X: Features, target: Target, number: int) -> Array:
-        """Set what the selector reports, and return whether each feature is selected."""
+        """Set the fitted attributes, and return whether each feature is selected."""
 
     def _target(self, data: Sample) -> Target:
-        """Return the target; of classes "balanced", of responses "gaussian" unless it is given."""
+        """Return the target, by default "balanced" for classes and "gaussian" for responses."""
         target = target_of(data, self.task, self.output_kernel)
         if self.output_kernel is None:
             usual = "gaussian" if target.classes is None else "balanced"
@@ -88,7 +88,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         return target
 
     def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work."""
+        """Raise an error for invalid settings before the fit."""
         number = self.n_features_to_select
         if number is not None:
             check_scalar(number, "n_features_to_select", Real)
@@ -115,8 +115,8 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 class BAHSIC(DependenceSelector):
     """Backward elimination of features with the Hilbert-Schmidt independence criterion.
 
-    Beginning with all features, each iteration eliminates those without which the kernel of the
-    others depends most on the target.
+    Beginning with all features, each iteration eliminates the features without which the kernel on
+    the remaining ones depends most on the target.
 
     Parameters
     ----------
@@ -124,17 +124,17 @@ class BAHSIC(DependenceSelector):
         Number of features to select, or a fraction in (0, 1] of all features; None for a half.
     step : int or float, default=0.1
         Number of features to eliminate in an iteration. A number below one is a fraction of the
-        remaining features, rounded down, and at least one feature.
+        remaining features, rounded down, but at least one feature.
     kernel : {"gaussian", "linear"} or kernel of a distance, default="gaussian"
         Kernel of the standardized features, divided by the median distance between the samples in
-        the remaining features, which each iteration computes anew: "gaussian" is
+        the remaining features, which is recomputed in each iteration: "gaussian" is
         exp(-|x - x'|^2 / s^2) with this distance as its bandwidth s. The parameters of other
         kernels, such as `Laplacian(2.0)`, are in units of this distance.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds labels or responses; read off its values for `"auto"`.
+        Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses that features shall depend on; the section "Output
-        kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and
+        The kernel on labels or responses for which dependence is measured; the section "Output
+        kernels" of docs/glossary.md lists all options. None stands for `"balanced"` for labels and
         `"gaussian"` for responses.
 
     Attributes
@@ -144,9 +144,9 @@ class BAHSIC(DependenceSelector):
     ranking_ : ndarray of shape (n_features,)
         One for selected features, two for those eliminated in the last iteration, and so on.
     scores_ : ndarray of shape (n_features,)
-        HSIC minus HSIC without the feature, when the feature was last scored: among the selected
-        features for these, in the iteration that eliminated it for others. A feature of negative
-        score lowers the dependence.
+        HSIC minus HSIC without the feature, when the feature was last scored. Selected features are
+        scored among the selected ones, other features in the iteration that eliminated them. A
+        feature with a negative score lowers the dependence.
     hsic_ : float
         HSIC of the kernel of the selected features with the target.
     n_features_ : int
@@ -156,7 +156,7 @@ class BAHSIC(DependenceSelector):
     n_features_in_ : int
         Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -165,17 +165,17 @@ class BAHSIC(DependenceSelector):
     Notes
     -----
     A Gaussian kernel of several features detects those that are informative only together, such as
-    the two features of an exclusive or. The linear kernel does not, as it ranks each feature x by
-    |x'Y|^2 alone. Redundant features may be eliminated in the same iteration, since none of them is
-    missed beside the others (`step=1` prevents that), and may also be selected together, since the
-    criterion does not penalize redundancy. Constant features are eliminated first.
+    the two features of an exclusive or. The linear kernel does not, because it ranks each feature x
+    by |x'Y|^2 alone. Redundant features may all be eliminated in the same iteration, since HSIC
+    hardly changes without one of them (`step=1` prevents this). They may also be selected together,
+    since the criterion does not penalize redundancy. Constant features are eliminated first.
 
-    An iteration over d features costs O(n^2 d) values of the kernel in tiles, O(n d) for the linear
-    kernel, and O(n^2 r) for a target kernel of rank r, which is the number of classes or labels, or
-    some dozens for a Gaussian of one response; with a `step` of 0.1, all iterations together cost
-    about ten times as much as the first. Memory is X, the factor of the target and a few tiles per
-    thread. No n x n matrix is held, unless the target kernel has rank n, as that of a Laplacian
-    kernel.
+    An iteration over d features costs O(n^2 d) evaluations of the kernel in tiles, or O(n d) for
+    the linear kernel, and O(n^2 r) for a target kernel of rank r, which is the number of classes or
+    labels, or some dozens for a Gaussian of one response. With a `step` of 0.1, all iterations
+    together cost about ten times as much as the first. Memory is needed for X, the factor of the
+    target and a few tiles per thread. No n x n matrix is stored, unless the target kernel has rank
+    n, as a Laplacian kernel does.
 
     References
     ----------
@@ -218,36 +218,37 @@ class BAHSIC(DependenceSelector):
 
 @dataclass(eq=False, repr=False)
 class HSICLasso(DependenceSelector):
-    r"""Selection of a few features whose kernels sum up to the target's kernel: HSIC Lasso.
+    r"""HSIC Lasso: selection of features whose weighted kernels approximate the target's kernel.
 
     .. math:: \min_{w \ge 0} \tfrac{1}{2} \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
-    with a Gaussian kernel of each feature, :math:`\exp(-(x - x')^2 / 2)` of the standardized
-    feature, and centered Gram matrices. The solution favors features on which the target depends,
-    and avoids those that depend on other selected features: of two equal features, one is selected.
+    The problem is solved for a Gaussian kernel :math:`\exp(-(x - x')^2 / 2)` of each standardized
+    feature, with centered Gram matrices. The solution favors features on which the target depends,
+    and avoids those that depend on other selected features: only one of two equal features is
+    selected.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
         Number of features to select, or a fraction in (0, 1] of all features; None for a half,
         unless `alpha` is given. The weights are those at the end of the first segment of the
-        Lasso's path with that many positive weights: at the smallest penalty before another feature
-        enters.
+        Lasso's path with that many positive weights, which is the smallest penalty before another
+        feature enters.
     alpha : float, default=None
-        The penalty itself, in place of a number of features. No feature is selected if it is at
-        least the largest of `scores_`, which never exceeds one.
+        The penalty, which may be given instead of a number of features. No feature is selected if
+        the penalty is at least the largest of `scores_`, which never exceeds one.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds labels or responses; read off its values for `"auto"`.
+        Whether `y` contains labels or responses; inferred from its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        The kernel on labels or responses that features shall depend on; the section "Output
-        kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and
+        The kernel on labels or responses for which dependence is measured; the section "Output
+        kernels" of docs/glossary.md lists all options. None stands for `"balanced"` for labels and
         `"gaussian"` for responses.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,)
-        w. Zero for features that are not selected, such as constant ones.
+        The weights w. Zero for features that are not selected, such as constant ones.
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     scores_ : ndarray of shape (n_features,)
@@ -255,12 +256,11 @@ class HSICLasso(DependenceSelector):
     alpha_ : float
         The penalty alpha.
     n_iter_ : int
-        Number of working sets, each larger than the one before, until no feature outside of the
-        last one would enter.
+        Number of growing working sets until no feature outside the last one would enter.
     n_features_in_ : int
         Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -268,22 +268,22 @@ class HSICLasso(DependenceSelector):
 
     Notes
     -----
-    Each feature has a kernel of its own, so that features that are informative only together, such
-    as the two features of an exclusive or, are not found. Redundant features end the path early: if
-    it has fewer positive weights at alpha = 0 than requested, fewer features are selected, with a
-    warning if a number was given. If several features enter at once, those of the largest weights
-    are selected, and of equal weights the first.
+    Each feature has its own kernel, so that features that are informative only together, such as
+    the two features of an exclusive or, are not found. With redundant features, the path may have
+    fewer positive weights at alpha = 0 than requested. In this case, fewer features are selected,
+    with a warning if a number was given. If several features enter at once, those with the largest
+    weights are selected, and the first ones among equal weights.
 
     The Gram matrix of one feature has a numerical rank r of about 20, or the number of the
-    feature's distinct values. Factors of these matrices, by incomplete Cholesky decomposition to
-    1e-9 of the trace, give all inner products: in O(n r^2) for a feature and for each pair of
-    features, and O(n r q) for a feature and a target kernel of rank q. No n x n matrix is formed,
-    unless the target kernel has rank n, as that of a Laplacian kernel. The entries
-    M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not exceed alpha
-    cannot enter; entries of M are computed only for pairs of features that could. The solution is
-    optimal over all features, except that features whose kernels differ by less than 1e-7 count as
-    one. Memory is that of X, of factors up to scikit-learn's working memory, and of one number for
-    each feature and each member of the working set.
+    feature's distinct values. All inner products are computed from factors of these matrices, by
+    incomplete Cholesky decomposition to 1e-9 of the trace. This takes O(n r^2) time for a feature
+    and for each pair of features, and O(n r q) for a feature and a target kernel of rank q. No
+    n x n matrix is formed, unless the target kernel has rank n, as a Laplacian kernel does. The
+    entries M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not exceed
+    alpha cannot enter, and entries of M are computed only for pairs of features that can. The
+    solution is optimal over all features, except that features whose kernels differ by less than
+    1e-7 count as one. Memory is needed for X, for factors up to scikit-learn's working memory, and
+    for one number per feature and member of the working set.
 
     Blocks of samples (Climente-Gonzalez et al. 2019), which save the memory of full Gram matrices,
     have no advantage over factors.
@@ -336,23 +336,23 @@ class HSICLasso(DependenceSelector):
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is a positive whole number, rather than a fraction."""
+    """Whether a value is a positive integer, rather than a fraction."""
     return isinstance(value, Integral) and int(value) >= 1
 
 
 def number_of_features(number: int | float | None, n_features: int) -> int:
-    """Return the number that `n_features_to_select` stands for, as scikit-learn's `RFE` defines it.
+    """Return the number of features to select, as defined by `RFE` of scikit-learn.
 
     Parameters
     ----------
     number : int, float or None
-        Number, fraction of all, or None for a half of them.
+        Number or fraction of features, or None for a half of them.
     n_features : int
 
     Raises
     ------
     ValueError
-        If there are fewer features.
+        If `number` exceeds the number of features.
     """
     if number is None or not is_count(number):
         return max(1, int(n_features * (0.5 if number is None else number)))
@@ -362,7 +362,7 @@ def number_of_features(number: int | float | None, n_features: int) -> int:
 
 
 def _check_step(step: Any) -> None:
-    """Refuse a step that is neither a positive whole number nor a fraction."""
+    """Raise an error for a step that is neither a positive integer nor a fraction."""
     check_scalar(step, "step", Real)
     if not (is_count(step) or 0.0 < step < 1.0):
         raise ValueError(
@@ -371,7 +371,7 @@ def _check_step(step: Any) -> None:
 
 
 def _check_kernel(kernel: Any) -> None:
-    """Refuse a kernel that is neither linear nor a function of the distance of all features."""
+    """Raise an error for a kernel that is neither linear nor a function of one distance."""
     named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
     radial = isinstance(getattr(kernel, "structure", None), RadialFunction)
     if not (named or radial or isinstance(kernel, Linear)):

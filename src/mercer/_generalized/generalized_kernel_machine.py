@@ -1,4 +1,4 @@
-"""Base class of generalized kernel machines: kernels, penalty, and what all of them report."""
+"""Base class of generalized kernel machines: choice of the kernel and the penalty."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from mercer.kernels._kernel import stack_values
 
 @dataclass(frozen=True)
 class EvaluatedKernel:
-    """A kernel that a generalized machine was fitted on, and its left-out deviance.
+    """A kernel that a generalized machine was fitted with, and its leave-one-out deviance.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class EvaluatedKernel:
         Name and width of the kernel.
     kernel : Kernel
     alpha : float
-        The penalty of lowest left-out deviance, for a kernel of unit scale.
+        The penalty of lowest leave-one-out deviance, for a kernel of unit scale.
     loo_deviance : float
-        Mean deviance of the samples, each without itself or its group.
+        Mean deviance of the samples, each predicted without itself or its group.
     """
 
     description: str
@@ -58,10 +58,10 @@ class EvaluatedKernel:
 
 
 class GeneralizedKernelMachine(KernelEstimator):
-    """Base class: the kernel and the penalty of lowest approximate leave-one-out deviance."""
+    """Base class that selects the kernel and penalty by approximate leave-one-out deviance."""
 
     _isotropic_task: ClassVar[Any] = "regression"
-    """As what widths are searched, where no kernels are given."""
+    """Task for which widths are searched if no kernels are given."""
 
     kernels: Any
     alpha: Any
@@ -79,7 +79,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         return 5
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are out of their range."""
+        """Raise an error if a parameter is out of its range."""
         as_grid("alpha", self.alpha, np.ones(1))
         check_bool("verbose", self.verbose)
 
@@ -90,24 +90,25 @@ class GeneralizedKernelMachine(KernelEstimator):
         predicted: Callable[[Sequence[Array], Indices], Array],
         losses: Callable[[Array, Indices], Array],
     ) -> Array:
-        """Fit machines on each kernel, and set what is known of the best.
+        """Fit machines with each kernel, and set the fitted attributes from the best.
 
         Parameters
         ----------
         data : TrainingData
-            With labels or numbers that ridge regression is of where widths are searched.
+            The samples. If widths are searched, ridge regression is fitted to their labels or
+            numbers.
         likelihoods : sequence of Likelihood
             One for each machine.
         predicted : callable
-            From left-out linear predictors of all machines, and the numbers of the samples that
-            they are of, to predictions.
+            Maps leave-one-out linear predictors of all machines, and the indices of their samples,
+            to predictions.
         losses : callable
-            From these, and the numbers of the samples, to half their deviances.
+            Maps predictions and the indices of their samples to half the deviances.
 
         Returns
         -------
         ndarray of shape (n_samples, ...)
-            Left-out predictions of the best machines.
+            Leave-one-out predictions of the best machines.
         """
 
         def deviance(values: Sequence[Array], rows: Indices) -> float:
@@ -134,7 +135,7 @@ class GeneralizedKernelMachine(KernelEstimator):
     def _encoded(
         self, X: Features, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[TrainingData, NDArray[Any], NDArray[np.intp]]:
-        """The samples of a fit to classes, the classes, and the numbers of the samples' classes."""
+        """Return the samples of a fit to classes, the classes, and class indices."""
         self._check_parameters()
         data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
         target = data.target("classification")
@@ -150,15 +151,15 @@ class GeneralizedKernelMachine(KernelEstimator):
         likelihoods: Sequence[Likelihood],
         probabilities: Callable[[Sequence[Array], Indices], Array],
     ) -> Self:
-        """Fit machines of classes; see :meth:`_fit_machines`.
+        """Fit machines to classes; see :meth:`_fit_machines`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_given, n_features)
-            As it was given.
+            The samples as they were passed to `fit`.
         data : TrainingData
         codes : ndarray of int of shape (n_samples,)
-            Numbers of the classes.
+            Class indices of the samples.
         likelihoods : sequence of Likelihood
         probabilities : callable
         """
@@ -174,7 +175,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         return self
 
     def _dictionary(self, data: TrainingData) -> list[Kernel]:
-        """The kernels to compare: those that are given, or two of widths that suit the target."""
+        """Return the kernels to compare: the given ones, or two with suitable widths."""
         if self.kernels is not None:
             return data.dictionary(self.kernels)
         if self._isotropic_task == "regression" and not np.ptp(data.y):
@@ -207,7 +208,7 @@ class GeneralizedKernelMachine(KernelEstimator):
         return len(self.candidates_)
 
     def _values(self, X: Features) -> Array:
-        """Values of the machines without intercepts or thresholds, shape (n_rows, n_machines)."""
+        """Return values without intercepts or thresholds, shape (n_rows, n_machines)."""
         check_is_fitted(self)
         samples, rows = new_samples(self, X), self.rows_
         kernel = self.kernel_.kernels[0]
@@ -220,11 +221,11 @@ class GeneralizedKernelMachine(KernelEstimator):
         return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
 
     def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
-        """For explanations: what values are, what is added to each machine's, and their names."""
+        """Return the scale of the outputs, the constant of each output and their names."""
         raise NotImplementedError
 
     def _linear(self) -> tuple[Array, Array]:
-        """Coefficients of the kernel with the samples of positive weight, and constants."""
+        """Return coefficients of the samples of positive weight, and constants."""
         rows = self.rows_
         dual = self.dual_coef_[rows].reshape(len(rows), -1)
         coefficients, constant = of_rows_as_they_are(self._unit, dual)

@@ -22,51 +22,52 @@ from mercer._typing import Array, Features
 class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
     """Logistic regression on a kernel, with a penalty chosen by approximate leave-one-out.
 
-    The log-odds of two classes are a function of the kernel plus an intercept. More than two
-    classes have one machine each, against the rest, with one penalty for all.
+    For two classes, the log-odds are a function in the space of the kernel plus an intercept. For
+    more classes, one machine is fitted for each class against the rest, all with the same penalty.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The one of the lowest
-        left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
-        each of the width that suits ridge regression of class indicators. With `"precomputed"`, X
-        is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
-        n_kernels).
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
+        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
+        each with the width selected for ridge regression on class indicators. With `"precomputed"`,
+        X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples,
+        n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
-        unit scale (see Notes). "auto" goes downhill in half decades; a sequence tries its values;
-        of equal ones the largest is taken.
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
+        the values to try. The largest of equally good values is selected.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The kernel that was taken, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
-        One over that diagonal.
+        The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
         One.
     candidates_ : list of EvaluatedKernel
-        `description`, `kernel`, `alpha` and `loo_deviance` of the kernels that were compared, the
-        lowest deviance first.
+        The kernels that were compared, in ascending order of their deviances, with `description`,
+        `kernel`, `alpha` and `loo_deviance`.
     alpha_ : float
-        The penalty that was taken.
+        The selected penalty.
     alphas_, loo_deviances_ : ndarray of shape (n_alphas,)
-        The penalties that were tried on the kernel, and their left-out deviances to first order.
+        The penalties that were tried for the selected kernel, and their leave-one-out deviances,
+        approximated to first order.
     loo_deviance_ : float
         Mean deviance, twice the log-loss, of `loo_predictions_`.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes for the training samples, by machines without the sample, or
-        its group, on the same kernel and with the same penalty.
+        Class probabilities of each training sample from machines fitted without the sample, or its
+        group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples for the centered kernel of unit scale.
     intercept_ : ndarray of shape (n_machines,)
-        Log-odds where the centered kernel is zero.
+        Log-odds if all values of the centered kernel are zero.
     classes_ : ndarray of shape (n_classes,)
     rows_ : ndarray of int of shape (n_fitted,)
         Indices of the training samples of positive weight.
@@ -74,29 +75,31 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         The training samples; None for precomputed kernels.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
     KernelOrdinalClassifier : For classes that are ordered.
-    KernelStackingClassifier : Combines several kernels; it takes less time for many samples.
+    KernelStackingClassifier : Combines several kernels, and is faster for many samples.
 
     Notes
     -----
-    Each kernel takes about six penalties, and each of these some four Newton steps and an inverse:
-    O(n^3) time, for each of more than two classes, and memory for five n x n matrices. A fit that
-    exceeds the memory that is there is refused. Some thousand samples take minutes.
+    About six penalties are tried for each kernel, and each takes about four Newton steps and a
+    matrix inverse: O(n^3) time, for each class if there are more than two, and memory for five
+    n x n matrices. A fit that exceeds the available memory raises an error. A few thousand samples
+    take minutes.
 
-    The kernel's centered Gram matrix is divided by its mean diagonal, so that one penalty suits
-    every kernel. To first order, left-out values follow from the weighted ridge regression of the
-    last Newton step [1]_; at the penalty that is taken, five more steps account for the curvatures
-    of the other samples, which change as one is left out. On seven sets of 200 samples their
-    deviance is that of refits to one in a thousand. Left-out probabilities are at least one in two
-    more than the number of samples, by the rule of succession.
+    The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
+    penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
+    regression of the last Newton step [1]_; at the selected penalty, five more steps account for
+    the changes in the curvatures of the other samples when one is left out. On seven data sets of
+    200 samples, the resulting deviance agreed with the deviance of refits to one part in a
+    thousand. Leave-one-out probabilities of n samples are at least 1 / (n + 2), by the rule of
+    succession.
 
-    Probabilities of more than two classes are those of each against the rest, divided by their sum.
-    The softmax of one multinomial regression predicts as well, and takes longer. Classes that are
-    apart do no harm, as the penalty bounds the function.
+    Probabilities of more than two classes are the probabilities of each class against the rest,
+    divided by their sum. The softmax of one multinomial regression predicts as well, but takes
+    longer. Separable classes are not a problem, because the penalty bounds the function.
 
     References
     ----------
@@ -131,15 +134,15 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A Gram matrix, or a stack of them, where `kernels` is "precomputed".
+            If `kernels` is "precomputed", a Gram matrix or a stack of Gram matrices.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of zero leaves
             the sample out.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together; copies of a row without groups.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. Without groups, copies of a row are left out together.
 
         Returns
         -------
@@ -149,11 +152,10 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Raises
         ------
         ValueError
-            If X holds NaN or infinities, there is one sample, one class or one group only, a
-            parameter is out of its range, a weight is negative, or a kernel is not positive
-            semi-definite.
+            If X holds NaN or infinities, there is only one sample, class or group, a parameter is
+            out of its range, a weight is negative, or a kernel is not positive semi-definite.
         MemoryError
-            If the fit needs more memory than there is.
+            If the fit needs more memory than is available.
         """
         data, self.classes_, codes = self._encoded(X, y, sample_weight, groups)
         problems = LogisticProblems.of(codes, len(self.classes_), data.weights)
@@ -171,13 +173,14 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, those of ``classes_[1]``; of more, those of each class against the rest.
+            For two classes, the log-odds of ``classes_[1]``; for more, those of each class against
+            the rest.
         """
         values = self._values(X) + self.intercept_
         return values[:, 0] if values.shape[1] == 1 else values
@@ -188,8 +191,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -203,8 +206,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -219,5 +222,5 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
         if len(self.classes_) == 2:
             return "log-odds", self.intercept_, (str(self.classes_[1]),)
-        # Probabilities of several classes are not those of each against the rest.
+        # Probabilities of several classes are not the probabilities of each against the rest.
         return "decision value", self.intercept_, tuple(map(str, self.classes_))

@@ -23,54 +23,56 @@ from mercer._typing import Array, Features
 class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
     """Ordered logistic regression on a kernel, with a penalty chosen by leave-one-out.
 
-    A latent function of the kernel, and thresholds between the grades, give the log-odds of each
-    grade or a lower one, which are the threshold less the latent value: proportional odds.
+    This is the proportional odds model: the log-odds that a sample has a given grade or a lower one
+    are the threshold above this grade minus the value of a latent function in the space of the
+    kernel.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The one of the lowest
-        left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
-        each of the width that suits ridge regression of ranks. With `"precomputed"`, X is a Gram
-        matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
+        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
+        each with the width selected for ridge regression on ranks. With `"precomputed"`, X is a
+        Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
         n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
-        unit scale (see Notes). "auto" goes downhill in half decades; a sequence tries its values;
-        of equal ones the largest is taken.
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
+        the values to try. The largest of equally good values is selected.
     categories : array-like of shape (n_grades,), default=None
-        The grades, from the lowest to the highest. None for numbers, which are sorted. Grades that
-        `y` does not hold are left out.
+        The grades, from the lowest to the highest. None for numeric grades, which are sorted.
+        Grades that do not occur in `y` are dropped.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     verbose : bool, default=False
         Whether to print a line after each kernel.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The kernel that was taken, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
-        One over that diagonal.
+        The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
         One.
     candidates_ : list of EvaluatedKernel
-        `description`, `kernel`, `alpha` and `loo_deviance` of the kernels that were compared, the
-        lowest deviance first.
+        The kernels that were compared, in ascending order of their deviances, with `description`,
+        `kernel`, `alpha` and `loo_deviance`.
     alpha_ : float
-        The penalty that was taken.
+        The selected penalty.
     alphas_, loo_deviances_ : ndarray of shape (n_alphas,)
-        The penalties that were tried on the kernel, and their left-out deviances to first order.
+        The penalties that were tried for the selected kernel, and their leave-one-out deviances,
+        approximated to first order.
     loo_deviance_ : float
         Mean deviance, twice the log-loss, of `loo_predictions_`.
     loo_predictions_ : ndarray of shape (n_samples, n_grades)
-        Probabilities of the grades for the training samples, by machines without the sample, or its
-        group, on the same kernel and with the same penalty.
+        Probabilities of the grades for each training sample, from machines fitted without the
+        sample, or its group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients of the training samples for the centered kernel of unit scale.
     thresholds_ : ndarray of shape (n_grades - 1,)
-        Between the grades, ascending.
+        Thresholds between the grades, ascending.
     classes_ : ndarray of shape (n_grades,)
         The grades, from the lowest to the highest.
     rows_ : ndarray of int of shape (n_fitted,)
@@ -79,7 +81,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         The training samples; None for precomputed kernels.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -87,18 +89,18 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     Notes
     -----
-    Each kernel takes about six penalties, and each of these some four Newton steps and an inverse:
-    O(n^3) time, and memory for five n x n matrices. A fit that exceeds the memory that is there is
-    refused. Some thousand samples take minutes.
+    About six penalties are tried for each kernel, and each takes about four Newton steps and a
+    matrix inverse: O(n^3) time, and memory for five n x n matrices. A fit that exceeds the
+    available memory raises an error. A few thousand samples take minutes.
 
-    The kernel's centered Gram matrix is divided by its mean diagonal, so that one penalty suits
-    every kernel. To first order, left-out values follow from the weighted ridge regression of the
-    last Newton step [1]_, and so do left-out thresholds. Of 200 samples their deviance is that of
-    refits to four in a thousand. Left-out probabilities are at least one in two more than the
-    number of samples, by the rule of succession.
+    The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
+    penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
+    regression of the last Newton step [1]_, and so do leave-one-out thresholds. On 200 samples, the
+    resulting deviance agreed with the deviance of refits to four parts in a thousand. Leave-one-out
+    probabilities of n samples are at least 1 / (n + 2), by the rule of succession.
 
-    `predict` takes the most probable grade, as all classifiers do; `predict_median` has the lowest
-    expected absolute error.
+    `predict` returns the most probable grade, like all classifiers; `predict_median` returns the
+    grade of lowest expected absolute error.
 
     References
     ----------
@@ -129,20 +131,20 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
 
     @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the kernel and the penalty, and fit latent function and thresholds.
+        """Choose the kernel and the penalty, and fit the latent function and the thresholds.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A Gram matrix, or a stack of them, where `kernels` is "precomputed".
+            If `kernels` is "precomputed", a Gram matrix or a stack of Gram matrices.
         y : array-like of shape (n_samples,)
             Grades.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of zero leaves
             the sample out.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together; copies of a row without groups.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. Without groups, copies of a row are left out together.
 
         Returns
         -------
@@ -152,11 +154,11 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Raises
         ------
         ValueError
-            If grades are no numbers and `categories` is None, a grade is none of `categories`, X
-            holds NaN or infinities, there is one sample, one grade or one group only, a parameter
-            is out of its range, a weight is negative, or a kernel is not positive semi-definite.
+            If grades are not numbers and `categories` is None, a grade is not among `categories`, X
+            holds NaN or infinities, there is only one sample, grade or group, a parameter is out of
+            its range, a weight is negative, or a kernel is not positive semi-definite.
         MemoryError
-            If the fit needs more memory than there is.
+            If the fit needs more memory than is available.
         """
         data, classes, codes = self._encoded(X, y, sample_weight, groups)
         order = _order(classes, self.categories)
@@ -171,13 +173,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         )
 
     def predict_latent(self, X: Features) -> Array:
-        """Values of the latent function, which grow with the grade.
+        """Return values of the latent function, which increase with the grade.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -191,8 +193,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -207,8 +209,8 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -218,13 +220,13 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         return self.classes_[probabilities.argmax(axis=1)]
 
     def predict_median(self, X: Features) -> NDArray[Any]:
-        """Predict the median grades, of the lowest expected absolute difference in rank.
+        """Predict the median grades, which minimize the expected absolute difference in rank.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
 
         Returns
         -------
@@ -246,7 +248,7 @@ def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:
     Raises
     ------
     ValueError
-        If labels are no numbers and no order is given, or one is missing in the order.
+        If labels are not numbers and no order is given, or a label is missing from the order.
     """
     if categories is None:
         if classes.dtype.kind not in "biuf":

@@ -25,72 +25,75 @@ from mercer.kernels._distances import check_squares
 class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     """Poisson regression on a kernel, with a penalty chosen by approximate leave-one-out.
 
-    The logarithm of the expected count of a sample is a function of the kernel, plus an intercept,
-    plus the logarithm of its exposure.
+    The logarithm of the expected count of a sample is a function in the space of the kernel, plus
+    an intercept, plus the logarithm of the exposure of the sample.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        Kernels, names, callables or scikit-learn Gaussian-process kernels. The one of the lowest
-        left-out deviance is taken. None compares a Gaussian and a product Laplacian kernel,
-        each of the width that suits ridge regression of square roots of rates. With
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
+        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
+        each with the width selected for ridge regression on square roots of rates. With
         `"precomputed"`, X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape
         (n_samples, n_samples, n_kernels).
     alpha : "auto", float or sequence of float, default="auto"
         Penalty: the machine minimizes half the sum of deviances plus alpha / 2 |f|^2, for a kernel
-        of unit scale (see Notes). "auto" goes downhill in half decades; a sequence tries its
-        values; of equal ones the largest is taken.
+        of unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence
+        lists the values to try. The largest of equally good values is selected.
     verbose : bool, default=False
         Whether to print a line after each kernel.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The kernel that was taken, divided by the mean diagonal of its centered Gram matrix.
+        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
     weights_ : ndarray of shape (1,)
-        One over that diagonal.
+        The reciprocal of this mean diagonal.
     shares_ : ndarray of shape (1,)
         One.
     candidates_ : list of EvaluatedKernel
-        `description`, `kernel`, `alpha` and `loo_deviance` of the kernels that were compared, the
-        lowest deviance first.
+        The kernels that were compared, in ascending order of their deviances, with `description`,
+        `kernel`, `alpha` and `loo_deviance`.
     alpha_ : float
-        The penalty that was taken.
+        The selected penalty.
     alphas_, loo_deviances_ : ndarray of shape (n_alphas,)
-        The penalties that were tried on the kernel, and their left-out deviances to first order.
+        The penalties that were tried for the selected kernel, and their leave-one-out deviances,
+        approximated to first order.
     loo_deviance_ : float
         Mean Poisson deviance of `loo_predictions_`.
     loo_predictions_ : ndarray of shape (n_samples,)
-        Expected counts of the training samples, by machines without the sample, or its group, on
-        the same kernel and with the same penalty.
+        Expected count of each training sample from machines fitted without the sample, or its
+        group, with the same kernel and penalty.
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients of the training samples for the centered kernel of unit scale.
     intercept_ : float
-        Logarithm of the rate where the centered kernel is zero.
+        Logarithm of the rate if all values of the centered kernel are zero.
     rows_ : ndarray of int of shape (n_fitted,)
         Indices of the training samples of positive weight.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed kernels.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
-    sklearn.linear_model.PoissonRegressor : Without a kernel. Its `alpha` is that of a linear kernel
-        of unit scale, divided by the mean diagonal and the sum of the weights.
+    sklearn.linear_model.PoissonRegressor : Poisson regression without a kernel. Its `alpha`
+        corresponds to the `alpha` for a linear kernel of unit scale, divided by the mean diagonal
+        and the sum of the weights.
 
     Notes
     -----
-    Each kernel takes about six penalties, and each of these some four Newton steps and an inverse:
-    O(n^3) time, and memory for five n x n matrices. A fit that exceeds the memory that is there is
-    refused. Some thousand samples take minutes.
+    About six penalties are tried for each kernel, and each takes about four Newton steps and a
+    matrix inverse: O(n^3) time, and memory for five n x n matrices. A fit that exceeds the
+    available memory raises an error. A few thousand samples take minutes.
 
-    The kernel's centered Gram matrix is divided by its mean diagonal, so that one penalty suits
-    every kernel. To first order, left-out values follow from the weighted ridge regression of the
-    last Newton step [1]_; at the penalty that is taken, five more steps account for the curvatures
-    of the other samples, which change as one is left out. Left-out expectations lie between half a
-    count in all samples, and all counts.
+    The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
+    penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
+    regression of the last Newton step [1]_; at the selected penalty, five more steps account for
+    the changes in the curvatures of the other samples when one is left out. Leave-one-out
+    expectations are at least half a count divided by the number of samples, and at most one more
+    than the sum of all counts.
 
     References
     ----------
@@ -128,18 +131,18 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A Gram matrix, or a stack of them, where `kernels` is "precomputed".
+            If `kernels` is "precomputed", a Gram matrix or a stack of Gram matrices.
         y : array-like of shape (n_samples,)
             Counts, or other responses that are not negative.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by which their losses are multiplied. A weight of zero leaves
             the sample out.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together; copies of a row without groups.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. Without groups, copies of a row are left out together.
         exposure : array-like of shape (n_samples,), default=None
-            Time, area or number of units that each count is of; ones if None. Expected counts are
-            proportional to it.
+            Time, area or number of units that each count refers to; ones if None. Expected counts
+            are proportional to the exposure.
 
         Returns
         -------
@@ -150,11 +153,11 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         ------
         ValueError
             If X or y holds NaN or infinities, a count is negative or too large to be squared, all
-            counts are zero, an exposure is not positive, there is one sample or one group only, a
+            counts are zero, an exposure is not positive, there is only one sample or group, a
             parameter is out of its range, a weight is negative, or a kernel is not positive
             semi-definite.
         MemoryError
-            If the fit needs more memory than there is.
+            If the fit needs more memory than is available.
         """
         self._check_parameters()
         data = training_data(self, X, y, sample_weight)
@@ -191,11 +194,11 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
         exposure : array-like of shape (n_samples,), default=None
-            Time, area or number of units that each count is of; ones if None, so that expected
-            counts are rates.
+            Time, area or number of units that each count refers to. By default ones, so that
+            expected counts are rates.
 
         Returns
         -------
@@ -205,13 +208,13 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         return np.asarray(found if exposure is None else found * _exposures(exposure, len(found)))
 
     def score(self, X: Features, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
-        """The fraction of the Poisson deviance that is explained, D^2.
+        """Return the fraction of Poisson deviance explained, D^2.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The kernel with the training samples, (n_samples, n_fitted), or a stack, where `kernels`
-            is "precomputed".
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
         y : array-like of shape (n_samples,)
             Counts.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -221,8 +224,8 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         Returns
         -------
         float
-            One less the deviance of the predictions divided by that of one rate for all samples,
-            which is the best for these. It is at most one, and may be negative.
+            One minus the deviance of the predictions divided by the deviance of the best constant
+            rate for these samples. It is at most one, and may be negative.
         """
         y, predicted = column_or_1d(y), self.predict(X, exposure)
         check_consistent_length(y, predicted)
@@ -249,12 +252,12 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
 
 
 def _exposures(exposure: Any, n_samples: int) -> Array:
-    """Validated exposures, ones for None.
+    """Return validated exposures, or ones for None.
 
     Raises
     ------
     ValueError
-        If there are not as many as samples, or one is not positive and finite.
+        If the numbers of exposures and samples differ, or an exposure is not positive and finite.
     """
     if exposure is None:
         return np.ones(n_samples)

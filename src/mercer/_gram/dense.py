@@ -1,4 +1,4 @@
-"""Gram matrices in memory: checks of given ones, centering, unit scale and Cholesky factors."""
+"""Dense Gram matrices: validation, centering, unit scale and Cholesky factors."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,7 @@ def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWei
     Parameters
     ----------
     blocks : ndarray of shape (n_kernels, n_rows, n_columns)
-        Tiles of R K R, R being the roots of the weights, which are overwritten by those of the
+        Tiles of R K R with the square roots R of the weights. They are overwritten by tiles of the
         centered matrices.
     row_means : ndarray of shape (n_kernels, n_samples)
         R K w / sum(w) for the weights w.
@@ -39,7 +39,7 @@ def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWei
 
 
 def centered(K: Array, weights: SampleWeights | None = None) -> Array:
-    """A copy of a square matrix less its weighted means, H K H' with H = I - 1 w' / sum(w).
+    """Return H K H' with H = I - 1 w' / sum(w), a square matrix centered by weighted means.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def centered(K: Array, weights: SampleWeights | None = None) -> Array:
 
 
 def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> float:
-    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
+    """Return the centered alignment of a Gram matrix with a target; zero for a constant matrix.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> 
 
 
 def with_diagonal(K: Array, value: float | Array) -> Array:
-    """The matrix K + diag(value), or K + value I for a number, as a new array."""
+    """Return K + diag(value), or K + value I for a number, as a new array."""
     system = K.copy()
     system[np.diag_indices_from(system)] += value
     return system
 
 
 def definite_factor(system: Array) -> Array:
-    """Lower Cholesky factor of a regularized Gram matrix.
+    """Return the lower Cholesky factor of a regularized Gram matrix.
 
     Parameters
     ----------
@@ -88,21 +88,22 @@ def definite_factor(system: Array) -> Array:
     Raises
     ------
     ValueError
-        If the matrix is not positive definite: by rounding, an overflow or a negative eigenvalue.
+        If the matrix is not positive definite, because of rounding, overflow or a negative
+        eigenvalue.
     """
-    # LAPACK needs columns: a symmetric matrix stored by rows is its transpose by columns.
+    # LAPACK needs column-major order, which the transpose of a row-major symmetric matrix has.
     columns = system.T if system.flags.c_contiguous else system
     largest = np.abs(np.diag(columns)).max(initial=0.0)
     factorize: Any = get_lapack_funcs("potrf", (columns,))
     factor, n_done = factorize(columns, lower=True, overwrite_a=True)
     if n_done == 0:
         return np.asarray(factor)
-    # A diagonal entry, less what the entries before it explain, is not positive.
+    # A diagonal entry minus the part that previous columns explain is not positive.
     raise ValueError(why_indefinite(factor[n_done - 1, n_done - 1], largest))
 
 
 def scaled_system(K: Array, scale: Array, value: float) -> Array:
-    """The matrix S K S + value I with S = diag(scale), as a new array."""
+    """Return S K S + value I with S = diag(scale), as a new array."""
     system = K * scale
     system *= scale[:, None]
     system[np.diag_indices_from(system)] += value
@@ -110,12 +111,12 @@ def scaled_system(K: Array, scale: Array, value: float) -> Array:
 
 
 def log_determinant(factor: Array) -> float:
-    """Logarithm of the determinant of a matrix, from its Cholesky factor."""
+    """Return the log-determinant of a matrix, from its Cholesky factor."""
     return 2.0 * float(np.log(np.diag(factor)).sum())
 
 
 def inverted(factor: Array, block: int = 128) -> Array:
-    """Inverse of a matrix, from its lower Cholesky factor.
+    """Return the inverse of a matrix, from its lower Cholesky factor.
 
     Parameters
     ----------
@@ -134,16 +135,16 @@ def inverted(factor: Array, block: int = 128) -> Array:
 
 @dataclass(frozen=True)
 class UnitScale:
-    """Centering and scale of a Gram matrix, to be repeated on rows of new samples.
+    """Centering and scaling of a Gram matrix, to be applied to rows of new samples.
 
     Attributes
     ----------
     means : ndarray of shape (n_samples,)
-        Column means of the Gram matrix as it was.
+        Column means of the original Gram matrix.
     scale : float
         Mean diagonal of the centered Gram matrix; one if the kernel is constant.
     weights : ndarray of shape (n_samples,), or None
-        Weights of the training samples in these means; None where all are one.
+        Weights of the training samples in these means; None if all are one.
     """
 
     means: Array
@@ -180,7 +181,7 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
     centered : ndarray of shape (n_samples, n_samples)
         Zeros if the kernel is constant.
     unit : UnitScale
-        Repeats this on the rows of new samples.
+        Applies the same centering and scaling to rows of new samples.
     """
     given = as_weights(weights, len(gram))
     unit = UnitScale(given.mean(gram), 1.0, weights)
@@ -193,12 +194,12 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
 
 
 def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tuple[Array, UnitScale]:
-    """Centered Gram matrix of unit mean diagonal.
+    """Return the centered Gram matrix of unit mean diagonal.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        A kernel bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,), default=None
         Weights of the samples in means.
@@ -207,7 +208,7 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
     -------
     gram : ndarray of shape (n_samples, n_samples)
     unit : UnitScale
-        Repeats centering and scaling on rows of new samples, less the kernel's offset.
+        Applies the same centering and scaling to rows of new samples, without the kernel's offset.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tupl
 
 
 def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Array:
-    """Kernel between new and training samples, centered and scaled as the Gram matrix was.
+    """Return the kernel between new and training samples, transformed like the Gram matrix.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Arra
 
 
 def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
-    """A stack of Gram matrices with the kernels last, from one of the usual layouts.
+    """Return a stack of Gram matrices with the kernels last, from any of the usual layouts.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
         A stack with the kernels last or first, one matrix of shape (n_samples, n_fitted), or a list
         of such matrices.
     fitted : (int, int), default=None
-        Number of samples in the fit and number of kernels; None in the fit itself.
+        Numbers of samples and of kernels in the fit; None during the fit itself.
 
     Returns
     -------
@@ -283,7 +284,7 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
 
 
 def _stacked(X: Any, listed: bool) -> Array:
-    """The stack as a three-dimensional array of real numbers."""
+    """Return the stack as a three-dimensional array of real numbers."""
     if sp.issparse(X):
         raise TypeError("Sparse data was passed for a stack of Gram matrices: pass a dense one.")
     if listed:
@@ -331,7 +332,7 @@ def check_stack(stack: Array, max_rows: int = 256) -> None:
     """
     _check_symmetry(stack)
     n = stack.shape[0]
-    # Entries of a kernel are at most the largest of its diagonal.
+    # Entries of a Gram matrix are at most the largest entry of its diagonal.
     largest = float(np.abs(np.einsum("iik->ik", stack)).max(initial=0.0))
     if not largest < LARGEST_SQUARE**0.5 / n:
         raise ValueError("Input X contains Gram matrices of values too large to be squared.")
@@ -374,18 +375,18 @@ def check_symmetry(matrix: Array, name: str) -> None:
 
 
 def checked_gram(K: Any, name: str) -> Array:
-    """A given Gram matrix as an array.
+    """Validate a given Gram matrix, and return it as an array.
 
     Parameters
     ----------
     K : array-like of shape (n_samples, n_samples)
     name : str
-        What it is called in messages.
+        Name of the matrix in error messages.
 
     Raises
     ------
     ValueError
-        If it is not square, symmetric and finite, or has one sample only.
+        If the matrix is not square, symmetric and finite, or has only one sample.
     """
     K = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
     if K.shape[0] != K.shape[1]:

@@ -1,4 +1,4 @@
-"""Meshes and histograms of squared distances, from which kernels of every width are evaluated."""
+"""Meshes and histograms of squared distances, for the evaluation of kernels of any width."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,16 +11,17 @@ from mercer._typing import Array
 from mercer.kernels._radial import Distance, Radial
 
 FINE_BITS = 11
-"""A logarithmic mesh with a certificate has two to this power cells per octave, so that the proven
+"""Cells per octave, as a power of two, of logarithmic meshes for certificates, such that the proven
 error of the mesh is small."""
 
 
 class LogarithmicMesh:
-    """Nodes in geometric progression of octaves, evenly spaced within each.
+    """Nodes that are evenly spaced within each octave, with octaves in geometric progression.
 
-    The leading bits of a distance's binary representation, in units of about the largest, are its
-    cell, and the trailing bits its position in the cell, so that no logarithm is evaluated.
-    Distances below the first cell are assigned to node zero, like distances of zero.
+    Distances are taken in units of about the largest one. The leading bits of the binary
+    representation of a distance are its cell, and the trailing bits its position in the cell, so
+    that no logarithm is evaluated. Distances below the first cell are assigned to node zero, like
+    distances of zero.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class LogarithmicMesh:
     bits : int, default=8
         Cells per octave, as a power of two.
     coarse_bits : int, default=3
-        Cells that a coarse cell joins, as a power of two, so that counts in each row of a Gram
+        Number of cells in a coarse cell, as a power of two, so that counts in each row of a Gram
         matrix fit in memory.
 
     Attributes
@@ -46,8 +47,8 @@ class LogarithmicMesh:
     def __init__(self, low: float, high: float, bits: int = 8, coarse_bits: int = 3) -> None:
         self.bits, self.coarse_bits = bits, coarse_bits
         self._shift = shift = np.finfo(np.float64).nmant - bits
-        # In any other unit, the mesh of scaled features would not be the scaled mesh. The largest
-        # distance is amid its cell: at an end, rounding would choose between two cells.
+        # In any other unit, scaling the features would not scale the mesh. The largest distance is
+        # in the middle of its cell: at an end, rounding would choose between two cells.
         self._unit = max(high, low) / (1.0 + 2.0 ** -(bits + 1))
         head = int(np.float64(low / self._unit).view(np.int64)) >> shift
         self._first = head >> coarse_bits << coarse_bits
@@ -58,7 +59,7 @@ class LogarithmicMesh:
         self.nodes *= self._unit
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Cell of each squared distance and its position in the cell, from 0 to 1; both flat."""
+        """Return the flat cells of squared distances, and positions in these cells from 0 to 1."""
         flat = np.ravel(squared / self._unit)
         bits = flat.view(np.int64)
         shift = self._shift
@@ -73,26 +74,27 @@ class LogarithmicMesh:
 
     @property
     def n_coarse(self) -> int:
-        """Number of coarse cells, each of up to eight cells; the first is that of node zero."""
+        """Number of coarse cells, of up to eight cells each; the first contains node zero."""
         return int(self.coarse_cells(np.array([self.nodes.size - 1]))[0]) + 1
 
     def coarse_cells(self, cells: Array) -> Array:
-        """Coarse cell of each cell, an array of int."""
-        # The leading bits of node one are a multiple of eight, so that cell zero is not joined.
+        """Return the coarse cell of each cell, as an array of int."""
+        # The leading bits of node one are a multiple of eight, so that cell zero is not joined with
+        # others.
         coarse = cells + (self._first - 1)
         coarse >>= self.coarse_bits
         coarse -= (self._first >> self.coarse_bits) - 1
         return coarse
 
     def coarse_means(self, counts: Array, positions: Array) -> Array:
-        """Mean squared distance within each coarse cell, NaN in empty ones, shape (n_coarse,).
+        """Return the mean squared distance in each coarse cell, NaN if empty, shape (n_coarse,).
 
         Parameters
         ----------
         counts : ndarray of shape (n_nodes,)
             Number of distances in each cell.
         positions : ndarray of shape (n_nodes,)
-            Sum of their positions in the cell.
+            Sum of the positions of these distances in the cell.
         """
         sums = counts * self.nodes
         sums[:-1] += positions[:-1] * np.diff(self.nodes)
@@ -102,7 +104,7 @@ class LogarithmicMesh:
             return np.asarray(np.bincount(coarse, sums, self.n_coarse) / total)
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Largest deviation of a kernel from its chords, which is the same at every width."""
+        """Return the largest deviation of a kernel from its chords, the same at every width."""
         left = np.geomspace(1e-9, 1e40, 2**15)
         right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
@@ -110,17 +112,17 @@ class LogarithmicMesh:
 
 
 class UniformMesh:
-    """Nodes evenly spaced in the distance itself, for kernels that oscillate in it.
+    """Nodes that are evenly spaced in the distance, for kernels that oscillate in the distance.
 
     Parameters
     ----------
     high : float
         Largest squared distance.
     frequency : float
-        Largest angular frequency. Its phase advances by at most a hundredth from node to node,
-        unless that takes more cells than there may be.
+        Largest angular frequency. The phase advances by at most a hundredth from node to node,
+        unless this takes more than the maximum number of cells.
     cells : (int, int), default=(2**12, 2**20)
-        Fewest and most cells, which bound the mesh's error and its memory.
+        Minimum and maximum number of cells, which bound the error and the memory of the mesh.
 
     Attributes
     ----------
@@ -137,7 +139,7 @@ class UniformMesh:
         self.nodes = (self.step * np.arange(n_cells + 1)) ** 2
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Largest deviation from chords: (s h)^2 / 4 for the largest frequency s, nodes h apart."""
+        """Return the largest deviation from chords, (s h)^2 / 4 for frequency s and spacing h."""
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
@@ -150,7 +152,7 @@ class UniformMesh:
 
 
 Mesh: TypeAlias = LogarithmicMesh | UniformMesh
-"""Nodes along the squared distance, between which a radial kernel is taken as linear."""
+"""Nodes of squared distances, between which radial kernels are interpolated linearly."""
 
 
 def linear_binning(
@@ -174,7 +176,8 @@ def linear_binning(
 
     Notes
     -----
-    Two additions per pair and weight. Evaluating another width later costs no pass over pairs.
+    Each pair and weight takes two additions. Evaluating another width takes no further pass over
+    pairs.
 
     References
     ----------
@@ -196,7 +199,7 @@ def linear_binning(
 
 
 def sum_results(results: object) -> Array:
-    """Sum of an iterable of arrays, in their order; the first one is overwritten."""
+    """Return the sum of arrays, added in their order; the first one is overwritten."""
     iterator = iter(results)  # type: ignore[call-overload]
     total: Array = next(iterator)
     for result in iterator:
@@ -207,7 +210,7 @@ def sum_results(results: object) -> Array:
 def squared_range(
     samples: Samples, distance: Distance, rounding: float = 1e-18
 ) -> tuple[float, float]:
-    """Smallest and largest positive squared distance between samples; 1 and 1 if all are equal.
+    """Return the range of positive squared distances between samples; 1 and 1 if all are equal.
 
     Squared distances below `rounding` times the largest count as zero.
     """
@@ -236,7 +239,7 @@ def width_mesh(
     near_zero: float = 1e-3,
     negligible: float = 0.032,
 ) -> LogarithmicMesh:
-    """The mesh of squared distances for all widths of an interval.
+    """Return the mesh of squared distances for all widths of an interval.
 
     Parameters
     ----------
@@ -246,8 +249,8 @@ def width_mesh(
     log_bounds : ndarray of shape (2,)
         Logarithms of the smallest and the largest width.
     near_zero, negligible : float, default=1e-3 and 0.032
-        Squared distances below some fraction of the smallest squared width count as zero: the
-        largest one, of at most `near_zero`, up to which the kernel changes by no more than
+        Squared distances below a fraction of the smallest squared width count as zero. This is the
+        largest fraction, of at most `near_zero`, up to which the kernel changes by at most
         `negligible`.
     """
     low, high = squared_range(samples, distance)
@@ -276,12 +279,12 @@ class DistanceHistogram:
     Notes
     -----
     <K_c, M_c> = <K, M> - (2/n) (K1)'(M1) + (1'K1)(1'M1) / n^2. The first term is the sum over the
-    mesh's nodes of values times counts of pairs. For the others, the row sums K1 are the product of
-    a matrix R of counts in each row and each coarse cell with the values at the mean distance of
-    each coarse cell; only R'R is kept. Products with a target have six digits,
-    centered products of two kernels about three. The histogram takes one pass over the distances,
-    six additions per pair and O(n m^2) for some hundred coarse cells m; products then do not
-    depend on n.
+    nodes of the mesh of values times counts of pairs. For the other terms, the row sums K1 are the
+    product of a matrix R with the values at the mean distance of each coarse cell, where R holds
+    the counts in each row and coarse cell; only R'R is stored. Products with a target are accurate
+    to six digits, and centered products of two kernels to about three. The histogram takes one pass
+    over the distances, six additions per pair and O(n m^2) for some hundred coarse cells m. The
+    cost of products then does not depend on n.
     """
 
     def __init__(
@@ -320,25 +323,25 @@ class DistanceHistogram:
         self._row_gram, self._totals = rows.T @ rows, samples.constant @ rows
 
     def target_products(self, values: Array) -> Array:
-        """<K, L_c> of kernels less their offsets, given by values of shape (n_kernels, n_nodes)."""
+        """Return <K, L_c> of kernels without offsets from values of shape (n_kernels, n_nodes)."""
         return values[:, : self._n_fine] @ self._target
 
     def products(self, values: Array) -> tuple[Array, Array]:
-        """<K, L_c> and <K_c, K_c> of kernels that are given by their values at the nodes."""
+        """Return <K, L_c> and <K_c, K_c> of kernels that are given by their values at the nodes."""
         squares = np.einsum("kj,kj->k", self.centered_weights(values), values)
         return self.target_products(values), squares
 
     def target_weights(self) -> Array:
-        """Weights v with <K, L_c> = v'k for every kernel of values k at the nodes, (n_nodes,)."""
+        """Return v with <K, L_c> = v'k for every kernel with values k at the nodes, (n_nodes,)."""
         return np.concatenate([self._target, np.zeros(self.nodes.size - self._n_fine)])
 
     def centered_weights(self, values: Array) -> Array:
-        """Weights v with <K, M_c> = v'k for every kernel K of values k at the nodes.
+        """Return v with <K, M_c> = v'k for every kernel K with values k at the nodes.
 
         Parameters
         ----------
         values : ndarray of shape (n_nodes,) or (n_kernels, n_nodes)
-            Values of the kernel M, or of several.
+            Values of the kernel M, or of several kernels.
 
         Returns
         -------
@@ -351,9 +354,9 @@ class DistanceHistogram:
         return np.concatenate([self._counts * fine, sums], axis=-1)
 
     def at(self, radial: Radial, thetas: Array) -> tuple[Array, Array]:
-        """Values at the nodes of a kernel with some log-widths, and their derivatives in these.
+        """Return values at the nodes for some log-widths, and derivatives in the log-widths.
 
-        Both are of shape (n_kernels, n_nodes).
+        Both have the shape (n_kernels, n_nodes).
         """
         pairs = [radial.slope_at_theta(self.nodes, theta) for theta in thetas]
         gamma = np.exp(-2.0 * thetas)
@@ -362,14 +365,14 @@ class DistanceHistogram:
 
 
 def _between_nodes(totals: Array, positions: Array) -> Array:
-    """Weights of the nodes, from sums over each cell of weights, and of weights times positions."""
+    """Return weights of nodes, from sums of weights and of weights times positions in cells."""
     nodes = totals - positions
     nodes[1:] += positions[:-1]
     return nodes
 
 
 def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int) -> Array:
-    """Weighted counts of the cells in each row (axis 0) or column (axis 1) of a tile."""
+    """Return weighted counts of the cells in each row (axis 0) or column (axis 1) of a tile."""
     first = np.arange(cells.shape[axis], dtype=cells.dtype) * size
     bins = cells + (first[:, None] if axis == 0 else first)
     summand = None
@@ -382,7 +385,7 @@ def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int
 
 
 def _pair_weights(samples: Samples, tile: Tile) -> Array | None:
-    """Products of the weights of each pair of samples on a tile, flat; None where all are one."""
+    """Return products of the weights of each pair on a tile, flat; None if all are one."""
     if samples.weights.is_unit:
         return None
     return np.outer(samples.weights.values[tile.rows], samples.weights.values[tile.columns]).ravel()

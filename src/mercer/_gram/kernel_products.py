@@ -33,19 +33,19 @@ class KernelProducts(ABC):
 
     @abstractmethod
     def as_array(self) -> Array:
-        """All products, shape (n_vectors, n_kernels, n_samples)."""
+        """Return all products, shape (n_vectors, n_kernels, n_samples)."""
 
     @abstractmethod
     def block(self, which: Array, rows: Array, vector: int) -> Array:
-        """Some rows of the products of some kernels with one vector, shape (n_which, n_rows)."""
+        """Return rows of the products of some kernels with one vector, shape (n_which, n_rows)."""
 
     @abstractmethod
     def summed(self, weights: Array, vector: int) -> Array:
-        """Weighted sum over kernels of the products with one vector, shape (n_samples,)."""
+        """Return the weighted sum over kernels of the products with one vector, (n_samples,)."""
 
     @abstractmethod
     def inner_products(self, d: Array, vector: int) -> Array:
-        """Inner products d'K_k c of a vector d with the products of one vector c, (n_kernels,)."""
+        """Return d'K_k c for a vector d and the products of one vector c, shape (n_kernels,)."""
 
 
 class BaseGrams(ABC):
@@ -63,26 +63,26 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices multiplied by other scales, shape (n_kernels,)."""
+        """Return the same matrices multiplied by other scales, shape (n_kernels,)."""
 
     @abstractmethod
     def traces(self, weights: Array | None = None) -> Array:
-        """Traces of the matrices, shape (n_kernels,), with each sample counted by its weight."""
+        """Return traces of the matrices, with samples weighted, shape (n_kernels,)."""
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
-        """Weighted sum of the scaled matrices, shape (n_samples, n_samples)."""
+        """Return the weighted sum of the scaled matrices, shape (n_samples, n_samples)."""
 
     @abstractmethod
     def inner_products(self, P: Array) -> Array:
-        """Inner products <P, K_k> of every scaled matrix with a symmetric matrix, (n_kernels,)."""
+        """Return <P, K_k> of every scaled matrix with a symmetric matrix P, shape (n_kernels,)."""
 
     @abstractmethod
     def kernel_products(self, C: Array) -> KernelProducts:
-        """Products of every scaled matrix with vectors, the columns of C."""
+        """Return the products of every scaled matrix with vectors, the columns of C."""
 
     def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
-        """The sum of weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
+        """Return sum_k weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
 
         Parameters
         ----------
@@ -99,12 +99,12 @@ class BaseGrams(ABC):
 
 
 def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -> BaseGrams:
-    """The Gram matrices of a dictionary, or its features if each kernel is the square of one.
+    """Return the Gram matrices of a dictionary, or its features if all kernels have rank one.
 
     Parameters
     ----------
     samples : Samples
-        Their weights, if they have any, count for the means that are subtracted.
+        The samples. Their weights, if any, are used in the means that are subtracted.
     kernels : sequence of Kernel
         Bound to the samples.
     centered : bool
@@ -126,7 +126,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
 
 @dataclass(frozen=True)
 class DenseProducts(KernelProducts):
-    """Products that are in memory.
+    """Products that are stored in memory.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class GramsWithIdentity(BaseGrams):
 
 
 class DenseGram(BaseGrams):
-    """One Gram matrix that is in memory, shape (n_samples, n_samples)."""
+    """One Gram matrix that is stored in memory, shape (n_samples, n_samples)."""
 
     n_kernels = 1
 
@@ -355,7 +355,7 @@ class _RankOneProducts(KernelProducts):
 class _RankOneGrams(BaseGrams):
     """Gram matrices v_k v_k' of one feature each: O(n^2 p) for a sum and O(n p) for products.
 
-    Of a sparse feature, only the nonzero entries are processed.
+    Only the nonzero entries of sparse features are processed.
     """
 
     rank_one = True
@@ -382,5 +382,5 @@ class _RankOneGrams(BaseGrams):
         return _RankOneProducts(self.factors, coordinates, coordinates**2)
 
     def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
-        # K_k c c'K_k = (c'K_k c) K_k where K_k = v_k v_k'.
+        # K_k c c'K_k = (c'K_k c) K_k if K_k = v_k v_k'.
         return self.weighted_sum(weights + squares * products.quadratics[:, 0])

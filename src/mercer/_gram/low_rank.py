@@ -16,8 +16,8 @@ from mercer.kernels._kernel import Kernel, gram_tile
 from mercer.kernels._structure import InnerProduct
 
 TOLERANCE = 1e-8
-"""A factor may leave out this fraction of the trace; negative eigenvalues, and differences of
-opposite entries, of at most this fraction are rounding."""
+"""Fraction of the trace that a factor may leave out. Negative eigenvalues and asymmetries of at
+most this relative size are attributed to rounding."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def pivoted_cholesky(
     max_rank: int | None = None,
     first_columns: int = 32,
 ) -> LowRank:
-    """Low-rank factors of Gram matrices from single columns.
+    """Compute low-rank factors of Gram matrices from single columns.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def pivoted_cholesky(
     max_rank : int, default=None
         Largest number of columns; n_samples if None.
     first_columns : int, default=32
-        Memory is allocated for this many columns of a factor, and doubled when they are full.
+        Number of columns of a factor for which memory is allocated. It is doubled when they are
+        full.
 
     Returns
     -------
@@ -70,15 +71,15 @@ def pivoted_cholesky(
     Raises
     ------
     ValueError
-        If a column or diagonal holds NaN or infinities, or shows its matrix not to be positive
+        If a column or diagonal holds NaN or infinities, or implies that its matrix is not positive
         semi-definite.
 
     Notes
     -----
     O(n r^2) time and O(n r) memory for each matrix and r columns; all matrices are decomposed
     together, one column at a time. The residual K - F F' is positive semi-definite, so that its
-    trace bounds its norm. Where a column and the diagonal disagree on a diagonal entry, as for
-    white noise evaluated between two tables of equal samples, the diagonal is used.
+    trace bounds its norm. If a column and the diagonal disagree on a diagonal entry, as for white
+    noise evaluated between two tables of equal samples, the diagonal is used.
 
     References
     ----------
@@ -135,12 +136,12 @@ def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
 
 
 def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
-    """Low-rank factor of a kernel's Gram matrix on a table.
+    """Compute a low-rank factor of a kernel's Gram matrix on a table.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        A kernel bound to the table.
     X : ndarray of shape (n_samples, n_features)
     tol : float, default=TOLERANCE
         Fraction of the trace that may be left out, or of the centered trace if it is much smaller.
@@ -181,10 +182,10 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
 def _from_columns(
     kernel: Kernel, X: Array, tol: float, *, one_in: int = 6, fewest: int = 64
 ) -> Array | None:
-    """Factor from single columns of the Gram matrix; None if it needs too many of them.
+    """Compute a factor from single columns of the Gram matrix; None if too many are needed.
 
-    Beyond n / `one_in` columns, and more than `fewest`, a blocked decomposition of the whole matrix
-    is faster.
+    With more than n / `one_in` columns, and more than `fewest`, a blocked decomposition of the
+    whole matrix is faster.
     """
     diagonal = np.asarray(kernel.diag(X), dtype=float)[None]
     trace, asked = float(diagonal.sum()), tol
@@ -209,14 +210,14 @@ def _from_columns(
 def _tightened(
     tol: float, centered_trace: float, trace: float, nearly_constant: float = 0.1
 ) -> float:
-    """The tolerance, reduced if centering leaves less than a fraction of the trace."""
+    """Return the tolerance, reduced if centering leaves less than a fraction of the trace."""
     if not trace > 0.0 or centered_trace >= nearly_constant * trace:
         return tol
     return max(tol * centered_trace / trace, ARITHMETIC)
 
 
 def columns_factor(V: Features) -> Array:
-    """A factor of V V': V itself, or a narrower matrix if V has more columns than rows.
+    """Return a factor of V V': V itself, or a narrower matrix if V has more columns than rows.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def columns_factor(V: Features) -> Array:
 
 
 def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE) -> Array:
-    """Factor of a given Gram matrix.
+    """Compute a factor of a given Gram matrix.
 
     Parameters
     ----------
@@ -254,9 +255,9 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
 
     Notes
     -----
-    O(n^2 r) time and memory for one more n x n matrix. If the residual is larger than that of a
-    positive semi-definite matrix can be, for instance by rounding in K, the factor is computed from
-    eigenvectors, in O(n^3).
+    O(n^2 r) time and memory for one more n x n matrix. If the residual is larger than possible for
+    a positive semi-definite matrix, for instance because of rounding in K, the factor is computed
+    from eigenvectors, in O(n^3).
     """
     n = len(K)
     if not np.isfinite(K).all():
@@ -278,7 +279,7 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
 
 
 def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE) -> Array:
-    """Factor of a given Gram matrix from its eigenvectors, in O(n^3).
+    """Compute a factor of a given Gram matrix from its eigenvectors, in O(n^3).
 
     Parameters
     ----------
@@ -307,13 +308,13 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
 
 
 def why_indefinite(left: float, largest: float) -> str:
-    """Say why a Gram matrix plus its penalty has no Cholesky factor.
+    """Return the reason why a Gram matrix plus its penalty has no Cholesky factor.
 
     Parameters
     ----------
     left : float
-        The entry of the diagonal at which the decomposition stops, less what the samples before it
-        explain.
+        The diagonal entry at which the decomposition stops, minus the part that the samples before
+        it explain.
     largest : float
         The largest entry of the diagonal.
     """

@@ -1,29 +1,29 @@
-"""How much memory can be allocated: by the machine, and by the container that the process is in."""
+"""Memory that a process can allocate, given its machine and its container."""
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 _ROOT = Path("/")
-"""Where Linux mounts `proc` and `sys`."""
+"""The folder in which Linux mounts `proc` and `sys`."""
 
 _VERSION_2 = ("memory.max", "memory.high"), "memory.current", "inactive_file"
-"""The files of a control group, in version 2; see the next constant for their order."""
+"""Files of a control group in version 2; see the next constant for their order."""
 
 _VERSION_1 = ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"
-"""The files of a control group that hold limits and what is in use, and the entry of `memory.stat`
-for the part in use that is given back on demand: pages of files that nothing has read for a while.
+"""Files of a control group that hold limits and usage, and the entry of `memory.stat` for the part
+of the usage that is released on demand: pages of files that have not been read for a while.
 """
 
 _NO_LIMIT = 2.0**60
-"""Version 1 writes a number beyond this where there is no limit."""
+"""Version 1 reports a number beyond this if there is no limit."""
 
 
 def available_memory() -> float | None:
-    """Number of bytes that can be allocated without swapping, None where it is not known.
+    """Return the number of bytes that can be allocated without swapping; None if unknown.
 
-    It is what the machine has, or what is left to the control group of the process, or to one that
-    contains it, where that is less, as in a container.
+    This is the available memory of the machine or, if it is less, the memory left to the control
+    group of the process or to a group that contains it, as in a container.
     """
     found = [*_left_to_groups()]
     if (free := _machine_memory()) is not None:
@@ -32,7 +32,7 @@ def available_memory() -> float | None:
 
 
 def _machine_memory() -> float | None:
-    """Memory that the machine has left, or all of it where no more is known."""
+    """Return the available memory of the machine, or its total memory if that is unknown."""
     for line in _lines(_ROOT / "proc/meminfo"):
         name, _, value = line.partition(":")
         if name == "MemAvailable":
@@ -44,10 +44,10 @@ def _machine_memory() -> float | None:
 
 
 def _left_to_groups() -> Iterator[float]:
-    """Memory that is left to each control group that contains the process and has a limit.
+    """Yield the memory left to each control group that contains the process and has a limit.
 
-    A container sees its own group at the root of the file system, but may be told the path that
-    the host gives it, so that folders on the path that are not there are passed over.
+    A container sees its own group at the root of the file system, but the path may be the one on
+    the host. Folders on the path that do not exist are therefore skipped.
     """
     mounted = _ROOT / "sys/fs/cgroup"
     for line in _lines(_ROOT / "proc/self/cgroup"):
@@ -61,7 +61,7 @@ def _left_to_groups() -> Iterator[float]:
 
 
 def _left_to(group: Path, limits: Sequence[str], usage: str, reclaimable: str) -> Iterator[float]:
-    """Memory that the limits of a control group leave to it."""
+    """Yield the memory that each limit of a control group leaves."""
     for most in (_number(group / limit) for limit in limits):
         if most >= _NO_LIMIT:
             continue
@@ -72,13 +72,13 @@ def _left_to(group: Path, limits: Sequence[str], usage: str, reclaimable: str) -
 
 
 def _number(file: Path, otherwise: float = _NO_LIMIT) -> float:
-    """The number in a file, or another where there is none."""
+    """Return the number in a file, or `otherwise` if there is none."""
     text = "".join(_lines(file))
     return float(text) if text.isdecimal() else otherwise
 
 
 def _lines(file: Path) -> list[str]:
-    """The lines of a file; none where it cannot be read."""
+    """Return the lines of a file; an empty list if it cannot be read."""
     try:
         return file.read_text().splitlines()
     except OSError:

@@ -15,8 +15,8 @@ from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 
 FEW_VECTORS = 8
-"""Maximum number of products that are computed one vector at a time, which loses fewer digits;
-beyond it, a matrix product, or the tile of the target kernel, is faster."""
+"""Maximum number of products that are computed one vector at a time, which loses fewer digits. For
+more products, a matrix product, or the tile of the target kernel, is faster."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Moments:
     n_samples: float
 
     def alignment(self, weights: Array) -> float:
-        """Centered alignment of a weighted sum of the kernels with the target, or zero."""
+        """Return the centered alignment of a weighted sum with the target, or zero."""
         square = float(weights @ self.M @ weights)
         if not (square > 0.0 and self.target_norm > 0.0):
             return 0.0
         return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
 
     def alignments(self) -> Array:
-        """Centered alignment of each kernel with the target, shape (n_kernels,)."""
+        """Return the centered alignment of each kernel with the target, shape (n_kernels,)."""
         norms = np.sqrt(np.maximum(np.diag(self.M), 0.0)) * self.target_norm
         return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
 
@@ -64,7 +64,7 @@ class Moments:
 def moments(
     samples: Samples, kernels: Sequence[Kernel], Y: Array, *, dense: bool = False
 ) -> Moments:
-    """Moments of a dictionary.
+    """Compute the moments of a dictionary.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def moments(
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     dense : bool, default=False
-        Whether to compute from tiles, which row means need, and to keep them.
+        Whether to compute from tiles, which row means require, and to keep the tiles.
 
     Returns
     -------
@@ -116,10 +116,10 @@ def moments(
 def _on_tile(
     tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, keep: bool
 ) -> tuple[Tile, Array, Array, Array, Array, Array]:
-    """Contributions of a tile to the moments.
+    """Return the contributions of a tile to the moments.
 
-    Returns the tile, products of the kernels, products with the target, sums over the diagonal,
-    over rows and over columns.
+    The results are the tile, products of the kernels, products with the target, and sums over the
+    diagonal, over rows and over columns.
     """
     values, constant = samples.blocks(kernels, tile, keep=keep), samples.constant
     flat = values.reshape(len(kernels), math.prod(tile.shape))
@@ -134,7 +134,7 @@ def _on_tile(
 
 
 def _inner_products(flat: Array) -> Array:
-    """Inner products of all rows, shape (n_rows, n_rows)."""
+    """Return inner products of all rows, shape (n_rows, n_rows)."""
     if len(flat) > FEW_VECTORS:
         return np.asarray(flat @ flat.T)
     products = np.empty((len(flat), len(flat)))
@@ -145,16 +145,16 @@ def _inner_products(flat: Array) -> Array:
 
 
 def _target_scale(Y: Array) -> tuple[float, float]:
-    """Frobenius norm and trace of the centered target kernel."""
+    """Return the Frobenius norm and the trace of the centered target kernel."""
     return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
 def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Moments | None:
-    """Moments of kernels that are inner products of columns, from these columns.
+    """Compute moments of kernels that are inner products of columns, from these columns.
 
-    None if some kernel is not such an inner product, or if the columns are too many for memory.
-    With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2 (Cortes, Mohri,
-    Rostamizadeh 2010, section 5, for rank-one kernels).
+    None if some kernel is not such an inner product, or if there are too many columns for the
+    memory. With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2
+    (Cortes, Mohri, Rostamizadeh 2010, section 5, for rank-one kernels).
     """
     if samples.stacked:
         return None

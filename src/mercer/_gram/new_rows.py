@@ -14,7 +14,7 @@ from mercer.kernels._kernel import check_takes
 
 
 def fitting_rows(n_values: int) -> int:
-    """Number of rows of `n_values` each that take an eighth of the working memory; at least one.
+    """Return how many rows of `n_values` fit in an eighth of the working memory, at least one.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def fitting_rows(n_values: int) -> int:
 
 
 def nearest_to(Z: Features) -> Callable[[Features], Array]:
-    """A function from rows to the squared distance of each to the nearest of others, (n_rows,).
+    """Return a function from rows to squared distances to the nearest row of Z, (n_rows,).
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def nearest_to(Z: Features) -> Callable[[Features], Array]:
 
 
 def largest_gap(X: Features, groups: Array | None = None) -> float:
-    """Largest distance of a sample to the nearest one that differs; one if all samples are equal.
+    """Return the largest distance of a sample to the nearest distinct one; one if all are equal.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     groups : ndarray of int of shape (n_samples,), default=None
-        Samples of a group are not counted as near to each other.
+        Distances between samples of the same group are ignored.
     """
     size = fitting_rows(X.shape[0])
     largest = 0.0
@@ -63,23 +63,23 @@ def largest_gap(X: Features, groups: Array | None = None) -> float:
 
 
 def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
-    """Kernel between rows of validated tables, which are not checked again.
+    """Return the kernel between rows of validated tables, which are not checked again.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        A kernel bound to the table.
     X, Z : ndarray or sparse matrix of shape (n_rows, n_features) and (n_samples, n_features)
 
     Returns
     -------
     ndarray of shape (n_rows, n_samples)
-        In single precision where both tables are.
+        Kernel values, in single precision if both tables are.
 
     Raises
     ------
     ValueError
-        If values of X are missing that the kernel does not take.
+        If X has missing values that the kernel does not accept.
     """
     if kernel.accepts_missing:
         check_takes([kernel], X)
@@ -90,7 +90,7 @@ def validated_rows_of(kernel: Kernel, X: Features, Z: Features) -> Array:
 
 
 def known_values(X: Features) -> Features:
-    """A table in which missing values are zero.
+    """Return a table with missing values replaced by zero.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Kernels of one's own that are not positive semi-definite, found on a sample of rows."""
+"""Detection of user-defined kernels that are not positive semi-definite, on a subset of rows."""
 
 from collections.abc import Sequence
 
@@ -14,38 +14,38 @@ from mercer.kernels import CallableKernel, Kernel, SklearnKernel, WeightedSum
 from mercer.kernels._composition import Composite
 
 WITHOUT_WEIGHT = "the weight in the learned kernel is zero."
-"""End of a sentence on kernels that have no part in what was learned."""
+"""End of a message on kernels that do not contribute to the learned kernel."""
 
 
 def indefinite_kernels(
     kernels: Sequence[Kernel], weights: Array, X: Features, max_rows: int = 256
 ) -> tuple[str, bool]:
-    """Name kernels whose centered Gram matrix of samples has a negative eigenvalue.
+    """Name the kernels whose centered Gram matrix has a negative eigenvalue.
 
     Parameters
     ----------
     kernels : sequence of Kernel
-        Kernels with a formula of mercer are positive semi-definite, and take no time here. Others
-        are evaluated: callables, scikit-learn's kernels, subclasses of `Kernel` elsewhere, and sums
-        with negative weights.
+        Kernels implemented in mercer are positive semi-definite, and are not evaluated. The others
+        are evaluated: callables, scikit-learn's kernels, subclasses of `Kernel` in other packages,
+        and sums with negative weights.
     weights : ndarray of shape (n_kernels,)
         Coefficients of the kernels in a learned sum.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     max_rows : int, default=256
-        Number of rows, evenly spaced, that kernels are evaluated on.
+        Maximum number of rows, evenly spaced, that kernels are evaluated on.
 
     Returns
     -------
     told : str
-        A sentence on kernels whose weights are not zero or, if there are none, on the others;
-        without a full stop. Empty if no kernel has a negative eigenvalue.
+        A message without a period, on kernels with nonzero weights or, if there are none, on the
+        others. Empty if no kernel has a negative eigenvalue.
     counts : bool
-        Whether their weights are not zero.
+        Whether the weights of these kernels are nonzero.
 
     Notes
     -----
-    As ridge regression does, it takes eigenvalues above -`TOLERANCE` of the largest for rounding.
-    With more samples, a kernel whose negative eigenvalues are small may be missed.
+    As in ridge regression, eigenvalues above -`TOLERANCE` times the largest are attributed to
+    rounding. With more samples, a kernel whose negative eigenvalues are small may be missed.
     """
     suspects = [k for k, kernel in enumerate(kernels) if _may_be_indefinite(kernel)]
     if not suspects:
@@ -63,7 +63,7 @@ def indefinite_kernels(
 
 
 def warn_of_indefinite(kernels: Sequence[Kernel], weights: Array, X: Features) -> None:
-    """Warn of kernels of one's own that have negative eigenvalues, by name.
+    """Warn of user-defined kernels that have negative eigenvalues, by name.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def warn_of_indefinite(kernels: Sequence[Kernel], weights: Array, X: Features) -
 
 
 def _may_be_indefinite(kernel: Kernel) -> bool:
-    """Whether a kernel, or one that it is made of, has no formula that makes it one."""
+    """Whether a kernel or one of its components is not known to be positive semi-definite."""
     if isinstance(kernel, WeightedSum):
         weights = np.asarray(kernel.weights, dtype=float)
         parts = [part for part, weight in zip(kernel.kernels, weights, strict=True) if weight]
@@ -92,7 +92,7 @@ def _may_be_indefinite(kernel: Kernel) -> bool:
 
 def _is_indefinite(kernel: Kernel, X: Features) -> bool:
     gram = np.asarray(kernel(X), dtype=float)
-    # What centering leaves of a constant is rounding.
+    # Centering a constant leaves rounding errors.
     rounding = 10.0 * len(gram) * np.finfo(float).eps * float(np.abs(gram).max())
     values = eigvalsh(centered((gram + gram.T) / 2.0))
     return bool(values[0] < -max(TOLERANCE * values[-1], rounding))

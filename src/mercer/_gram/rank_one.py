@@ -19,14 +19,14 @@ _MANY_ENTRIES = 2**18
 _FEW_NONZERO = 0.1
 """Largest fraction of nonzero entries of a column that is stored sparse.
 
-Its mean, subtracted in products only, is at most this fraction of its squared norm, so that no
-digits cancel.
+The mean of such a column is only subtracted in products. Its part of the squared norm is at most
+this fraction, so that no digits cancel.
 """
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns v_k of a matrix V, some of them dense, the others sparse minus their means.
+    """The columns v_k of a matrix V, some of them dense, the others sparse with separate means.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class TableColumns:
     dense : ndarray of shape (n_samples, n_dense)
     sparse : sparse matrix of shape (n_samples, n_sparse)
     means : ndarray of shape (n_sparse,)
-        Means of the sparse columns, which are subtracted in products; zeros if these stay as they
-        are.
+        Means of the sparse columns, which are subtracted in products; zeros if the columns are not
+        centered.
     """
 
     is_sparse: Array
@@ -49,7 +49,7 @@ class TableColumns:
         return self.is_sparse.size
 
     def scaled(self, by: Array) -> TableColumns:
-        """Columns that are each multiplied by a number.
+        """Return the columns, each multiplied by a number.
 
         Parameters
         ----------
@@ -64,24 +64,24 @@ class TableColumns:
         )
 
     def squares(self, weights: Array | None = None) -> Array:
-        """v_k'v_k, shape (n_columns,).
+        """Return v_k'v_k, shape (n_columns,).
 
         Parameters
         ----------
         weights : ndarray of shape (n_samples,), default=None
-            Weights of the samples, for which the columns are centered if they are.
+            Weights of the samples. Centered columns must be centered with these weights.
         """
         values = as_weights(weights, len(self.dense)).values
         sparse = values @ self.sparse.power(2) - values.sum() * self.means**2
         return self._joined(np.einsum("n,nk,nk->k", values, self.dense, self.dense), sparse)
 
     def gram(self, weights: Array) -> Array:
-        """Weighted sum of the matrices v_k v_k', shape (n_samples, n_samples).
+        """Return the weighted sum of the matrices v_k v_k', shape (n_samples, n_samples).
 
         Parameters
         ----------
         weights : ndarray of shape (n_columns,)
-            Weights, which must not be negative.
+            Weights of the columns, which must not be negative.
         """
         dense, sparse = self._parts(weights)
         used = np.flatnonzero(dense)
@@ -96,7 +96,7 @@ class TableColumns:
         return result
 
     def times(self, x: Array) -> Array:
-        """V x, shape (n_samples,).
+        """Return V x, shape (n_samples,).
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class TableColumns:
         return np.asarray(self.dense @ dense + self.sparse @ sparse - self.means @ sparse)
 
     def dots(self, C: Array) -> Array:
-        """V'C, shape (n_columns, n_vectors).
+        """Return V'C, shape (n_columns, n_vectors).
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class TableColumns:
         return self._joined(self.dense.T @ C, sparse)
 
     def entries(self, rows: Array, which: Array) -> Array:
-        """Entries of some columns in some rows, shape (n_rows, n_which).
+        """Return entries of some columns in some rows, shape (n_rows, n_which).
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class TableColumns:
 def table_columns(
     X: Features, columns: Array, weights: SampleWeights, *, centered: bool
 ) -> TableColumns:
-    """Columns of a table as factors; those with few nonzero entries are stored sparse.
+    """Return columns of a table as factors, stored sparse if they have few nonzero entries.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def table_columns(
     columns : ndarray of shape (n_columns,)
         Indices of the columns, which may repeat.
     weights : SampleWeights
-        Of the samples, in the means.
+        Weights of the samples in the means.
     centered : bool
         Whether the columns are centered.
     """
@@ -172,10 +172,10 @@ def table_columns(
 
 
 def _columns_times(V: Any, by: Array) -> Any:
-    """A sparse matrix with each column multiplied by a number."""
+    """Return a sparse matrix with each column multiplied by a number."""
     return sp.csr_array((V.data * by[V.indices], V.indices, V.indptr), V.shape)
 
 
 def _outer(V: Array) -> Array:
-    """Product V V', computed tile by tile."""
+    """Return V V', computed tile by tile."""
     return assembled(tile_plan(len(V)), len(V), lambda tile: V[tile.rows] @ V[tile.columns].T)

@@ -20,7 +20,7 @@ from mercer.kernels._radial import Distance, RadialFunction
 from mercer.kernels._structure import InnerProduct
 
 CONSTANT = 1e-14
-"""A column that differs from its mean by at most this fraction of its size is constant."""
+"""A column that differs from its mean by at most this relative amount is constant."""
 
 
 class Samples:
@@ -44,18 +44,18 @@ class Samples:
 
     Notes
     -----
-    Squared distances are kept for each set of columns and norm if half a matrix of them fits in a
+    Squared distances are kept for each set of columns and norm if half a matrix of them fits in
     half of the working memory, and are recomputed otherwise. Tiles of kernels that are not
     functions of such a distance are kept on request, until they fill a quarter of the working
     memory.
 
     A kernel's tiles differ from its Gram matrix by terms that centering removes: the offset is
-    subtracted from radial kernels, features are centered in inner products, and one of their
-    values is subtracted from other kernels. So nearly constant kernels keep their digits.
+    subtracted from radial kernels, features are centered in inner products, and one of their values
+    is subtracted from other kernels. This preserves the digits of nearly constant kernels.
 
-    Of weighted samples, all tiles are those of R K R with the square roots R = diag(roots). It has
-    the spectrum of the Gram matrix of repeated samples, and centering projects on the complement of
-    the roots instead of the constant vector.
+    If samples are weighted, all tiles are tiles of R K R, where R = diag(roots) holds the square
+    roots of the weights. This matrix has the spectrum of the Gram matrix of repeated samples, and
+    centering projects on the orthogonal complement of the roots instead of the constant vector.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Samples:
         self._evaluated: dict[Kernel, tuple[Kernel, Features]] = {}
 
     def take(self, rows: Array) -> Samples:
-        """Some of the samples, of a table.
+        """Return some of the samples of a table.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Samples:
 
     @property
     def unweighted(self) -> Samples:
-        """The same samples, each of weight one: their tiles are those of the Gram matrix."""
+        """The same samples with unit weights, whose tiles are tiles of the Gram matrix."""
         return self if self.weights.is_unit else self._each_once
 
     @cached_property
@@ -104,21 +104,21 @@ class Samples:
 
     @property
     def constant(self) -> Array:
-        """The vector that centering projects out: ones, or the roots of the weights."""
+        """The vector that centering projects out: ones, or the square roots of the weights."""
         return self.weights.roots
 
     @cached_property
     def repeated(self) -> Features:
-        """Rows repeated by their weights, from which search intervals are derived."""
+        """Rows repeated according to their weights, from which search intervals are derived."""
         return self.weights.repeated(self.X)
 
     @cached_property
     def representative(self) -> Features:
-        """Rows drawn by their weights, for searches that take no weights."""
+        """Rows drawn according to their weights, for searches that do not support weights."""
         return self.weights.representative(self.X)
 
     def scaled(self, values: Array, tile: Tile) -> Array:
-        """Values on a tile times the roots of both samples' weights.
+        """Return values on a tile times the square roots of both samples' weights.
 
         Parameters
         ----------
@@ -128,14 +128,14 @@ class Samples:
         Returns
         -------
         ndarray
-            The given array itself where all weights are one.
+            The given array itself if all weights are one.
         """
         return self.weights.scaled_gram(values, tile.rows, tile.columns)
 
     def blocks(
         self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False, exact: bool = False
     ) -> Array:
-        """Values of kernels on a tile, up to what centering removes.
+        """Return values of kernels on a tile, up to terms that centering removes.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Samples:
         keep : bool, default=False
             Whether the tiles will be needed again.
         exact : bool, default=False
-            Whether to return the values as they are, with what centering removes.
+            Whether to include the terms that centering removes.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class Samples:
         return self.scaled(values, tile)
 
     def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
-        """Fill in radial kernels less their offsets, and return the indices of the others."""
+        """Fill in radial kernels without offsets, and return the indices of the others."""
         rest = set(range(len(kernels)))
         for distance, group in radial_groups(kernels).items():
             squared = self.squared_distances(distance, tile)
@@ -180,7 +180,7 @@ class Samples:
         return sorted(rest)
 
     def squared_distances(self, distance: Distance, tile: Tile) -> Array:
-        """Squared distances on a tile, which must not be overwritten."""
+        """Return squared distances on a tile, which must not be overwritten."""
         if distance not in self._distances:
             columns = distance.columns
             chosen = self.X if columns is None else self.X[:, list(columns)]
@@ -209,14 +209,14 @@ class Samples:
         return block
 
     def _values(self, kernel: Kernel, rows: slice, columns: slice) -> Array:
-        """A kernel's values less its offset; what depends on single rows is computed once."""
+        """Return values without the offset; terms that depend on single rows are computed once."""
         if kernel not in self._evaluated:
             self._evaluated[kernel] = kernel._evaluated_on(self.X)
         return gram_tile(*self._evaluated[kernel], rows, columns)
 
     @property
     def _corner(self) -> tuple[slice, slice]:
-        """First row and last column, whose entry is subtracted where centering removes it."""
+        """First row and last column, whose entry is subtracted if centering removes it."""
         return slice(0, 1), slice(self.n_samples - 1, self.n_samples)
 
     @cached_property
@@ -226,13 +226,13 @@ class Samples:
 
 
 def centered_features(X: Array, weights: SampleWeights | Array | None = None) -> Array:
-    """Features minus their means, exactly zero if a feature is constant up to rounding.
+    """Return features minus their means, exactly zero if a feature is constant up to rounding.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        By their square roots the result is multiplied.
+        Weights, by whose square roots the result is multiplied.
     """
     weights = as_weights(weights, len(X))
     mean = weights.mean(X)
@@ -260,14 +260,14 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
 
 
 def _varying(X: Array) -> Array:
-    """Centered features without constant ones, which do not contribute to distances."""
+    """Return centered features without constant ones, which do not contribute to distances."""
     varies = X.max(axis=0) > X.min(axis=0)
     X = X if varies.all() else X[:, varies]
     return X - center_of(X)
 
 
 def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
-    """Squared distances between the rows of a table, as a function of a tile."""
+    """Return squared distances between the rows of a table, as a function of a tile."""
     X = X if sp.issparse(X) else _varying(X)
     norms = rows_squared(X)
 
@@ -294,12 +294,12 @@ def has_one_width(kernel: Kernel) -> bool:
 
 @dataclass(frozen=True)
 class KernelTile:
-    """A kernel on a tile.
+    """Values and derivatives of a kernel on a tile.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_columns)
-        Times the roots of both samples' weights.
+        Kernel values times the square roots of both samples' weights.
     gradient : callable
         Maps P on the tile to the derivatives of <P, K> over it in the kernel's log-parameters.
     """
@@ -311,7 +311,7 @@ class KernelTile:
 def kernel_tiles(
     kernel: Kernel, samples: Samples, *, centered: bool
 ) -> Callable[[Tile], KernelTile]:
-    """A kernel's Gram matrix, tile by tile, with its derivatives.
+    """Return a function from tiles to values and derivatives of a kernel.
 
     Parameters
     ----------
@@ -319,13 +319,14 @@ def kernel_tiles(
         Bound to the samples.
     samples : Samples
     centered : bool
-        Whether terms that centering removes are left out, so that nearly constant kernels keep
-        their digits.
+        Whether to leave out terms that centering removes, which preserves the digits of nearly
+        constant kernels.
 
     Notes
     -----
-    Values of ARD kernels, and of kernels of one width, serve the gradient too: two matrix products,
-    or none, and one exponential for each pair of samples. Other kernels are computed again.
+    The gradients of ARD kernels and of kernels of one width reuse the values: they take two matrix
+    products, or none, and one exponential for each pair of samples. Other kernels are computed
+    again.
     """
     offset = 0.0 if centered else kernel.offset
     structure, scaled = kernel.structure, samples.scaled
@@ -342,7 +343,7 @@ def kernel_tiles(
         squared, theta = samples.squared_distances(structure.distance, tile), kernel.theta
         values, slopes = structure.function.slope_at_theta(squared, float(theta[0]))
         values = scaled(values + offset if offset else values, tile)
-        # The slopes are in exp(-2 theta).
+        # The slopes are derivatives in exp(-2 theta).
         factor = -2.0 * np.exp(-2.0 * theta)
         return KernelTile(values, lambda P: factor * inner(scaled(P, tile), slopes))
 
@@ -358,7 +359,7 @@ def kernel_tiles(
 
 
 def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -> Array:
-    """Indices of samples that are evenly spaced in the order of their targets.
+    """Return indices of samples that are evenly spaced in the order of their targets.
 
     Parameters
     ----------
@@ -366,13 +367,14 @@ def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -
     Y : ndarray of shape (n_samples, n_targets)
     n_rows : int
     rounding : float, default=1e-9
-        Distances from the mean that differ by less than this fraction of the largest are equal.
+        Distances from the mean that differ by less than this fraction of the largest count as
+        equal.
 
     Returns
     -------
     ndarray of int of shape (min(n_rows, n_samples),)
-        In that order, which does not depend on the order of rows. Ties are broken by the distance
-        from the mean, then by a linear combination of the features.
+        Indices in the order of the targets, which does not depend on the order of rows. Ties are
+        broken by the distance from the mean, then by a linear combination of the features.
     """
     n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()

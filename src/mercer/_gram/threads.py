@@ -1,4 +1,4 @@
-"""Numbers of threads of the linear-algebra library and of OpenMP, which a process shares."""
+"""Numbers of threads of the linear-algebra library and of OpenMP, shared by a process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,20 +11,20 @@ from threadpoolctl import ThreadpoolController
 
 @lru_cache(maxsize=2)
 def _pools(user_api: str) -> ThreadpoolController:
-    """The thread pools of the linear-algebra libraries, "blas", or of "openmp"."""
+    """Return the thread pools of linear-algebra libraries ("blas") or of OpenMP ("openmp")."""
     return ThreadpoolController().select(user_api=user_api)
 
 
 def blas_threads() -> list[int]:
-    """Number of threads of each linear-algebra library that is loaded."""
+    """Return the number of threads of each linear-algebra library that is loaded."""
     return [int(pool.num_threads or 1) for pool in _pools("blas").lib_controllers]
 
 
 class _OneThread:
     """A limit of the linear-algebra library to one thread, for the whole process.
 
-    The first that enters it sets it, and the last that leaves it restores what was there before, as
-    fits in several threads begin and end in any order.
+    The first thread that enters the context sets the limit, and the last thread that leaves it
+    restores the previous limits, because fits in several threads begin and end in any order.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,8 @@ class _OneThread:
         with self._lock:
             if not self._n_inside:
                 before, limit = blas_threads(), _pools("blas").limit(limits=1)
-                # Newer versions of threadpoolctl let no other thread change what one has set.
+                # In newer versions of threadpoolctl, no other thread can change limits that one
+                # thread has set.
                 self._limit = None if blas_threads() == before else limit
             self._n_inside += 1
 
@@ -47,21 +48,21 @@ class _OneThread:
 
 
 _ONE_THREAD = _OneThread()
-"""The limit of the process, which counts the threads that need it."""
+"""The limit shared by the process, which counts the threads that need it."""
 
 
 @contextmanager
 def one_blas_thread(n_openmp: int | None = None) -> Iterator[None]:
-    """Limit the linear-algebra library to one thread, as long as any thread is in this context.
+    """Limit the linear-algebra library to one thread while any thread is in this context.
 
-    It stands around functions of other libraries, too, that set this limit and restore what they
-    found.
+    It is also used around functions of other libraries that set this limit and restore the previous
+    one.
 
     Parameters
     ----------
     n_openmp : int, default=None
-        The number of threads of OpenMP for the thread that is in the context, None for as many as
-        before. Each thread of the process has such a number for itself.
+        Number of OpenMP threads for the thread that is in the context; None leaves it unchanged.
+        Each thread of the process has its own number.
     """
     # The end of the outer context lets other threads set limits again.
     with _pools("openmp").limit(limits=n_openmp), _ONE_THREAD:

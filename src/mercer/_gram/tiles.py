@@ -1,4 +1,4 @@
-"""Gram matrices tile by tile, in threads, and the memory that whole ones take."""
+"""Computation of Gram matrices tile by tile, in threads, and checks of available memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Tile:
     ----------
     rows, columns : slice
     count : float
-        One on the diagonal, two above it, where the block also stands for its transpose.
+        One on the diagonal, and two above it, because the block also represents its transpose.
     """
 
     rows: slice
@@ -59,7 +59,7 @@ class Tile:
 
 
 def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
-    """Tiles that cover the upper triangle of an n x n matrix.
+    """Return tiles that cover the upper triangle of an n x n matrix.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
 
     Notes
     -----
-    Samples of up to six times the least size are one tile, as starting threads would take longer
-    than they save. No tile of fewer than `_MANY_SAMPLES` has more than four times the least size,
-    so that there are enough for all threads.
+    Up to six times the smallest tile size, all samples form a single tile, because starting threads
+    would take longer than they save. For fewer than `_MANY_SAMPLES` samples, tiles have at most
+    four times the smallest size, so that there are enough tiles for all threads.
     """
     size = n_samples
     if n_samples >= 6 * _ROWS or n_kernels > 1:
@@ -92,7 +92,7 @@ _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
 
 
 def n_threads() -> int:
-    """Number of threads of the linear-algebra library, which tiles use as well."""
+    """Return the number of threads of the linear-algebra library, which tiles use as well."""
     reserved = _reserved.get()
     return max(blas_threads(), default=1) if reserved is None else reserved
 
@@ -101,7 +101,7 @@ def n_threads() -> int:
 def serial_algebra() -> Iterator[None]:
     """Limit the linear-algebra library to one thread, so that tiles can use the others.
 
-    On one tile several of its threads save no time, and wait milliseconds for each other.
+    Several threads of the library save no time on one tile, and wait milliseconds for each other.
     """
     if _reserved.get() is not None:
         yield
@@ -120,7 +120,7 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
     Parameters
     ----------
     function : callable
-        A function that spends its time where NumPy releases the interpreter's lock.
+        A function that spends its time in NumPy code that releases the global interpreter lock.
     plan : sequence
         Tiles, or arguments of another kind.
 
@@ -148,7 +148,7 @@ def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Itera
 
 
 def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array]) -> Array:
-    """A symmetric matrix from its tiles, each computed in a thread.
+    """Return a symmetric matrix from its tiles, each computed in a thread.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
 def kept(
     compute: Callable[[Tile], Result], n_samples: int, n_matrices: int = 1, share: float = 0.5
 ) -> Callable[[Tile], Result]:
-    """A function of a tile that computes each value once, where memory allows.
+    """Return a function of a tile that computes each value once, if memory allows.
 
     Parameters
     ----------
@@ -194,7 +194,8 @@ def kept(
     n_matrices : int, default=1
         Number of n_samples x n_samples matrices; tiles hold half of the entries of each.
     share : float, default=0.5
-        Part of the working memory that they may take; otherwise `compute` itself is returned.
+        Fraction of the working memory that the values may take. If they need more, `compute` itself
+        is returned.
     """
     if 4.0 * n_matrices * n_samples**2 > share * working_memory():
         return compute
@@ -231,12 +232,12 @@ def check_gram_memory(
     advice : str, default=""
         A remedy, which ends the message.
     announcer : str, default=""
-        The name of an estimator that prints how much memory it needs; none does where empty.
+        Name of an estimator for which the required memory is printed; nothing is printed if empty.
 
     Raises
     ------
     MemoryError
-        If they take more memory than there is.
+        If they take more memory than is available.
 
     Warns
     -----
@@ -271,7 +272,7 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
     Raises
     ------
     MemoryError
-        If the matrix takes more memory than there is.
+        If the matrix takes more memory than is available.
 
     Warns
     -----
@@ -288,22 +289,22 @@ def check_rows_memory(n_new: int, n_fitted: int) -> None:
 
 
 def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str) -> None:
-    """Raise an error if arrays with some numbers for each row do not fit into memory.
+    """Raise an error if arrays with given bytes per row do not fit into memory.
 
     Parameters
     ----------
     n_rows : int
     bytes_each : int
-        Number of bytes for a row.
+        Number of bytes for each row.
     purpose : str
-        What they are for.
+        Purpose of the arrays, for messages.
     advice : str
         A remedy, in which {} stands for the number of rows that fit.
 
     Raises
     ------
     MemoryError
-        If they take more memory than there is.
+        If they take more memory than is available.
 
     Warns
     -----
@@ -320,7 +321,7 @@ def check_memory_of_rows(n_rows: int, bytes_each: int, purpose: str, advice: str
 
 
 def memory_size(n_bytes: float) -> str:
-    """A number of bytes, as text with a suitable unit.
+    """Return a number of bytes as text with a suitable unit.
 
     Parameters
     ----------

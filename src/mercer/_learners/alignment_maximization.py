@@ -1,4 +1,4 @@
-"""The learner of the weights of largest centered alignment."""
+"""The learner of weights that maximize the centered alignment."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -24,23 +24,23 @@ from mercer.kernels._column_names import with_names
 
 @dataclass(eq=False, repr=False)
 class AlignmentMaximization(DictionaryLearner):
-    """Weights of the largest centered alignment with the target ("alignf").
+    """Weights that maximize the centered alignment with the target ("alignf").
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     signs : {"nonnegative", "free"}, default="nonnegative"
-        Non-negative weights, by a quadratic program, or weights of either sign, in closed form.
-        The latter's combination may be no kernel: a warning says so.
+        Non-negative weights, by a quadratic program, or weights of either sign, in closed form. A
+        combination with weights of either sign may not be a kernel; a warning is issued if so.
     clip_spectrum : bool, default=False
         Whether `transform` drops the negative part of the learned Gram matrix's spectrum, so that
-        weights of either sign can serve a support vector machine. O(n^3).
+        weights of either sign can serve a support vector machine. It takes O(n^3) time.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -51,9 +51,9 @@ class AlignmentMaximization(DictionaryLearner):
     kernel_ : WeightedSum
         The learned combination, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, absolute values summing to one.
+        Coefficients of the kernels, whose absolute values sum to one.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -61,17 +61,17 @@ class AlignmentMaximization(DictionaryLearner):
     n_iter_ : int
         One.
     is_psd_ : bool
-        Whether `transform` is a kernel for certain.
+        Whether the result of `transform` is certain to be a kernel.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     Notes
     -----
     O(p^2 n^2) multiplications in matrix products, tile by tile, and O(p^3) for the weights; memory
-    is p tiles a thread. The weights do not depend on the scale of the kernels.
+    is p tiles per thread. The weights do not depend on the scale of the kernels.
 
     References
     ----------
@@ -109,12 +109,13 @@ class AlignmentMaximization(DictionaryLearner):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
         ndarray of shape (n_samples, n_fitted)
-            At unit scale; with `clip_spectrum`, without the negative part of its spectrum.
+            The kernel at unit scale; with `clip_spectrum`, without the negative part of its
+            spectrum.
         """
         gram = kernel_rows(self, X)
         if self.projection_ is None:
@@ -123,7 +124,7 @@ class AlignmentMaximization(DictionaryLearner):
         return (gram @ onto) @ back.T
 
     def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
-        """Set the fitted attributes, those of the spectrum among them."""
+        """Set the fitted attributes, including those of the spectrum."""
         super()._store(data, found)
         told, counts = indefinite_kernels(self.kernels_, self.weights_, data.X)
         if (self.weights_ < 0.0).any():
@@ -142,13 +143,14 @@ class AlignmentMaximization(DictionaryLearner):
         return self
 
     def _tell_indefinite(self, data: TrainingData) -> None:
-        """Leave it to `_store`, which knows the weights."""
+        """Do nothing, because `_store` issues the warning once the weights are known."""
 
     def _clip_spectrum(self, data: TrainingData) -> None:
         """Project on the eigenvectors of positive eigenvalues, at unit scale.
 
-        Of weighted samples, they are those of R K R with the square roots R of the weights: kernel
-        rows k become k R V V' R^-1. Columns of samples of weight zero are zero.
+        For weighted samples, these are the eigenvectors V of R K R, where R holds the square roots
+        of the weights: kernel rows k become k R V V' R^-1. Columns of samples with weight zero are
+        zero.
         """
         roots = data.weights.roots[:, None]
         gram = data.weights.scaled_gram(self.kernel_(data.X))

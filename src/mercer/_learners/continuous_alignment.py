@@ -44,54 +44,55 @@ class ContinuousAlignment(CrossValidatedLearner):
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
-        One family or several; `Gaussian()` where None. Families of one width are searched globally
-        (CA-1D), families of more parameters by gradients (CA-nD), `Gaussian(ard=True)` for instance
-        from the mean width that CA-1D finds.
+        One family or several; `Gaussian()` if None. Families of one width are searched globally
+        (CA-1D), and families of more parameters by gradients (CA-nD): `Gaussian(ard=True)`, for
+        instance, from the mean width that CA-1D finds.
     step : {"corrective", "stagewise"}, default="corrective"
-        Whether all weights are solved for anew after each kernel, and the widths of a single radial
-        family moved together to their best, or only the new kernel's weight is chosen. The latter
-        is Algorithm 1 of the reference: see the notes.
+        After each new kernel, `"corrective"` solves for all weights anew, and optimizes the widths
+        of a single radial family jointly; `"stagewise"` chooses only the new kernel's weight, as in
+        Algorithm 1 of the reference: see the notes.
     width_penalty : float or "auto", default=0.0
         Strength of the penalty on differences between the widths of one ARD kernel; infinity for
         isotropic kernels. `"auto"` selects it on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
-        `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is taken
-        from <F', K>, where F' is the gradient of the alignment at the learned kernel, as published
-        (eq. 4; F' grows as the kernel's weights shrink, and is largest in the first
-        step, at eps I, for which lambda has to be large); "auto" takes the strength whose kernel
-        aligns best with held-out samples. The others are relative to the best single width, as in
-        :class:`KernelOptimization`, and "auto" takes the strength that predicts held-out samples
-        best, or infinity unless a finite strength is better by more than a standard error.
+        With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
+        subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
+        learned kernel; it grows as the kernel's weights shrink, and is largest in the first step,
+        at eps I, for which lambda has to be large. "auto" then selects the strength whose kernel
+        aligns best with held-out samples. The other penalties are relative to the best single
+        width, as in :class:`KernelOptimization`, and "auto" selects the strength that predicts
+        held-out samples best, or infinity unless a finite strength is better by more than a
+        standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
-        Lengths that features are divided by before families of one width are searched: all kernels
+        Lengths by which features are divided before families of one width are searched: all kernels
         then share one ratio of widths, and their common factor is searched globally, within the
-        family's bounds for the scaled features. A learner of one ARD kernel is fitted for its
-        widths.
+        family's bounds for the scaled features. A learner of one ARD kernel is fitted, and its
+        widths are used.
     tol : float, default=1e-3
         Growth of the alignment below which no more kernels are added.
     max_kernels : int, default=50
-        Steps at most.
+        Maximum number of steps.
     eta_max : float, default=1.0
         Largest weight of a new kernel; stagewise only.
     eps : float, default=1e-10
         Coefficient of the identity matrix that the learned training Gram matrix starts from.
-        Stagewise steps keep it; corrective ones use it only for the scale of the first step's
-        penalty, which vanishes with it.
+        Stagewise steps keep this part; corrective steps use `eps` only for the scale of the first
+        step's penalty, which vanishes with it.
     search_tol : float or None, default=None
         Relative change of the objective in an iteration at which the gradient search of several
-        parameters stops; one width or frequency needs none. None is 1e-7 for stagewise steps, and
-        2e-2 for corrective ones: they take less than a half of the time then, but may stop on a
-        plateau, and the alignment is somewhat lower.
+        parameters stops; it is not used for one width or frequency. None is 1e-7 for stagewise
+        steps, and 2e-2 for corrective steps, which then take less than half of the time, but may
+        stop on a plateau, so that the alignment is somewhat lower.
     normalize_families : bool or None, default=None
         Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
         family is not preferred because its values are larger, or by <F', K> less the penalty, as
         published. None is True for corrective and False for stagewise steps.
     certificate : bool, default=False
-        Whether each step proves how much better another width could have been (`history_[t].gap`);
+        Whether each step bounds how much better another width could have been (`history_[t].gap`),
         for families of one width or frequency.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -107,21 +108,21 @@ class ContinuousAlignment(CrossValidatedLearner):
     kernels_ : list of Kernel
         The kernels that were found.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are, positive; they sum to one.
+        Positive coefficients of `kernels_`, which sum to one.
     scale_ : float
         Mean diagonal of the weighted sum's centered training Gram matrix.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one. A
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one. A
         wide kernel is nearly constant, so that a large weight can be a small share.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set; with stagewise
-        steps that of the training Gram matrix with its part eps I, which matters only where weights
-        are about as small.
+        Centered alignment of the learned kernel with the target on the training set. With stagewise
+        steps, the training Gram matrix includes its part eps I, which matters only if weights are
+        about as small.
     history_ : list of Step
         The steps taken. `objective` and `step_size` of a stagewise step are the published <F', K>,
-        less the width penalty, and eta; F' is the gradient of the alignment at the kernel learned
-        before. The objective of a corrective step is multiplied by this kernel's centered norm, so
-        that all steps are on one scale.
+        less the width penalty, and eta; F' is the gradient of the alignment at the previously
+        learned kernel. The objective of a corrective step is multiplied by the centered norm of
+        that kernel, so that all steps are on one scale.
     n_iter_ : int
         Number of steps taken.
     width_penalty_ : float
@@ -129,28 +130,28 @@ class ContinuousAlignment(CrossValidatedLearner):
     scaling_ : ndarray of shape (n_features,), or None
         The lengths used.
     scaler_ : KernelOptimization
-        The fitted learner of the lengths, where `scaling` is one.
+        The fitted learner of the lengths, if `scaling` is a learner.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     Notes
     -----
     With ``step="stagewise"`` the learner is Algorithm 1: the training Gram matrix is eps I at
-    first; each step maximizes <F', K> - lambda Reg over all families and adds eta K with the eta
-    of Proposition 2; the last is the first by which the alignment, eps I included, grows by less
-    than `tol`. Centered matrices are meant throughout, as in the propositions. One width or
-    frequency is found to rounding errors, on the samples; several by L-BFGS-B within their bounds,
-    from the weighted mean of the widths of CA-1D, or from the best common width under a penalty if
-    that is better. The learned kernel is the sum of eta K, without eps I, at unit scale.
+    first; each step maximizes <F', K> - lambda Reg over all families and adds eta K with the eta of
+    Proposition 2; the last step is the first in which the alignment, including eps I, grows by less
+    than `tol`. All matrices are centered, as in the propositions. One width or frequency is found
+    on the samples, up to rounding errors; several are found by L-BFGS-B within their bounds, from
+    the weighted mean of the widths of CA-1D, or from the best common width under a penalty if that
+    is better. The learned kernel is the sum of eta K, without eps I, at unit scale.
 
-    CA-1D costs O(n^2 d) for the distances and O(n^2) a step: the search and the polishing of
-    widths use a histogram of distances, good to about three digits; alignments and weights are
-    then computed from the exact Gram matrices. CA-nD costs O(n^2 d) an evaluation of the gradient.
-    Memory is half a matrix of distances where it fits in half of scikit-learn's `working_memory`,
-    tiles otherwise.
+    CA-1D costs O(n^2 d) for the distances and O(n^2) per step: the search and the refinement of
+    widths use a histogram of distances, accurate to about three digits; alignments and weights are
+    then computed from the exact Gram matrices. CA-nD costs O(n^2 d) per evaluation of the gradient.
+    Half a matrix of distances is kept in memory if it fits in half of scikit-learn's
+    `working_memory`, and tiles otherwise.
 
     References
     ----------
@@ -245,7 +246,7 @@ class ContinuousAlignment(CrossValidatedLearner):
         )
 
     def _lengths(self, families: list[Kernel], data: TrainingData) -> Array | None:
-        """Return the lengths that features are divided by, which a learner in `scaling` learns."""
+        """Return the lengths that divide the features, fitting `scaling` if it is a learner."""
         if self.scaling is None:
             return None
         n_features = data.X.shape[1]

@@ -1,4 +1,4 @@
-"""Learners of the weights of a dictionary: their base, and equal weights, by alignment, by HSIC."""
+"""Learners of the weights of a dictionary: base class, equal, alignment and HSIC weights."""
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -68,14 +68,14 @@ class UniformCombination(ScaledDictionaryLearner):
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
         With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
         to a trace of one.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -93,7 +93,7 @@ class UniformCombination(ScaledDictionaryLearner):
     scale_ : float
         Mean diagonal of the weighted sum's centered training Gram matrix.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -104,7 +104,7 @@ class UniformCombination(ScaledDictionaryLearner):
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -139,14 +139,14 @@ class IndependentAlignment(ScaledDictionaryLearner):
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     normalize : {None, "trace"}, default=None
         With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
         to a trace of one.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -164,7 +164,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
     scale_ : float
         Mean diagonal of the weighted sum's centered training Gram matrix.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -175,7 +175,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     Notes
     -----
@@ -201,7 +201,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
 
 @dataclass(eq=False, repr=False)
 class HSICWeights(ScaledDictionaryLearner):
-    """Weights of the largest Hilbert-Schmidt independence criterion (HSIC) with the target.
+    """Weights that maximize the Hilbert-Schmidt independence criterion (HSIC) with the target.
 
     HSIC is linear in the weights mu, sum_k mu_k HSIC_k, so that their constraint determines them.
 
@@ -209,22 +209,23 @@ class HSICWeights(ScaledDictionaryLearner):
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : {1, 2, "cka"}, default=2
-        The constraint under which HSIC is maximized, a fixed value of
+        The quantity whose value is fixed while HSIC is maximized:
 
-        * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: that
-          of the largest HSIC, the first of equal ones. It chooses a kernel, and combines none.
-        * 2: the sum of their squares. The weights are proportional to HSIC_k.
+        * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: the
+          kernel with the largest HSIC, the first in case of ties. It chooses a kernel, and combines
+          none.
+        * 2: the sum of the squared weights. The weights are proportional to HSIC_k.
         * `"cka"`: the norm of the centered combination, which makes HSIC the centered kernel
           alignment; the same as :class:`AlignmentMaximization`.
     normalize : {None, "trace"}, default=None
         With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
         to a trace of one. HSIC grows with the scale of a kernel; `norm="cka"` ignores the scale.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -242,9 +243,9 @@ class HSICWeights(ScaledDictionaryLearner):
     scale_ : float
         Mean diagonal of the weighted sum's centered training Gram matrix.
     hsic_ : ndarray of shape (n_kernels,)
-        HSIC of each kernel with the target, scaled as `normalize` says.
+        HSIC of each kernel with the target, scaled according to `normalize`.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -255,18 +256,18 @@ class HSICWeights(ScaledDictionaryLearner):
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
     AlignmentMaximization : The same as `norm="cka"`, and weights of either sign.
     IndependentAlignment : Weights proportional to the alignments, not to HSIC.
-    KernelOptimization : The parameters of one kernel by HSIC.
+    KernelOptimization : Learns the parameters of one kernel by HSIC.
 
     Notes
     -----
-    O(p^2 n^2) multiplications in matrix products, tile by tile; memory is p tiles a thread. Like
-    :class:`IndependentAlignment`, norm 2 does not see how kernels overlap: two copies of one have
+    O(p^2 n^2) multiplications in matrix products, tile by tile; memory is p tiles per thread. Like
+    :class:`IndependentAlignment`, norm 2 ignores how kernels overlap: two copies of a kernel have
     twice its weight.
 
     References

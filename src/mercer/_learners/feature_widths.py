@@ -22,15 +22,15 @@ from mercer.kernels._radial import RadialFunction
 class EvidenceMaximization(KernelLearner):
     """One kernel whose parameters maximize the marginal likelihood of a Gaussian process.
 
-    The evidence is that of a Gaussian process regression on responses, or on indicators of classes,
-    with Gaussian noise. With one width per feature it takes a second or two, and tells features
-    apart that alignment does not.
+    The marginal likelihood is that of Gaussian process regression with Gaussian noise, on responses
+    or on indicators of classes. With one width per feature it takes a second or two, and
+    distinguishes features that alignment does not.
 
     Parameters
     ----------
     kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
         A kernel of one width per feature (`Gaussian(ard=True)`, the default, or
-        `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds hold, its present
+        `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds apply; its current
         parameters do not matter.
     width_deviation : float, default=1.0
         Standard deviation of a normal prior on the natural logarithms of widths about their mean.
@@ -38,10 +38,10 @@ class EvidenceMaximization(KernelLearner):
     max_samples : int, default=1000
         Maximum number of samples that are used, evenly spaced in the order of the target.
     max_iter : int, default=60
-        Iterations at most.
+        Maximum number of iterations.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses, whose factor is the Gaussian process's target, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -53,43 +53,44 @@ class EvidenceMaximization(KernelLearner):
         The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
         `scale_`.
     kernels_ : list of Kernel
-        The learned kernel as it is, alone.
+        The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
         Mean diagonal of the kernel's centered training Gram matrix.
     noise_ : float
-        Variance of the noise relative to the kernel's amplitude: the penalty of ridge regression on
-        the kernel as it is that predicts the posterior mean.
+        Variance of the noise relative to the kernel's amplitude: ridge regression on
+        ``kernels_[0]`` with this penalty predicts the posterior mean.
     log_marginal_likelihood_ : float
-        Of the responses of the samples used, as they were given, less their means; of other output
-        kernels than None and "linear", and of classes, of the factor of the output kernel. NaN
-        where the kernel is constant on the samples.
+        Log marginal likelihood of the responses of the samples used, as they were given, less their
+        means. For classes, and for output kernels other than None and "linear", it is that of the
+        factor of the output kernel. NaN if the kernel is constant on the samples.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
-        One step an iteration: `objective` is the log marginal likelihood for each observation, less
-        the prior's cost and up to a constant; `kernel` and `alignment` are the final ones.
+        One step per iteration: `objective` is the log marginal likelihood for each observation,
+        less the prior's cost and up to a constant; `kernel` and `alignment` are the final ones.
     n_iter_ : int
-        Length of `history_`: the start, and the iterations taken.
+        Length of `history_`: the number of iterations taken, and one for the start.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
-    BayesianMKLRegressor : Weights of several kernels, and their parameters, by marginal likelihood.
+    BayesianMKLRegressor : Learns weights and parameters of several kernels by marginal likelihood.
 
     Notes
     -----
-    Leave-one-out errors on the learned kernel are optimistic, because labels determine it: by about
-    a tenth for the default prior.
+    Leave-one-out errors on the learned kernel are optimistic, by about a tenth for the default
+    prior, because the kernel depends on the labels.
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
-    Of weighted rows, some are drawn evenly along the cumulative weights, none twice.
+    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
+    them twice.
 
     References
     ----------
@@ -156,27 +157,28 @@ class EvidenceMaximization(KernelLearner):
 
 @dataclass(eq=False, repr=False)
 class GradientOuterProduct(CrossValidatedLearner):
-    """One kernel on features that are scaled, or rotated too, by how predictions depend on them.
+    """One kernel on features that are scaled or rotated by the gradients of predictions.
 
-    Kernel ridge regression on the features as they are predicts the target; the average gradient
-    outer product (AGOP) of its predictions says along which directions they change. The features
-    are mapped by its square root, so that these directions count most, and all is repeated.
+    Kernel ridge regression on the original features predicts the target. The average gradient outer
+    product (AGOP) of its predictions determines the directions along which they change. The
+    features are mapped by the square root of the AGOP, so that these directions count most, and the
+    procedure is repeated.
 
     Parameters
     ----------
     kernel : kernel or name, default=None
-        A function of one distance on all features, in a norm from one to two: of the Euclidean
-        distance if `diagonal` is False. None for the product Laplacian `ExponentialPower()`, and
+        A function of one distance on all features, in a norm from one to two; if `diagonal` is
+        False, of the Euclidean distance. None for the product Laplacian `ExponentialPower()`, or
         for `Laplacian()` if `diagonal` is False. Its widths do not matter.
     n_iter : int, default=5
         Number of iterations after the first ridge regression.
     diagonal : bool, default=True
         Whether features are only scaled, by the root mean squares of the partial derivatives. If
-        not, they are multiplied by a matrix: the kernel can then depend on their differences, as
-        they are in products and in categories, but needs more samples.
+        False, they are multiplied by a matrix: the kernel can then depend on differences of
+        features, as they occur in products and in categories, but needs more samples.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses, whose factor the regressions predict, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -190,7 +192,7 @@ class GradientOuterProduct(CrossValidatedLearner):
         The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
         `scale_`.
     kernels_ : list of Kernel
-        The learned kernel as it is, alone.
+        The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
@@ -199,31 +201,31 @@ class GradientOuterProduct(CrossValidatedLearner):
         Map of the features: a factor for each, with a maximum of one, or a symmetric matrix of
         unit norm.
     best_iter_ : int
-        Iteration that the kernel is of; zero is that of the features as they are.
+        Iteration of the learned kernel; zero stands for the original features.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     history_ : list of Step
         The first ridge regression, then each iteration: `objective` is minus its mean squared error
-        on held-out samples, NaN where there are too few; `kernel` and `alignment` are the final
-        ones.
+        on held-out samples, NaN if there are too few; `kernel` and `alignment` are the final ones.
     n_iter_ : int
         Length of `history_`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     Notes
     -----
     The width and the penalty of each regression have the lowest leave-one-out error. The iteration
-    is that of the lowest squared error in five folds, in which all is repeated, if it is better
-    than the features as they are by more than a standard error.
+    chosen has the lowest squared error in five folds, in which the procedure is repeated, if it is
+    better than the original features by more than a standard error.
 
-    At most 1,000 samples are used, evenly spaced in the order of the target; those of sparse tables
-    become dense. O(n_iter (n^3 + n^2 d)) time.
+    At most 1,000 samples are used, evenly spaced in the order of the target; samples of sparse
+    tables are converted to dense. O(n_iter (n^3 + n^2 d)) time.
 
-    Of weighted rows, some are drawn evenly along the cumulative weights, none twice.
+    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
+    them twice.
 
     References
     ----------

@@ -42,35 +42,36 @@ _ENSEMBLES: dict[str, tuple[Any, Any]] = {
 
 
 _LEAST_IN_FORESTS = 3
-"""Leaves of forests have this many samples at least."""
+"""Minimum number of samples in a leaf of a forest."""
 
 
 @dataclass(eq=False, repr=False)
 class ForestKernel(KernelLearner):
     """The share of trees, grown on the labels, in which two samples fall into the same leaf.
 
-    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances it needs no scaling
-    of the features, may be smooth here and rough there, and ignores features that say nothing.
+    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances, it needs no scaling
+    of the features, may be smooth in some regions and rough in others, and ignores irrelevant
+    features.
 
     Parameters
     ----------
     ensemble : {"boosting", "forest", "extra-trees"} or estimator, default="boosting"
-        Boosted trees, a random forest or extremely randomized trees of scikit-learn. Or an unfitted
+        Boosted trees, a random forest or extremely randomized trees of scikit-learn; or an unfitted
         estimator whose leaves can be read, such as LightGBM's: see :class:`mercer.kernels.Forest`.
-        It has to be a classifier for classes, and a regressor for responses.
+        The estimator has to be a classifier for classes, and a regressor for responses.
     n_trees : int, default=100
-        Number of trees; of boosted trees, number of iterations, which have a tree for each of
-        more than two classes, and for each of several responses.
+        Number of trees. For boosted trees, number of iterations, each of which grows one tree per
+        class if there are more than two, or one per response.
     max_leaf_nodes : int or None, default=31
         Maximum number of leaves of a tree; None for no limit.
     min_samples_leaf : int, default=None
         Minimum number of samples in a leaf, whatever their weights. None for 20 in boosted trees
         and 3 in others.
     learning_rate : float, default=0.1
-        Factor of the values of boosted trees' leaves.
+        Factor of the leaf values of boosted trees.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     random_state : int, RandomState instance or None, default=0
         Seed of the trees.
     n_jobs : int, default=None
@@ -82,7 +83,7 @@ class ForestKernel(KernelLearner):
         The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
         `scale_`.
     kernels_ : list of Kernel
-        A :class:`mercer.kernels.Forest`, alone.
+        A :class:`mercer.kernels.Forest` as the only entry.
     weights_, shares_ : ndarray of shape (1,)
         One.
     n_leaves_ : int
@@ -91,7 +92,7 @@ class ForestKernel(KernelLearner):
         Mean diagonal of the kernel's centered training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set. It is
-        optimistic: the trees have seen the labels.
+        optimistic, because the trees were fitted to the labels.
     history_ : list of Step
         One step, whose `objective` is the alignment.
     n_iter_ : int
@@ -100,7 +101,7 @@ class ForestKernel(KernelLearner):
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -108,21 +109,22 @@ class ForestKernel(KernelLearner):
 
     Notes
     -----
-    Left-out errors on the learned kernel are optimistic unless the trees are grown without the
-    samples that are left out: a row falls into a leaf with rows of similar labels, because its own
-    label has been seen. Two-stage estimators therefore grow trees anew in each fold, and stacking
-    chooses the penalty, and states the error, by trees that are grown on one half of the samples
-    and evaluated on the other. On Nyström features they do not: there, penalties and errors are too
-    small by what the `max_samples` rows that trees are grown on are of all rows.
+    Held-out errors on the learned kernel are optimistic unless the trees are grown without the
+    held-out samples: a training row falls into a leaf with rows of similar labels, because its own
+    label was used. Two-stage estimators therefore grow trees anew in each fold, and stacking
+    selects the penalty and estimates the error by trees that are grown on one half of the samples
+    and evaluated on the other. With Nyström features they do not: penalties and errors are then too
+    small, by the share in all rows of the `max_samples` rows that trees are grown on.
 
-    Trees have no split where features are constant, or where there are fewer samples than twice
-    `min_samples_leaf`. The kernel is then one everywhere, and its alignment zero.
+    Trees have no split if features are constant, or if there are fewer samples than twice
+    `min_samples_leaf`. The kernel is then one everywhere, and its alignment is zero.
 
-    :func:`mercer.save` saves trees of scikit-learn as arrays. It refuses those that split by sets
-    of categories, and those of other libraries.
+    :func:`mercer.save` saves trees of scikit-learn as arrays. It refuses trees that split by sets
+    of categories, and trees of other libraries.
 
-    Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations, not
-    early. Growing takes O(n d n_trees) for boosted trees of a given number of leaves.
+    Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations,
+    without early stopping. Growing takes O(n d n_trees) for boosted trees of a given number of
+    leaves.
 
     References
     ----------
@@ -156,7 +158,7 @@ class ForestKernel(KernelLearner):
     n_jobs: int | None = None
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
-        # What trees draw does not depend on the order of rows.
+        # The random draws of trees do not depend on the order of rows.
         order = np.argsort(content_ranks(data.X, data.y))
         weights = data.weights.take(order).relative()
         if target.codes is None:
@@ -209,7 +211,7 @@ _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """How trees are grown; see :class:`ForestKernel`."""
+    """Settings by which trees are grown; see :class:`ForestKernel`."""
 
     ensemble: EnsembleName | Any = "boosting"
     n_trees: int = 100
@@ -220,7 +222,7 @@ class Growth:
     n_jobs: int | None = None
 
     def trees(self, *, classification: bool) -> Any:
-        """The ensemble, not fitted.
+        """Return the ensemble, not fitted.
 
         Parameters
         ----------
@@ -267,16 +269,16 @@ def grow(
         Only their ratios matter.
     classification : bool
     indicators : list of ndarray of int, default=None
-        Groups of columns that trees read as one; see :class:`mercer.kernels.Forest`.
+        Groups of columns that trees use as one column; see :class:`mercer.kernels.Forest`.
     **growth : object
         The attributes of :class:`Growth`.
 
     Returns
     -------
     kernel : Forest
-        With leaves: `kernel.features` maps rows to indicators.
+        The kernel with its leaves: `kernel.features` maps rows to indicators.
     leaves : ndarray of int of shape (n_samples, n_trees)
-        Of the rows, as `kernel.as_features` takes them.
+        Leaves of the rows, in the form that `kernel.as_features` takes.
 
     Raises
     ------
@@ -295,7 +297,7 @@ def grow(
 
 
 def _checked_copy(ensemble: Any, classification: bool) -> Any:
-    """An unfitted copy of an ensemble for this kind of target."""
+    """Return an unfitted copy of an ensemble, checked for this kind of target."""
     if is_regressor(ensemble) if classification else is_classifier(ensemble):
         kind = "classifier" if classification else "regressor"
         raise ValueError(f"ensemble must be a {kind} for this target; got {ensemble!r}.")

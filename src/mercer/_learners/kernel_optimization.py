@@ -33,38 +33,39 @@ class KernelOptimization(CrossValidatedLearner):
     ----------
     kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
         An isotropic kernel (`Gaussian()`, the default), an ARD kernel (`Gaussian(ard=True)`), or
-        any kernel with a gradient. Its bounds hold, its present parameters do not matter, unless
-        `start` is given.
+        any kernel with a gradient. Its bounds apply, and its current parameters do not matter,
+        unless `start` is given.
     criterion : {"hsic", "cka", "ka"}, default="hsic"
         Hilbert-Schmidt independence criterion, centered or uncentered kernel alignment.
     start : None, float or array-like of shape (n_widths,), default=None
         Widths from which plain BFGS starts, without bounds: 1 / n_features as published. Other
-        parameters start from the kernel's own. It finds a local maximum, and stays where it starts
+        parameters start from the kernel's own values. BFGS finds a local maximum, and does not move
         on a plateau, such as that of very narrow kernels. None searches one width globally, and
-        several from there, within the bounds. An ARD kernel needs ``width_penalty=0.0`` with it.
+        several widths from there, within the bounds. With a start, an ARD kernel needs
+        ``width_penalty=0.0``.
     width_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
-        criterion of the best single width; zero for none, as published, infinity for one width.
-        "auto" selects the strength by the squared error of ridge regression on held-out samples,
-        and takes infinity unless an ARD kernel is better by more than a standard error. Kernels of
-        one width have none.
+        criterion of the best single width; zero for no penalty, as published, and infinity for one
+        width. "auto" selects the strength by the squared error of ridge regression on held-out
+        samples, or infinity unless an ARD kernel is better by more than a standard error. Kernels
+        of one width have no penalty.
     width_penalty_on : {None, "log_widths", "inverse_widths", "widths"}, default=None
-        `"log_widths"`: the mean square of log(s_z / s_0) over the features z, s_0 being the best
-        single width; `"inverse_widths"`: of s_0 / s_z - 1, which lets widths grow, so that features
-        are left out, and resists narrow ones; `"widths"`: of the absolute
-        sum_z (s_z - mean s)^2. None selects among the first two where `width_penalty` is "auto",
-        and is `"log_widths"` else.
+        `"log_widths"` penalizes the mean square of log(s_z / s_0) over the features z, where s_0 is
+        the best single width; `"inverse_widths"` the mean square of s_0 / s_z - 1, which allows
+        large widths, so that features are left out, and resists small ones; `"widths"` the absolute
+        sum_z (s_z - mean s)^2. None selects among the first two if `width_penalty` is "auto", and
+        is `"log_widths"` otherwise.
     early_stopping : bool or int, default=False
         Whether an unpenalized search stops after a number of iterations that is selected in the
-        same way; or that number.
+        same way as the penalty; or that number.
     tol : float, default=1e-5
-        Relative change of the criterion, the mean of the last three iterations, at which the search
-        stops.
+        Relative change of the criterion, averaged over the last three iterations, at which the
+        search stops.
     max_iter : int, default=200
-        Iterations at most, of each search.
+        Maximum number of iterations of each search.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
-        numbers of more than 20 distinct values, for responses.
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that the learned kernel is aligned with, such as
         `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
@@ -78,7 +79,7 @@ class KernelOptimization(CrossValidatedLearner):
         The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
         `scale_`.
     kernels_ : list of Kernel
-        The learned kernel as it is, alone.
+        The learned kernel, before division by `scale_`, as the only entry.
     weights_, shares_ : ndarray of shape (1,)
         One.
     scale_ : float
@@ -88,19 +89,19 @@ class KernelOptimization(CrossValidatedLearner):
     objective_ : float
         The criterion of the learned kernel.
     history_ : list of Step
-        One step an iteration: `objective` is the criterion after it, less the penalty; `kernel` and
-        `alignment` are the final ones.
+        One step per iteration: `objective` is the criterion after it, less the penalty; `kernel`
+        and `alignment` are the final ones.
     n_iter_ : int
-        Iterations taken, with those of the isotropic search.
+        Number of iterations taken, including those of the isotropic search.
     width_penalty_, width_penalty_on_ : float and str
-        The strength of the penalty used, and its form.
+        Strength and form of the penalty used.
     early_stopping_ : int or None
-        Iterations after the isotropic search, with `early_stopping`.
+        Number of iterations after the isotropic search, with `early_stopping`.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     Notes
     -----
@@ -108,9 +109,9 @@ class KernelOptimization(CrossValidatedLearner):
     With several classes, `"ka"` tends to tiny widths, because most entries of the uncentered output
     kernel are -1; `output_kernel="delta"` avoids that.
 
-    O(n^2 d) an evaluation. Selecting a penalty learns some dozen ARD kernels in each of five folds
-    of 1,250 samples at most (three draws of 1,000 from larger tables), with a ridge regression on
-    each.
+    An evaluation takes O(n^2 d) time. Selecting a penalty learns about a dozen ARD kernels, each
+    with a ridge regression, in each of five folds of at most 1,250 samples (three draws of 1,000
+    from larger tables).
 
     References
     ----------
@@ -219,7 +220,7 @@ class KernelOptimization(CrossValidatedLearner):
     def _selected(
         self, kernel: Kernel, samples: Samples, target: Target
     ) -> tuple[WidthPenalty, int | None]:
-        """Return the penalty, and how many iterations may follow the isotropic search."""
+        """Return the penalty, and the largest number of iterations after the isotropic search."""
         criterion = CRITERIA[self.criterion]
         form = self.width_penalty_on or RELATIVE_FORMS[0]
         if kernel.structure.n_widths < 2 or kernel.structure.isotropic() is None:

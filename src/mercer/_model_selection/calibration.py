@@ -1,4 +1,4 @@
-"""Probabilities of classes, from predictions of samples that had no part in them."""
+"""Calibration of class probabilities on predictions for held-out samples."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class Calibration:
     Attributes
     ----------
     factor : float or ndarray of shape (n_classes, n_classes)
-        What decision values are multiplied by: one over the temperature, or coefficients.
+        The factor of the decision values: one over the temperature, or a matrix of coefficients.
     intercept : float or ndarray of shape (n_classes,), default=0.0
     """
 
@@ -33,7 +33,7 @@ class Calibration:
     intercept: float | Array = 0.0
 
     def probabilities(self, values: Array) -> Array:
-        """Probabilities of the classes, shape (n_samples, n_classes).
+        """Return the probabilities of the classes, shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -46,27 +46,27 @@ class Calibration:
 def fit_temperature(
     values: Array, codes: Array, weights: SampleWeights | Array | None = None
 ) -> Calibration:
-    """Fit probabilities to decision values of samples that had no part in them.
+    """Fit the temperature of class probabilities to decision values of held-out samples.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_classes)
         Decision values of held-out samples.
     codes : ndarray of int of shape (n_samples,)
-        Their classes.
+        The classes of the held-out samples.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns
     -------
     Calibration
-        Of the lowest cross-entropy.
+        The calibration with the lowest cross-entropy.
 
     Notes
     -----
-    The class of the largest decision value has the highest probability, so that probabilities never
-    contradict predictions, as those of a logistic regression with an intercept can. Labels are
-    smoothed by Laplace's rule, (n y + 1) / (n + k) for n samples and k classes: probabilities of
-    classes that are apart stay away from zero and one.
+    The class with the largest decision value has the highest probability, so that probabilities
+    never contradict predictions, whereas those of a logistic regression with an intercept can.
+    Labels are smoothed by Laplace's rule, (n y + 1) / (n + k) for n samples and k classes, which
+    keeps the probabilities of separable classes away from zero and one.
 
     References
     ----------
@@ -89,11 +89,11 @@ def fit_temperature(
     scaled = values / deviation
 
     def slope(logarithm: float) -> float:
-        """Derivative of the cross-entropy in the factor, in which it is convex."""
+        """Derivative of the cross-entropy, which is convex in the factor."""
         excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
         return weights.sum(np.sum(excess * scaled, axis=1))
 
-    low, high = -10.0, 10.0  # Of the logarithm of the factor, for values of unit variance.
+    low, high = -10.0, 10.0  # Bounds of the factor's logarithm, for values of unit variance.
     if slope(low) >= 0.0 or slope(high) <= 0.0:
         logarithm = low if slope(low) >= 0.0 else high
     else:
@@ -104,14 +104,14 @@ def fit_temperature(
 def fit_temperatures(
     values: Array, Y: Array, weights: SampleWeights | Array | None = None
 ) -> list[Calibration]:
-    """Fit the probabilities of several labels, each of values v and -v; see `fit_temperature`.
+    """Fit a temperature for each label, from the values v and -v; see `fit_temperature`.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_labels)
         Decision values of held-out samples.
     Y : ndarray of int of shape (n_samples, n_labels)
-        Indicators of their labels.
+        Indicators of the labels of the samples.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     """
     return [
@@ -121,7 +121,7 @@ def fit_temperatures(
 
 
 def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> Array:
-    """Probability of each of several labels, shape (n_samples, n_labels).
+    """Return the probability of each of several labels, shape (n_samples, n_labels).
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def label_probabilities(temperatures: Sequence[Calibration], values: Array) -> A
 
 
 def label_factors(temperatures: Sequence[Calibration]) -> Array:
-    """What values of labels are multiplied by to be log-odds, shape (n_labels,).
+    """Return the factors that turn values of labels into log-odds, shape (n_labels,).
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def label_factors(temperatures: Sequence[Calibration]) -> Array:
 def calibrate(
     indicators: Array, codes: Array, counts: Array, weights: Array | None = None
 ) -> Calibration:
-    """Fit a logistic regression of classes on class indicators that were predicted out of fold.
+    """Fit a logistic regression of classes on out-of-fold predictions of class indicators.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def calibrate(
     codes : ndarray of int of shape (n_rows,)
         True classes.
     counts : ndarray of shape (n_classes,)
-        Number of rows, or total weight, that the rows of each class stand for.
+        Number of rows, or total weight, that the given rows of each class represent.
     weights : ndarray of shape (n_rows,), default=None
         Weights of the rows within their classes.
 
@@ -163,14 +163,15 @@ def calibrate(
 
     Notes
     -----
-    One factor for all classes, as by :func:`fit_temperature`, is too few where ridge regression
-    shrinks some classes more than others.
+    A single factor for all classes, as in :func:`fit_temperature`, does not suffice if ridge
+    regression shrinks some classes more than others.
 
-    Probabilities that fall as predicted indicators rise would read labels off what rows are
-    predicted from: they are the frequencies.
+    If the fitted probabilities would fall as predicted indicators rise, labels leak through the
+    rows that the predictions are based on. In this case, all probabilities are class frequencies.
 
-    A row's weight is the number of rows of its class divided by that in the sample, so that samples
-    may have classes in any proportion. A class without rows has no probability.
+    A row's weight is the number of rows that its class represents divided by the number of its
+    given rows, so that the given rows may have classes in any proportion. A class without rows has
+    probability zero.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def calibrate(
     if weights @ deviations[np.arange(len(codes)), codes] <= 0.0:
         intercept[present] = np.log(counts[present])
         return Calibration(np.zeros((k, k)), intercept)
-    with serial_algebra():  # The gradient ends so small that rounding does not move probabilities.
+    with serial_algebra():  # At this tolerance, rounding does not change the probabilities.
         found = LogisticRegression(tol=1e-9, max_iter=1000).fit(
             indicators / scale, codes, sample_weight=weights
         )
@@ -207,7 +208,7 @@ def calibrate(
 
 
 def normalized_probabilities(positive: Array) -> Array:
-    """Probabilities of all classes from those of each against the rest, one column for two classes.
+    """Return class probabilities from one-against-rest ones, which have one column for two classes.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def normalized_probabilities(positive: Array) -> Array:
 
 
 def class_values(values: Array) -> Array:
-    """Values with one column for each class, of one machine for two classes, or of one for each.
+    """Return decision values with one column per class, also if two classes share one machine.
 
     Parameters
     ----------
@@ -235,30 +236,30 @@ def held_out_temperature(
     resampling: Resampling,
     cv: int = 5,
 ) -> tuple[Calibration, HeldOutProbabilities]:
-    """Fit probabilities of the classes to values of held-out samples.
+    """Fit the probabilities of the classes to decision values of held-out samples.
 
     Parameters
     ----------
     held_out : callable
-        From indices of training and held-out samples to the machines' values for the latter.
+        Maps indices of training and held-out samples to the decision values of the held-out ones.
     codes : ndarray of int of shape (n_samples,)
         Classes.
     weights : SampleWeights
     resampling : Resampling
         Which samples are held out together.
     cv : int, default=5
-        Number of folds, in which classes are in proportion.
+        Number of folds, which are stratified by class.
 
     Returns
     -------
     calibration : Calibration
-        For what :func:`class_values` returns.
+        The calibration of the values that :func:`class_values` returns.
     held_out : HeldOutProbabilities
 
     Notes
     -----
-    The kernel is that of the whole fit, and machines alone are fitted in the folds. They take a
-    tenth to a fifth of the time in which kernel and machines were learned.
+    All folds use the kernel of the whole fit, and only the machines are fitted again. This takes a
+    tenth to a fifth of the time in which the kernel and the machines were learned.
     """
     if resampling.one_at_a_time:
         order = np.random.default_rng(0).permutation(codes.size)
@@ -282,14 +283,14 @@ def held_out_temperature(
 def calibrated_expansion(
     expansion: KernelExpansion, calibration: Calibration, classes: Array
 ) -> KernelExpansion:
-    """Scores whose softmax is the probabilities of classes; of two classes, the log-odds.
+    """Return the scores whose softmax is the class probabilities, or log-odds for two classes.
 
     Parameters
     ----------
     expansion : KernelExpansion
-        Of what :func:`class_values` is given, or of a value for each class.
+        The expansion of the argument of :func:`class_values`, or of one value for each class.
     calibration : Calibration
-        Of values with a column for each class.
+        The calibration of values with one column for each class.
     classes : ndarray of shape (n_classes,)
     """
     n_values, k = len(expansion.intercept), len(classes)

@@ -1,4 +1,4 @@
-"""A metric of the features learned from the average gradient outer product of a predictor."""
+"""Feature metrics learned from the average gradient outer product of a predictor."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
 MAX_SAMPLES = 1000
-"""Metrics are learned from at most this many samples: gradients average over them."""
+"""Metrics are learned from at most this many samples."""
 
 _GRADIENT_SAMPLES = 400
 """Gradients are averaged over at most this many of the samples, and the width is chosen by the
 leave-one-out errors of at most half as many."""
 
 _LEAST_SCALE = 1e-4
-"""Scales of features relative to the largest one; on smaller ones, a kernel does not depend."""
+"""Smallest scale of a feature relative to the largest one; below it, kernels ignore the feature."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class FeatureMetric:
     Attributes
     ----------
     map : ndarray of shape (n_features,) or (n_features, n_features)
-        What features are multiplied by: one scale for each, or a matrix from the right.
+        One scale for each feature, or a matrix that multiplies the features from the right.
     kernel : Kernel
-        Of one width.
+        Kernel with one width.
     multiple : float
         The width in units of the median distance.
     alpha : float
@@ -65,18 +65,18 @@ class FeatureMetric:
 
 @dataclass(frozen=True)
 class MetricChoice:
-    """Metrics after each iteration.
+    """Metrics after each iteration, with their losses.
 
     Attributes
     ----------
     metrics : list of FeatureMetric
-        The first is that of the features as they are.
+        The first metric is that of the original features.
     losses : ndarray of shape (n_metrics,)
-        Mean squared errors on held-out samples; NaN where there are too few samples, or one
-        metric alone.
+        Mean squared errors on held-out samples; NaN if there are too few samples, or only one
+        metric.
     best : int
-        Index of the metric of the lowest loss; 0 unless it is better than the first by more than a
-        standard error.
+        Index of the metric with the lowest loss; 0 unless its loss is lower than that of the first
+        metric by more than a standard error.
     """
 
     metrics: list[FeatureMetric]
@@ -85,7 +85,7 @@ class MetricChoice:
 
 
 def mapped_features(X: Array, mapping: Array) -> Array:
-    """Features multiplied by a scale each, or by a matrix from the right.
+    """Return features multiplied by one scale each, or by a matrix from the right.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def mapped_features(X: Array, mapping: Array) -> Array:
 
 
 def kernel_on_features(metric: FeatureMetric) -> Kernel:
-    """The kernel of mapped features as one of the features as they are.
+    """Return the kernel of mapped features as a kernel of the original features.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def choose_metric(
     diagonal: bool,
     random_state: RandomState,
 ) -> MetricChoice:
-    """Metrics after each iteration, and the one that predicts held-out samples best.
+    """Compute the metric after each iteration, and choose the best one on held-out samples.
 
     Parameters
     ----------
     kernel : Kernel
-        A function of one distance on all features, of one width, which does not matter.
+        A function of one distance on all features, with one width. The width is replaced.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     target : Target
     n_iter : int
@@ -141,11 +141,11 @@ def choose_metric(
     Notes
     -----
     Each iteration fits kernel ridge regression on the mapped features, with the width and the
-    penalty of the lowest leave-one-out error, and maps the features by the square root of the
-    average gradient outer product G of its predictions: feature j by sqrt(G_jj / max_i G_ii), or
-    all by the matrix G^(1/2), at unit norm. Within folds, widths relative to the median distance
-    and penalties are those of all samples. At most 1,000 samples are used, evenly spaced in the
-    order of the target.
+    penalty of the lowest leave-one-out error. It then maps the features by the square root of the
+    average gradient outer product G of the predictions: feature j by sqrt(G_jj / max_i G_ii), or
+    all features by the matrix G^(1/2), at unit norm. Folds use the penalties and the widths
+    relative to the median distance that were chosen on all samples. At most 1,000 samples are used,
+    evenly spaced in the order of the target.
 
     References
     ----------
@@ -158,7 +158,7 @@ def choose_metric(
     settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
     resampling = target.resampling
     metrics = [fit.metric for fit in _iterates(kernel, X, Y, resampling, **settings)]
-    if n_iter == 0 or len(X) < 2 * N_FOLDS:  # Folds of fewer than two samples compare nothing.
+    if n_iter == 0 or len(X) < 2 * N_FOLDS:  # Folds need two samples.
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
@@ -181,14 +181,14 @@ def metric_after(
     diagonal: bool,
     resampling: Resampling | None = None,
 ) -> FeatureMetric:
-    """The metric after a number of iterations, whatever it predicts; see :func:`choose_metric`.
+    """Compute the metric after a fixed number of iterations; see :func:`choose_metric`.
 
     Parameters
     ----------
     kernel : Kernel
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_targets)
-        Centered.
+        Centered targets.
     n_iter : int
     diagonal : bool
     resampling : Resampling, default=None
@@ -244,7 +244,7 @@ class _MetricFit:
         return np.asarray((vectors * np.maximum(roots / roots[-1], _LEAST_SCALE)) @ vectors.T)
 
     def _scales(self, scales: Array) -> Array:
-        """Return the scales of features at a maximum of one, none too small for its feature."""
+        """Return the scales of features, at most one, and bounded below for each feature."""
         deviations = self.mapped.std(axis=0) / self.metric.map
         most = float((scales * deviations).max())
         least = np.divide(most, deviations, out=np.zeros_like(scales), where=deviations > 0.0)
@@ -262,7 +262,7 @@ def _iterates(
     diagonal: bool,
     like: Sequence[FeatureMetric] | None = None,
 ) -> Iterator[_MetricFit]:
-    """Yield the fit of each iteration, with widths and penalties like those of given metrics."""
+    """Yield the fit of each iteration, with the widths and penalties of given metrics, if any."""
     n_features = X.shape[1]
     mapping = np.ones(n_features) if diagonal else np.eye(n_features)
     for step in range(n_iter + 1):
@@ -308,7 +308,9 @@ def gradient_outer_product(
     diagonal: bool = True,
     rounding: float = 1e-12,
 ) -> Array:
-    """Average gradient outer product of f_c(x) = sum_b dual_bc k(x_b, x), summed over outputs c.
+    """Compute the average gradient outer product of f_c(x) = sum_b dual_bc k(x_b, x).
+
+    It is summed over the outputs c.
 
     Parameters
     ----------
@@ -317,11 +319,11 @@ def gradient_outer_product(
     X : ndarray of shape (n_samples, n_features)
     dual : ndarray of shape (n_samples, n_outputs)
     rows : ndarray of int, default=None
-        Indices of the samples over which gradients are averaged; all if None.
+        Indices of the samples over which gradients are averaged; all samples if None.
     diagonal : bool, default=True
-        Whether to compute the diagonal alone: the mean square of each partial derivative.
+        Whether to compute only the diagonal: the mean square of each partial derivative.
     rounding : float, default=1e-12
-        Squared distances below this fraction of the largest one are zero up to rounding.
+        Squared distances below this fraction of the largest one are treated as zero.
 
     Returns
     -------
@@ -333,9 +335,9 @@ def gradient_outer_product(
 
         dk / dx_j = 2 phi'(r^2) r^(2 - p) |x_j - x_bj|^(p - 1) sign(x_j - x_bj).
 
-    Terms of equal samples are left out, where rough kernels have no derivative. For p = 2 the sums
-    are matrix products, for p < 2 one pass over the samples for each feature; O(n^2 d) time either
-    way, and no n x n x d array.
+    Terms of equal samples are left out, since rough kernels have no derivative there. The sums are
+    matrix products for p = 2, and one pass over the samples for each feature for p < 2. Both take
+    O(n^2 d) time, and neither needs an n x n x d array.
 
     References
     ----------
@@ -377,7 +379,7 @@ def _euclidean_gradients(here: Array, X: Array, weights: Array, dual: Array) -> 
 
 
 def _gradients_by_feature(here: Array, X: Array, weights: Array, dual: Array, norm: float) -> Array:
-    """sum_b weights_ab dual_bc |x_aj - x_bj|^(p-1) sign(x_aj - x_bj), of the same shape."""
+    """sum_b weights_ab dual_bc |x_aj - x_bj|^(p-1) sign(x_aj - x_bj), a 3D array as above."""
     gradients = np.empty((*here.shape, dual.shape[1]))
     columns = np.ascontiguousarray(X.T)
     buffer = np.empty_like(weights)

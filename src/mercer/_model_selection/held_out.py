@@ -1,4 +1,4 @@
-"""Errors of kernels on left-out and held-out samples, by which widths and settings are chosen."""
+"""Choice of widths and settings by the errors of kernels on left-out and held-out samples."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -27,11 +27,11 @@ from mercer._validation import ROUNDING
 from mercer.kernels._kernel import Kernel, gram_tile
 
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Widths that are compared, as multiples of the median distance."""
+"""Candidate widths, as multiples of the median distance."""
 
 _DRAWN = 1000
-"""Random splits train on this many samples, and hold out at most as many others. They take the
-place of folds where these would train on more."""
+"""Random splits train on this many samples, and hold out at most as many others. They replace
+folds whose training sets would be larger."""
 
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
@@ -48,17 +48,17 @@ def kernel_error(
     *,
     extend: bool = True,
 ) -> PenaltyLosses:
-    """Losses of ridge regression on a kernel that was not learned from the labels.
+    """Compute losses of ridge regression on a kernel that was not learned from the labels.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     samples : Samples
-        They keep their distances, for more than one kernel, and have the target's weights.
+        Samples with the weights of the target. Their distances are cached for further kernels.
     target : EncodedTarget
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples; None to leave out one sample at a time.
+        Training and held-out samples; by default, one sample is left out at a time.
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
     extend : bool, default=True
         Whether leave-one-out errors may extend the grid of penalties.
@@ -77,11 +77,12 @@ def kernel_error(
 
 
 def centered_gram(samples: Samples, kernel: Kernel) -> Array:
-    """Centered Gram matrix of unit mean diagonal, of a kernel that is bound to the samples.
+    """Return the centered Gram matrix, of unit mean diagonal, of a kernel bound to the samples.
 
     Notes
     -----
-    Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
+    Tiles are K minus a constant, which centering removes. This avoids cancellation in Gram matrices
+    of wide kernels.
     """
     samples_once = samples.unweighted
     gram = assembled(
@@ -97,18 +98,18 @@ def best_width(
     *,
     refine: bool = False,
 ) -> tuple[float, PenaltyLosses]:
-    """The position of a kernel in the order of its widths where the left-out error is lowest.
+    """Find the position in an ordered sequence of widths with the lowest left-out error.
 
     Parameters
     ----------
     evaluate : callable
-        From a position to the losses of the kernel there, which have one minimum as a rule.
+        Maps a position to the losses of the kernel there, which usually have one minimum.
     start : int
-        The first position that is tried; steps of one go downhill from it.
+        The first position to try; the search descends from it in steps of one.
     limits : tuple of int
         The first and the last position.
     refine : bool, default=False
-        Whether to try the vertex of the parabola through the three lowest, too.
+        Whether to also try the vertex of the parabola through the best position and its neighbors.
 
     Returns
     -------
@@ -134,16 +135,16 @@ def best_in_order(
     start: int,
     resampling: Resampling | None = None,
 ) -> tuple[int, PenaltyLosses]:
-    """The kernel of the lowest left-out error in a sequence, downhill from one of them.
+    """Find the kernel with the lowest left-out error in a sequence, by descent from one of them.
 
     Parameters
     ----------
     kernels : sequence of Kernel
-        Bound, in the order of their widths.
+        Bound kernels, in the order of their widths.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     targets : ndarray of shape (n_samples, n_outputs)
     start : int
-        Index of the first kernel that is tried.
+        Index of the first kernel to try.
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
 
@@ -151,7 +152,7 @@ def best_in_order(
     -------
     index : int
     found : PenaltyLosses
-        With that kernel.
+        Losses with the kernel at this index.
     """
     samples = Samples(X)
 
@@ -171,12 +172,12 @@ def of_best_width(
     *,
     max_samples: int = 160,
 ) -> Kernel:
-    """A kernel of one width, a multiple of the median distance, of the lowest left-out error.
+    """Choose the multiple of the median distance with the lowest left-out error as the width.
 
     Parameters
     ----------
     family : Kernel
-        Of the width "median".
+        Kernel of the width "median".
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     targets : ndarray of shape (n_samples, n_outputs)
     resampling : Resampling
@@ -202,12 +203,12 @@ def held_out_losses(
     n_folds: int = N_FOLDS,
     splits: Splits | None = None,
 ) -> Array:
-    """Squared errors of kernel ridge regression on samples that no kernel was learned from.
+    """Compute squared errors of kernel ridge regression on samples held out of kernel learning.
 
     Parameters
     ----------
     learn : callable
-        Maps samples and their target to kernels, always equally many.
+        Maps samples and their target to a fixed number of kernels.
     samples : Samples
     target : Target
     random_state : int, RandomState instance or None
@@ -215,19 +216,19 @@ def held_out_losses(
     n_folds : int, default=5
         Number of folds of up to 1,250 samples.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples, where they are given.
+        Training and held-out samples, which replace the folds if given.
 
     Returns
     -------
     ndarray of shape (n_kernels, n_held_out)
         Squared errors, summed over the columns of the target factor, times the weights of the
-        samples. Each kernel has its own best ridge penalty.
+        samples, at the best ridge penalty of each kernel.
 
     Notes
     -----
-    Up to 1,250 samples are divided into folds. Of more samples, three random splits draw 1,000
-    to learn from and at most 1,000 others to hold out. Each kernel costs one eigendecomposition of
-    at most 1,000 samples a fold.
+    Up to 1,250 samples are divided into folds. If there are more samples, three random splits draw
+    1,000 training samples and at most 1,000 held-out ones. Each kernel costs one eigendecomposition
+    of at most 1,000 samples per fold.
     """
     if splits is None:
         splits = held_out_splits(target, samples.n_samples, random_state, n_folds=n_folds)
@@ -243,18 +244,18 @@ def held_out_losses(
 
 
 def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
-    """Index of the lowest mean loss, or 0 if that is not lower by some standard errors.
+    """Return the index of the lowest mean loss, or 0 if it is not lower by some standard errors.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates, n_held_out)
         Row 0 holds the losses of the candidate that is kept unless another is clearly better.
     n_errors : float, default=1.0
-        By how many standard errors it has to be better.
+        Number of standard errors by which another candidate has to be better.
 
     Notes
     -----
-    The standard error is that of the mean difference of losses on the same samples.
+    The standard error is that of the mean difference between losses on the same samples.
     """
     differences = losses - losses[0]
     best = int(differences.mean(axis=1).argmin())
@@ -266,7 +267,7 @@ def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
 def held_out_splits(
     target: Target, n_samples: int, random_state: RandomState, *, n_folds: int = N_FOLDS
 ) -> list[Split]:
-    """Indices of training and held-out samples, stratified if every class is large enough.
+    """Return indices of training and held-out samples, stratified if all classes are large enough.
 
     Parameters
     ----------
@@ -278,8 +279,9 @@ def held_out_splits(
     Returns
     -------
     list of (ndarray, ndarray)
-        Folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others. Of
-        groups, folds of whole ones, with at most 1,000 samples on each side.
+        Folds if there are at most 1,250 samples, else three random splits of 1,000 and at most
+        1,000 others. If there are groups, folds of whole groups, with at most 1,000 samples on each
+        side.
     """
     codes = target.codes
     if not target.resampling.one_at_a_time:
@@ -302,7 +304,7 @@ def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
     Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
     weights = target.weights.take(train)
-    # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
+    # Tiles are K minus a constant, which centering removes, to avoid cancellation in wide kernels.
     gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights.given)
     rows = unit.apply(gram_tile(kernel, X, test, train))
     residuals = held_out_residuals(gram, Y[train], rows, Y[test], alphas=ALPHAS, weights=weights)

@@ -1,4 +1,4 @@
-"""Prediction intervals, from residuals of samples that had no part in their predictions."""
+"""Prediction intervals from residuals of left-out and held-out samples."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from mercer._typing import Array
 
 
 def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | None:
-    """How much left-out errors of samples count, in proportion to weights.
+    """Return the masses of the left-out errors of samples, in proportion to weights.
 
     Parameters
     ----------
@@ -17,8 +17,9 @@ def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | Non
     Returns
     -------
     ndarray of shape (n_samples,), or None
-        See :func:`group_masses`; without groups, what is missing to one is the expected part of a
-        new sample, whose weight is that of a sample drawn by the weights. None where all are equal.
+        The masses of :func:`group_masses` if there are groups. Otherwise, one minus the sum of the
+        masses is the expected mass of a new sample, whose weight is that of a sample drawn by the
+        weights. None if all weights are equal.
 
     References
     ----------
@@ -40,7 +41,7 @@ def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | Non
 
 
 def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: int) -> Array | None:
-    """How much left-out errors count that are repeated by weights, unless there are groups.
+    """Return the masses of left-out errors that are repeated by weights, unless there are groups.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: in
     Returns
     -------
     ndarray of shape (n_repeated,), or None
-        Of groups, those of :func:`interval_masses`; otherwise equal ones with the same sum.
+        The masses of :func:`interval_masses` if there are groups, otherwise equal masses with the
+        same sum.
     """
     masses = interval_masses(groups, weights)
     if groups is not None or masses is None:
@@ -60,7 +62,7 @@ def repeated_masses(groups: Array | None, weights: SampleWeights, n_repeated: in
 
 
 def group_masses(groups: Array, weights: SampleWeights) -> Array:
-    """How much left-out errors of samples count where it is groups that are exchangeable.
+    """Return the masses of the left-out errors of samples if groups are exchangeable.
 
     Parameters
     ----------
@@ -70,8 +72,7 @@ def group_masses(groups: Array, weights: SampleWeights) -> Array:
     Returns
     -------
     ndarray of shape (n_samples,)
-        One over one more than the number of groups for each, divided among its samples by their
-        weights.
+        Each group has the mass 1 / (n_groups + 1), divided among its samples by their weights.
 
     References
     ----------
@@ -90,7 +91,7 @@ def group_masses(groups: Array, weights: SampleWeights) -> Array:
 
 
 def upper_quantiles(values: Array, coverage: float, masses: Array | None = None) -> Array:
-    """The least values that as much as the coverage of all values does not exceed, of each row.
+    """Return the least value of each row that has at least the coverage at or below it.
 
     Parameters
     ----------
@@ -98,13 +99,13 @@ def upper_quantiles(values: Array, coverage: float, masses: Array | None = None)
     coverage : float
         Between zero and one.
     masses : ndarray of shape (n_samples,), default=None
-        How much each value counts, with a sum below one: what is missing is infinite. Equal ones,
-        of one over one more than their number, if None.
+        The mass of each value. Their sum is below one, and the rest is the mass of infinity. By
+        default, each value has the mass 1 / (n_samples + 1).
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Infinite where there are too few values for the coverage.
+        Infinite if there are too few values for the coverage.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def upper_quantiles(values: Array, coverage: float, masses: Array | None = None)
         return np.asarray(np.partition(values, rank - 1, axis=1)[:, rank - 1])
     order = np.argsort(values, axis=1)
     below = np.cumsum(masses[order], axis=1)
-    # Rounding must not turn a whole number of groups into the next one.
+    # The tolerance keeps rounding from turning a whole number of groups into the next one.
     position = np.sum(below < coverage - 1e-9, axis=1)
     ordered = np.take_along_axis(values, order, axis=1)
     ordered = np.column_stack([ordered, np.full(len(values), np.inf)])
@@ -131,12 +132,12 @@ def upper_quantiles(values: Array, coverage: float, masses: Array | None = None)
 def jackknife_plus(
     left_out: Array, residuals: Array, coverage: float, masses: Array | None = None
 ) -> Array:
-    """Prediction intervals from predictions without each training sample.
+    """Compute prediction intervals from predictions without each training sample.
 
     Parameters
     ----------
     left_out : ndarray of shape (n_rows, n_samples)
-        Predictions for new samples by the models without each training sample.
+        Predictions for new samples by the models that leave out each training sample.
     residuals : ndarray of shape (n_samples,) or (n_rows, n_samples)
         Absolute leave-one-out residuals.
     coverage : float
@@ -147,13 +148,13 @@ def jackknife_plus(
     Returns
     -------
     ndarray of shape (n_rows, 2)
-        Lower and upper ends; infinite where there are too few samples for the coverage.
+        Lower and upper ends; infinite if there are too few samples for the coverage.
 
     Notes
     -----
-    If training and new samples are exchangeable, and each left-out model was fitted without its
-    sample in every respect, the interval holds the response with a probability of at least
-    2 coverage - 1, and of about the coverage in practice.
+    If training and new samples are exchangeable, and no step of the fit of a left-out model uses
+    its sample, the interval contains the response with a probability of at least 2 coverage - 1,
+    and of about the coverage in practice.
 
     References
     ----------
@@ -173,13 +174,13 @@ def jackknife_plus(
 def residual_intervals(
     predictions: Array, residuals: Array, coverage: float, masses: Array | None = None
 ) -> Array:
-    """Prediction intervals of one width, from residuals of held-out samples.
+    """Compute prediction intervals of one width from residuals of held-out samples.
 
     Parameters
     ----------
     predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
     residuals : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Of samples that had no part in their prediction.
+        Residuals of held-out samples.
     coverage : float
         Between zero and one.
     masses : ndarray of shape (n_samples,), default=None
@@ -188,7 +189,7 @@ def residual_intervals(
     Returns
     -------
     ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
-        Lower and upper ends; infinite where there are too few samples for the coverage.
+        Lower and upper ends; infinite if there are too few samples for the coverage.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def residual_intervals(
 
 
 def least_number(coverage: float) -> int:
-    """The least number of samples for which quantiles of a coverage are finite.
+    """Return the least number of samples for which quantiles of a coverage are finite.
 
     Examples
     --------
@@ -212,6 +213,6 @@ def least_number(coverage: float) -> int:
 
 
 def _rank(n_samples: int, coverage: float) -> int:
-    """Rank of the residual that bounds an interval, one more than there are if none does."""
-    # Rounding must not turn a whole number of samples into the next one.
+    """Rank of the residual that bounds an interval, or n_samples + 1 if no residual does."""
+    # The tolerance keeps rounding from turning a whole number of samples into the next one.
     return int(np.ceil(coverage * (n_samples + 1) - 1e-9))

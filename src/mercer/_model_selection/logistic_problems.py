@@ -1,4 +1,4 @@
-"""Classes as logistic problems: one for two classes, else each class against the rest."""
+"""Classification as logistic problems: one for two classes, else each class against the rest."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class LogisticProblems:
-    """Logistic problems of samples, without those of classes that are not there.
+    """The logistic problems of the classes that are present among the samples.
 
     Attributes
     ----------
     codes : ndarray of int of shape (n_samples,)
         Numbers of the classes.
     n_classes : int
-        With those that no sample is of.
+        Number of all classes, including those without samples.
     there : ndarray of int of shape (n_there,)
-        Numbers of the classes that samples are of.
+        Numbers of the classes that have samples.
     likelihoods : list of Bernoulli
-        One for two classes, of the second; else one for each.
+        The likelihood of the second class if there are two, else one for each class.
     resampling : Resampling
         Which samples are left out together.
 
@@ -57,12 +57,12 @@ class LogisticProblems:
         weights: SampleWeights,
         resampling: Resampling | None = None,
     ) -> LogisticProblems:
-        """The problems of classes.
+        """Set up the problems of classes.
 
         Parameters
         ----------
         codes : ndarray of int of shape (n_samples,)
-            Of at least two classes.
+            Numbers of the classes, of which at least two have samples.
         n_classes : int
         weights : SampleWeights
         resampling : Resampling, default=None
@@ -74,7 +74,7 @@ class LogisticProblems:
         return cls(codes, n_classes, there, likelihoods, as_resampling(resampling, len(codes)))
 
     def on(self, gram: Array) -> GLM:
-        """The problems on a kernel.
+        """Return the problems on a kernel.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class LogisticProblems:
         return GLM(gram, self.likelihoods, self.resampling)
 
     def odds(self, values: Array) -> Array:
-        """Log-odds of all classes, from those of the problems.
+        """Return the log-odds of all classes, from those of the problems.
 
         Parameters
         ----------
@@ -92,7 +92,8 @@ class LogisticProblems:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Of classes that are not there by the rule of succession; of two classes v and -v.
+            The log-odds of two classes are -v and v. Those of absent classes follow the rule of
+            succession.
         """
         found = np.full((len(values), self.n_classes), -np.log(len(self.codes) + 1.0))
         both = np.hstack([-values, values]) if len(self.there) == 2 else values
@@ -100,7 +101,7 @@ class LogisticProblems:
         return found
 
     def probabilities(self, values: Array) -> Array:
-        """Probabilities of all classes, at least one in two more than the number of samples.
+        """Return the probabilities of all classes, each at least 1 / (n_samples + 2).
 
         Parameters
         ----------
@@ -116,14 +117,14 @@ class LogisticProblems:
         return bounded_probabilities(found, len(self.codes))
 
     def log_loss(self, left_out: Sequence[Array], samples: NDArray[np.intp]) -> float:
-        """Mean log-loss of the samples that are left out.
+        """Return the mean log-loss of the samples that are left out.
 
         Parameters
         ----------
         left_out : sequence of ndarray of shape (n_samples, 1)
             Log-odds of each problem, NaN for samples that are never left out.
         samples : ndarray of int
-            Numbers of the samples that these are of.
+            Numbers of the samples that the rows of `left_out` belong to.
         """
         probabilities = self.probabilities(np.hstack(left_out))
         known = np.flatnonzero(np.isfinite(probabilities).all(axis=1))

@@ -1,4 +1,4 @@
-"""Choice of a width penalty, or of early stopping, by samples held out of the search."""
+"""Choice of a width penalty, or of early stopping, by held-out samples."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from mercer._validation import ROUNDING
 from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")
-"""Forms of the penalty that are compared where the user names none."""
+"""Forms of the penalty that are compared if the user names none."""
 
 STOPS = (1, 2, 3, 5, 8, 13, 21, 34)
 """Numbers of iterations after which an unpenalized search over ARD widths may stop."""
@@ -32,7 +32,7 @@ _TRIAL_TOL = 1e-3
 
 
 def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
-    """Penalties to choose from: infinite, then those of each form from the strongest on.
+    """Return the candidates: an infinite penalty, then those of each form in descending order.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def trial_kernels(
     isotropic: OptimizedKernel,
     forms: Sequence[PenaltyForm],
 ) -> Iterator[OptimizedKernel]:
-    """The best ARD kernel under each finite penalty of :func:`candidate_penalties`, roughly.
+    """Approximate the best ARD kernel under each finite penalty of :func:`candidate_penalties`.
 
     Parameters
     ----------
     objective : Dependence
     kernel : Kernel
-        With a width per feature; bound to the samples.
+        Kernel with a width per feature, bound to the samples.
     isotropic : OptimizedKernel
         The best isotropic kernel.
     forms : sequence of {"log_widths", "inverse_widths"}
@@ -84,13 +84,13 @@ def choose_penalty_by_prediction(
     forms: Sequence[PenaltyForm],
     random_state: RandomState,
 ) -> WidthPenalty:
-    """The penalty under which one optimized ARD kernel predicts held-out samples best.
+    """Choose the penalty under which one optimized ARD kernel predicts held-out samples best.
 
     Parameters
     ----------
     criterion : Criterion
     kernel : Kernel
-        With a width per feature; bound to the samples.
+        Kernel with a width per feature, bound to the samples.
     samples : Samples
     target : Target
     forms : sequence of {"log_widths", "inverse_widths"}
@@ -99,13 +99,14 @@ def choose_penalty_by_prediction(
     Returns
     -------
     WidthPenalty
-        Of infinite strength unless an ARD kernel is better than the isotropic one by more than a
-        standard error.
+        A penalty of infinite strength unless an ARD kernel is better than the isotropic one by more
+        than a standard error.
 
     Notes
     -----
-    No kernel is learned from the samples that it predicts: a kernel fitted to noise has a larger
-    alignment but also a larger error. One search along the penalties of each form serves them all.
+    No kernel is learned from the samples that it predicts, because a kernel fitted to noise has a
+    larger alignment but also a larger error. One search along the penalties of each form finds the
+    kernels of all penalties.
     """
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
@@ -127,13 +128,13 @@ def choose_stop(
     *,
     random_state: RandomState,
 ) -> int:
-    """The number of iterations after which an ARD kernel predicts held-out samples best.
+    """Choose the number of iterations after which an ARD kernel predicts held-out samples best.
 
     Parameters
     ----------
     criterion : Criterion
     kernel : Kernel
-        With a width per feature; bound to the samples.
+        Kernel with a width per feature, bound to the samples.
     samples : Samples
     target : Target
     random_state : int, RandomState instance or None
@@ -164,13 +165,13 @@ def choose_stop(
 
 
 def best_isotropic(objective: Dependence, kernel: Kernel) -> OptimizedKernel:
-    """The best isotropic kernel of the family of an ARD kernel.
+    """Find the best isotropic kernel in the family of an ARD kernel.
 
     Parameters
     ----------
     objective : Dependence
     kernel : Kernel
-        With a width per feature; bound to the samples.
+        Kernel with a width per feature, bound to the samples.
     """
     isotropic = kernel.structure.isotropic()
     assert isotropic is not None
@@ -185,7 +186,7 @@ def choose_strength_by_alignment(
     *,
     random_state: RandomState,
 ) -> float:
-    """The strength of the form "widths" whose dictionary aligns best with held-out samples.
+    """Choose the strength of the form "widths" by the alignment with held-out samples.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def choose_strength_by_alignment(
     Returns
     -------
     float
-        The largest of the best among `PENALTIES`, as published.
+        The largest of the best strengths among `PENALTIES`, as published.
     """
     scores = np.zeros(PENALTIES.size)
     for train, test in _splits(samples.n_samples, target, random_state):
@@ -230,7 +231,7 @@ def choose_strength_by_prediction(
     form: PenaltyForm,
     random_state: RandomState,
 ) -> float:
-    """The strength of a relative penalty whose dictionary predicts held-out samples best.
+    """Choose the strength of a relative penalty whose dictionary predicts held-out samples best.
 
     Parameters
     ----------
@@ -270,9 +271,10 @@ def _splits(
     held_out: float = 0.3,
     few: int = 300,
 ) -> list[Split]:
-    """Random splits, by class where a sample of every class can be held out; folds of groups.
+    """Return random splits, or folds if there are groups.
 
-    With fewer samples than `few`, alignments are averaged over three splits; else one suffices.
+    Random splits are stratified if a sample of every class can be held out. There are three of them
+    for fewer samples than `few`, else one.
     """
     codes = target.codes
     if not target.resampling.one_at_a_time:
@@ -285,6 +287,6 @@ def _splits(
 
 
 def _has_common_width(kernel: Kernel, difference: float = 1e-2) -> bool:
-    """Whether the logarithms of all widths differ by less than some number."""
+    """Whether the logarithms of all widths differ by less than `difference`."""
     widths: Array = kernel.theta[: kernel.structure.n_widths]
     return widths.size == 0 or float(np.ptp(widths)) < difference

@@ -1,4 +1,4 @@
-"""Sets of classes that hold the true one with a given probability, from held-out probabilities."""
+"""Prediction sets, which contain the true class with a given probability."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, warn
 
 TOLERANCE = 1e-7
-"""Up to which probabilities are equal: those of two fits differ by errors of their solvers."""
+"""Probabilities are equal up to this difference, since those of two fits have solver errors."""
 
 
 @dataclass(frozen=True)
 class HeldOutProbabilities:
-    """Probabilities of classes, of samples that had no part in them.
+    """Class probabilities of held-out samples.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class HeldOutProbabilities:
         The true classes.
     weights : SampleWeights
     groups : ndarray of int of shape (n_samples,), or None
-        What samples belong to; None where each sample is exchangeable with new ones.
+        Groups that samples belong to; None if each sample is exchangeable with new ones.
     numbers : ndarray of int of shape (n_samples,), or None
-        Numbers of the samples among those that `fit` was given; None where these are all, in order.
+        Indices of the samples among those passed to `fit`; None for all of them in order.
     """
 
     probabilities: Array
@@ -42,7 +42,7 @@ class HeldOutProbabilities:
     numbers: NDArray[np.intp] | None = None
 
     def classifier(self, classes: NDArray[Any]) -> LeftOutProbabilities:
-        """What predicts these probabilities, of samples that were held out repeatedly their means.
+        """Return a classifier of these probabilities, averaged for samples held out repeatedly.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class HeldOutProbabilities:
         return LeftOutProbabilities(means, classes, samples, classes[self.codes[first]])
 
     def thresholds(self, coverage: float, score: str, *, by_class: bool) -> Array:
-        """Largest scores of the classes that a set holds, shape (n_classes,).
+        """Compute the largest scores with which classes enter a set, shape (n_classes,).
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class HeldOutProbabilities:
         Returns
         -------
         ndarray of shape (n_classes,)
-            Infinite where there are too few samples for the coverage.
+            Infinite if there are too few samples for the coverage.
         """
         n_classes = self.probabilities.shape[1]
         scores = nonconformity(self.probabilities, score)
@@ -87,24 +87,24 @@ class HeldOutProbabilities:
 
 
 def nonconformity(probabilities: Array, score: str) -> Array:
-    """How little each class agrees with the probabilities of a sample.
+    """Compute nonconformity scores: how little each class agrees with a sample's probabilities.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_classes)
     score : {"least_ambiguous", "adaptive"}
-        One less the probability; or the total probability of more probable classes, so that a set
-        holds classes in order of probability up to the one with which their sum passes a threshold.
+        One minus the probability, or the total probability of more probable classes. With the
+        latter, a set contains classes in order of probability until their sum passes a threshold.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
-        Adaptive scores of the most probable classes are zero, which no threshold is below.
+        Adaptive scores of the most probable classes are zero, and no threshold is smaller.
 
     Notes
     -----
-    Classes whose probabilities differ by rounding errors are equally probable. Their order would
-    be that of one fit, and another one where two fits are compared.
+    Classes whose probabilities differ by rounding errors are treated as equally probable, since
+    their order may differ between two fits.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def nonconformity(probabilities: Array, score: str) -> Array:
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ordered = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(ordered, axis=1) - ordered
-    # Of equally probable classes, all have the sum before the first one.
+    # Equally probable classes all have the sum before the first of them.
     before[:, 1:][-np.diff(ordered, axis=1) <= TOLERANCE] = 0.0
     found = np.empty_like(probabilities)
     np.put_along_axis(found, order, np.maximum.accumulate(before, axis=1), axis=1)
@@ -125,7 +125,7 @@ def nonconformity(probabilities: Array, score: str) -> Array:
 
 
 class PredictionSetMixin:
-    """Prediction sets and thresholds of classifiers that keep probabilities of held-out samples."""
+    """Methods of classifiers that keep probabilities of held-out samples."""
 
     classes_: NDArray[Any]
     _held_out: HeldOutProbabilities
@@ -138,7 +138,7 @@ class PredictionSetMixin:
         *,
         score: str = "least_ambiguous",
     ) -> NDArray[np.bool_]:
-        """Sets of classes that hold the true one with about a given probability.
+        """Predict sets of classes that contain the true class with about a given probability.
 
         Parameters
         ----------
@@ -147,34 +147,35 @@ class PredictionSetMixin:
             Probability, between zero and one.
         by_class : bool, default=False
             Whether the probability is about the coverage among the samples of each class, and not
-            only over all.
+            only among all samples.
         score : {"least_ambiguous", "adaptive"}, default="least_ambiguous"
-            The least ambiguous sets hold all classes above some probability, and are the smallest
-            on average [1]_. They may be empty, where no class is probable enough. Adaptive sets
-            hold the most probable classes up to some total probability, with the one that passes
-            it, so that none is empty; they are larger for samples that are harder to classify [2]_.
+            The least ambiguous sets contain all classes above some probability, and are the
+            smallest on average [1]_. They may be empty if no class is probable enough. Adaptive
+            sets contain the most probable classes up to and including the one with which their
+            total probability passes a threshold. No adaptive set is empty, and adaptive sets are
+            larger for samples that are harder to classify [2]_.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
-            Whether the set holds each of `classes_`.
+            Whether the set contains each of `classes_`.
 
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, or the fit left no held-out probabilities.
+            If the coverage is not between zero and one, or the fit kept no held-out probabilities.
 
         Warns
         -----
         UserWarning
-            If sets are empty, or hold all classes because there are too few samples, or groups, for
-            the coverage.
+            If sets are empty, or all sets contain a class because there are too few samples, or
+            groups, for the coverage.
 
         Notes
         -----
-        Thresholds are quantiles of the scores of training samples, by probabilities in which their
-        own labels had no part. Where groups were given to `fit`, these are quantiles over groups,
-        for samples of new groups.
+        Thresholds are quantiles of the scores of training samples, computed from held-out
+        probabilities. If groups were given to `fit`, the quantiles are over groups, for samples of
+        new groups.
 
         References
         ----------
@@ -208,31 +209,31 @@ class PredictionSetMixin:
         return np.asarray(found)
 
     def held_out_classifier(self) -> LeftOutProbabilities:
-        """Probabilities of training samples, in which their labels had no part, as a classifier.
+        """Return a classifier of training samples that predicts their held-out probabilities.
 
-        Where a threshold is chosen or a curve is drawn, they stand for probabilities of new
-        samples, without further fits.
+        Held-out probabilities take the place of probabilities of new samples in the choice of a
+        threshold or in a curve, without further fits.
 
         Returns
         -------
         classifier
-            Fitted. Its samples are named by their numbers, `samples_` of shape (n_held_out, 1), in
-            place of features; `labels_` holds their true labels.
+            A fitted classifier. It takes indices of samples in place of features: `samples_`, of
+            shape (n_held_out, 1), with the true labels `labels_`.
 
         Raises
         ------
         ValueError
-            If the fit left no held-out probabilities.
+            If the fit kept no held-out probabilities.
 
         Notes
         -----
-        These are the probabilities that `predict_set` uses: of samples that were left out, or held
-        out fold by fold, and on Nyström features of a sample of the rows. Those that several folds
-        held out have the mean of their probabilities.
+        These are the probabilities that `predict_set` uses. They belong to samples that were left
+        out, or held out fold by fold; on Nyström features, to a sample of the rows. The
+        probabilities of a sample that several folds held out are averaged.
 
         Examples
         --------
-        A threshold of the probability of the class 1, for two classes:
+        Choose a threshold for the probability of class 1, for two classes:
 
         >>> from sklearn.datasets import make_classification
         >>> from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
@@ -248,7 +249,7 @@ class PredictionSetMixin:
         return self._held_out_probabilities("This classifier needs").classifier(self.classes_)
 
     def _held_out_probabilities(self, needed_by: str) -> HeldOutProbabilities:
-        """What the fit kept of held-out samples, or a message that begins with what needs it."""
+        """Return the held-out probabilities, or raise an error that begins with `needed_by`."""
         check_is_fitted(self)
         if not hasattr(self, "_held_out"):
             raise ValueError(

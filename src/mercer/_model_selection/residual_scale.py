@@ -1,4 +1,4 @@
-"""Sizes of residuals as a function of the sample: how uncertain a prediction is."""
+"""Scales of residuals as functions of the sample, for intervals of varying width."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class ResidualScale:
-    """A positive function of samples, to which the sizes of their residuals are proportional.
+    """A positive function of samples that is proportional to the sizes of their residuals.
 
     Attributes
     ----------
     left_out : ndarray of shape (n_samples,)
-        Its values at the training samples, learned without each of them.
+        Leave-one-out values of the function at the training samples.
     kernel : Kernel
     unit : UnitScale
     ridge : Ridge
-        Of the logarithms of sizes.
+        Ridge regression of the logarithms of sizes.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples, with means in place of missing values.
     encoding : TargetEncoding
-        Of the logarithms.
+        Encoding of the logarithms of sizes.
     """
 
     left_out: Array
@@ -51,7 +51,7 @@ class ResidualScale:
     encoding: TargetEncoding
 
     def of(self, X: Features) -> Array:
-        """Values at new samples, within the range of those at training samples, shape (n_rows,)."""
+        """Return values at new samples, clipped to the range on training samples."""
         X = _complete(X, self.X)
         values = self.ridge.predict(unit_rows(self.kernel, self.unit, X, self.X))
         found = np.exp(self.encoding.decode(values)[:, 0])
@@ -60,13 +60,13 @@ class ResidualScale:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of one output, by fits in which the samples' own responses had no part.
+    """Left-out residuals of one output.
 
     Attributes
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        What a scale may be a function of. It holds nothing of the responses: a left-out prediction
-        does, where it is the mean of all others, and would tell the size of its own residual.
+        The features that a scale may depend on. They must not depend on the responses. Left-out
+        predictions do: if they are means of all other responses, they leak the sizes of residuals.
     sizes : ndarray of shape (n_samples,)
         Absolute residuals.
     weights : SampleWeights
@@ -80,7 +80,7 @@ class Residuals:
     resampling: Resampling
 
     def take(self, rows: Array) -> Self:
-        """Some of the samples.
+        """Return the residuals of some of the samples.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Residuals:
         return type(self)(*known)
 
     def width(self, scale: Array, coverage: float) -> float:
-        """Half-width, relative to a scale, of intervals of a coverage.
+        """Compute the half-width, relative to a scale, of intervals with a coverage.
 
         Parameters
         ----------
@@ -106,13 +106,13 @@ class Residuals:
         Parameters
         ----------
         least : float, default=0.1
-            Smaller residuals, as fractions of their median size, count as this one: how close to
-            zero one lies by chance says nothing of its scale.
+            Lower bound of the sizes of residuals, as a fraction of their median size, since how
+            close a residual is to zero by chance has no relation to its scale.
 
         Returns
         -------
         ResidualScale or None
-            None where half of the residuals are zero.
+            None if half of the residuals are zero.
         """
         median = self.width(np.ones(len(self.sizes)), 0.5)
         if not 0.0 < median < np.inf:
@@ -131,7 +131,7 @@ class Residuals:
     @cached_property
     @serial_algebra()
     def _trials(self) -> list[tuple[Residuals, ResidualScale | None, Array]]:
-        """The other samples of each fold, the scale that these alone teach, and the fold."""
+        """The training samples of each fold, the scale learned from them, and the held-out rows."""
         folds = self.resampling.folds(N_FOLDS, None, 0)
         trained = [(self.take(train), test) for train, test in folds]
         return [(part, part.scale(), test) for part, test in trained]
@@ -142,26 +142,26 @@ class Residuals:
         return self.scale()
 
     def losses(self, coverage: float, *, least: int = 20) -> Array | None:
-        """Interval scores of intervals of one width, and of those by a scale, without each fold.
+        """Compute out-of-fold interval scores of intervals of one width, and of scaled intervals.
 
         Parameters
         ----------
         coverage : float
         least : int, default=20
-            Fewer samples, or parts that are left out together, have no scale.
+            Least number of units, which are samples, or parts that are left out together.
 
         Returns
         -------
         ndarray of shape (2, n_units), or None
-            Of samples, or of what is left out together, times weights whose mean is one. None where
-            there are too few for the coverage, or for a scale.
+            Scores of the units, times weights whose mean is one. None if there are too few units
+            for the coverage, or for a scale.
 
         Notes
         -----
-        The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_: it is lowest,
-        on average, for the half-width that has the coverage for samples like this one. Of each
-        fold, the scale, with the width of its kernel and its penalty, and the quantiles of both
-        ways are those of the other samples.
+        The interval score of a half-width h is h + (|e| - h)_+ / (1 - coverage) [1]_. It is lowest,
+        on average, for the half-width that has the coverage for samples like this one. For each
+        fold, the other samples determine the scale, with the width and the penalty of its kernel
+        regression, and the quantiles of both kinds of intervals.
 
         References
         ----------
@@ -188,13 +188,13 @@ class Residuals:
         return np.asarray(of_units * (of_units.shape[1] / shares.sum()))
 
     def clear_scale(self, coverage: float, *, n_errors: float = 2.0) -> ResidualScale | None:
-        """The scale by which intervals of a coverage are clearly better than those of one width.
+        """Return the scale if its intervals are clearly better than those of one width, else None.
 
         Parameters
         ----------
         coverage : float
         n_errors : float, default=2.0
-            By how many standard errors of their mean :meth:`losses` have to be lower.
+            Number of standard errors of the mean by which :meth:`losses` have to be lower.
         """
         losses = self.losses(coverage)
         return self._scale if losses is not None and clearly_best(losses, n_errors) else None
@@ -205,12 +205,12 @@ class Residuals:
 
 @dataclass(frozen=True)
 class HeldOutResiduals:
-    """Residuals of samples that had no part in their predictions, from which scales are learned.
+    """Residuals of held-out samples, from which scales are learned.
 
     Attributes
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
-        What a scale may be a function of; None where samples are known by kernel values alone.
+        The features that a scale may depend on; None if only kernel values are given.
     residuals : ndarray of shape (n_samples, n_outputs)
     weights : SampleWeights
     resampling : Resampling
@@ -224,17 +224,17 @@ class HeldOutResiduals:
 
     @classmethod
     def of(cls, sample: Sample, rows: Array, residuals: Array, *, max_samples: int = 1000) -> Self:
-        """Residuals of random samples among those that were held out.
+        """Draw residuals at random among those of held-out samples.
 
         Parameters
         ----------
         sample : Sample
-            Without a table, there are no scales.
+            If it has no table, there are no scales.
         rows : ndarray of int of shape (n_held_out,)
-            The samples that were held out; some may have been several times.
+            Indices of the held-out samples, which may repeat.
         residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
         max_samples : int, default=1000
-            As many samples are what stacks learn from by default.
+            Maximum number of residuals; the default is that of the samples in stacks.
         """
         some = sample_rows(len(rows), max_samples, None, 0)
         drawn, table, groups = rows[some], sample.X, sample.groups
@@ -245,12 +245,12 @@ class HeldOutResiduals:
 
     @property
     def masses(self) -> Array | None:
-        """How much each sample counts; see :func:`interval_masses`."""
+        """Masses of the samples; see :func:`interval_masses`."""
         return interval_masses(self.resampling.groups, self.weights)
 
     @cached_property
     def of_outputs(self) -> list[Residuals]:
-        """The residuals of each output, none where there is no table."""
+        """The residuals of each output; empty if there is no table."""
         if self.X is None:
             return []
         sizes = np.abs(self.residuals.T)
@@ -260,7 +260,7 @@ class HeldOutResiduals:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def scales(self, coverage: float) -> list[ResidualScale | None]:
-        """The scale of each output's residuals; see :meth:`Residuals.clear_scale`."""
+        """Return the scale of each output's residuals; see :meth:`Residuals.clear_scale`."""
         none: list[ResidualScale | None] = [None] * self.residuals.shape[1]
         return [each.clear_scale(coverage) for each in self.of_outputs] or none
 
@@ -272,12 +272,12 @@ class HeldOutResiduals:
         scales: Sequence[ResidualScale | None],
         coverage: float,
     ) -> Array:
-        """Intervals whose widths are proportional to scales, of the outputs that have one.
+        """Return intervals with widths proportional to scales, for the outputs that have a scale.
 
         Parameters
         ----------
         ends : ndarray of shape (n_rows, 2) or (n_rows, n_outputs, 2)
-            Intervals of equal widths, of new samples.
+            Intervals of equal widths for new samples, kept for the other outputs.
         predictions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         X : ndarray or sparse matrix of shape (n_rows, n_features)
             The new samples.
@@ -293,7 +293,7 @@ class HeldOutResiduals:
 
 
 def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
-    """Half the interval score of each sample; on average, quantiles are the best half-widths.
+    """Compute half the interval score of each sample, which is lowest on average for quantiles.
 
     Parameters
     ----------
@@ -316,6 +316,6 @@ def interval_scores(widths: Array, sizes: Array, coverage: float) -> Array:
 
 
 def _complete(X: Features, known: Features) -> Features:
-    """Samples with the means of some others in place of missing values."""
+    """Return samples with the feature means of known samples in place of missing values."""
     found: Features = SimpleImputer(keep_empty_features=True).fit(known).transform(X)
     return found

@@ -1,4 +1,4 @@
-"""Scorers of scikit-learn, for predictions that are given in place of an estimator."""
+"""Scorers of scikit-learn, applied to predictions instead of an estimator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mercer._typing import Array
 
 
 class LeftOutResponses(RegressorMixin, BaseEstimator):
-    """Predicts what it was given, for samples that are named by their numbers.
+    """A regressor of given predictions, which takes indices of samples in place of features.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class LeftOutResponses(RegressorMixin, BaseEstimator):
         self.predictions = predictions
 
     def predict(self, X: Any) -> Array:
-        """Responses of samples, from their numbers, of shape (n_rows, 1)."""
+        """Return the predictions for samples, given their indices of shape (n_rows, 1)."""
         return np.asarray(self.predictions[np.ravel(X)])
 
 
 class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
-    """Predicts probabilities that it was given, for samples that are named by their numbers.
+    """A classifier of given probabilities, which takes indices of samples in place of features.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     classes : ndarray of shape (n_classes,)
         The labels.
     samples : ndarray of int of shape (n_samples,), default=None
-        Numbers of the samples, ascending; None for all from zero on.
+        Ascending indices of the samples; None for 0, 1, ..., n_samples - 1.
     labels : ndarray of shape (n_samples,), default=None
         The true labels of the samples.
 
@@ -49,9 +49,9 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     samples_ : ndarray of int of shape (n_samples, 1)
-        Numbers of the samples: what is passed in place of features.
+        Indices of the samples, which are passed in place of features.
     labels_ : ndarray of shape (n_samples,)
-        Their true labels, where these were given.
+        True labels of the samples, if they were given.
 
     Examples
     --------
@@ -89,24 +89,24 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
 
     @property
     def samples_(self) -> NDArray[np.intp]:
-        """Numbers of the samples that have probabilities."""
+        """Indices of the samples that have probabilities."""
         samples = np.arange(len(self.probabilities)) if self.samples is None else self.samples
         return samples[:, None]
 
     @property
     def labels_(self) -> NDArray[Any]:
-        """The true labels of these samples."""
+        """The true labels of the samples that have probabilities."""
         if self.labels is None:
             raise AttributeError("No true labels were given.")
         return self.labels
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of samples.
+        """Return the probabilities of samples.
 
         Parameters
         ----------
         X : array-like of int of shape (n_rows, 1)
-            Numbers of samples.
+            Indices of samples.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X holds anything but numbers of samples that have probabilities.
+            If X contains anything but indices of samples that have probabilities.
         """
         known, wanted = self.samples_[:, 0], np.asarray(X)
         if wanted.dtype.kind in "iu" and wanted.size == len(wanted):
@@ -129,24 +129,24 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of the largest probabilities, shape (n_rows,).
+        """Return the labels with the largest probabilities, shape (n_rows,).
 
         Parameters
         ----------
         X : array-like of int of shape (n_rows, 1)
-            Numbers of samples.
+            Indices of samples.
         """
         return np.asarray(self.classes[self.predict_proba(X).argmax(axis=1)])
 
 
 @dataclass(frozen=True)
 class PredictionScorer:
-    """A scorer of scikit-learn that is called on predictions.
+    """A scorer of scikit-learn that is applied to predictions.
 
     Attributes
     ----------
     scorer : callable
-        With the signature of scikit-learn's scorers: estimator, X, y.
+        A scorer with the signature of scikit-learn's scorers: estimator, X, y.
     """
 
     scorer: Callable[..., Any]
@@ -154,7 +154,7 @@ class PredictionScorer:
     def __call__(
         self, y: Array, predictions: Array, weights: SampleWeights, classes: Array | None = None
     ) -> float:
-        """The score of predictions, which is better the larger it is.
+        """Return the score of predictions; larger is better.
 
         Parameters
         ----------
@@ -162,20 +162,19 @@ class PredictionScorer:
         predictions : ndarray of shape (n_samples,) or (n_samples, n_columns)
             Responses, or probabilities of the classes.
         weights : SampleWeights
-            Passed on, unless all are one or the scorer takes none.
+            Passed to the scorer unless all are one or the scorer takes no weights.
         classes : ndarray of shape (n_classes,), default=None
-            The labels, sorted. Those that no sample could have had, with probabilities of zero,
-            are left out.
+            The labels, sorted. Classes whose probability is zero for all samples are left out.
 
         Returns
         -------
         float
-            NaN where the scorer returns that.
+            NaN if the scorer returns NaN.
 
         Raises
         ------
         ValueError, TypeError, AttributeError
-            If the scorer cannot judge such predictions.
+            If the scorer does not accept such predictions.
 
         Examples
         --------
@@ -193,24 +192,24 @@ class PredictionScorer:
             known["sample_weight"] = weights.values
         rows = np.arange(len(y))[:, None]
         with catch_warnings():
-            # Where no sample is predicted to be of a class, its precision counts as zero.
+            # The precision of a class that is never predicted counts as zero.
             simplefilter("ignore", UndefinedMetricWarning)
             return float(self.scorer(given, rows, y, **known))
 
     @property
     def compares_samples(self) -> bool:
-        """Whether the score is a mean over pairs of samples: the area under the ROC curve."""
+        """Whether the score is a mean over pairs of samples, as the area under the ROC curve is."""
         return getattr(self.scorer, "_score_func", None) is roc_auc_score
 
     @property
     def _takes_weights(self) -> bool:
-        # What scikit-learn's scorers pass on is in the signature of their metrics.
+        # Scorers of scikit-learn pass weights on to their metrics, whose signatures are inspected.
         metric = getattr(self.scorer, "_score_func", self.scorer)
         return "sample_weight" in signature(metric).parameters
 
 
 def prediction_scorer(scoring: Any) -> PredictionScorer:
-    """The scorer that a name or a callable stands for.
+    """Return the scorer for a name or a callable.
 
     Parameters
     ----------
@@ -219,7 +218,7 @@ def prediction_scorer(scoring: Any) -> PredictionScorer:
     Raises
     ------
     ValueError
-        If there is no scorer of this name, or if it is a metric or no single scorer.
+        If there is no scorer of this name, or `scoring` is a metric or not a single scorer.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def prediction_scorer(scoring: Any) -> PredictionScorer:
 def checked_scorer(
     scoring: Any, y: Array, weights: SampleWeights, classes: Array | None = None
 ) -> PredictionScorer:
-    """The scorer, which is refused before any work if it cannot judge even the true values.
+    """Return the scorer after checking that it can score the true values as predictions.
 
     Parameters
     ----------

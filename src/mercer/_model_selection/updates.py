@@ -1,4 +1,4 @@
-"""Updates of fitted predictors by further rows, and whether these are predicted worse."""
+"""Updates of fitted predictors with new rows, and a test of whether these are predicted worse."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,23 +22,23 @@ from mercer._typing import Array, Features
 from mercer._validation import check_target_values, check_weights
 
 LEVEL = 0.01
-"""Errors of new rows are worse where the ranks of as large ones have this probability by chance;
-each check of clean data warns with this probability at most."""
+"""Level of the rank test of whether errors of new rows are larger. If they are not, each check
+rejects with at most this probability."""
 
 SUMS_NEEDED = (
     "The rows of a fit on Nyström features are not kept: call prepare_updates with them first."
 )
-"""Message on updates of such fits."""
+"""Message on updates of fits on Nyström features."""
 
 
 class UpdatesMixin:
-    """Methods of predictors by ridge regression, which further rows are added to.
+    """Methods that add new rows to fitted ridge regressions.
 
     Attributes
     ----------
     needs_refit_ : bool or None
         Whether new rows were predicted worse, before they were added, than left-out rows of the
-        fit; None where the fit has left no left-out predictions. Set by `update`.
+        fit; None if the fit kept no left-out predictions. Set by `update`.
     """
 
     needs_refit_: bool | None
@@ -50,22 +50,23 @@ class UpdatesMixin:
     _sums: Any = None
 
     def update(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the same kernels at the same penalties to further rows as well, exactly.
+        """Fit the same kernels at the same penalties to the old and new rows, exactly.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_new, n_features)
-            One row at least, with the columns of the fit.
+            At least one row, with the columns of the fit.
         y : array-like of shape (n_new,) or (n_new, n_outputs)
-            Of a classifier, labels of the classes that it was fitted to.
+            Responses, or labels of the classes that a classifier was fitted to.
         sample_weight : array-like of shape (n_new,), default=None
-            Weights of the rows, relative to those of the fit; of stacks, to their mean.
+            Weights of the rows, relative to the weights of the fit, or to their mean for stacks.
 
         Returns
         -------
         self : object
-            Its predictions are those of a fit of the same kernels, penalties and weights of a stack
-            to all rows. `needs_refit_` says whether it should be fitted anew.
+            The updated estimator. Its predictions are those of a fit to all rows with the same
+            kernels, penalties and stacking weights. `needs_refit_` is true if a new fit is
+            advisable.
 
         Raises
         ------
@@ -73,26 +74,26 @@ class UpdatesMixin:
             If columns differ from those of the fit, a class is new, or the fit was on Nyström
             features and `prepare_updates` was not called.
         TypeError
-            If the predictor is no ridge regression.
+            If the predictor is not a ridge regression.
         MemoryError
             If the Gram matrix of all rows does not fit into memory.
 
         Notes
         -----
-        Not learned anew are kernels, centers, trees and their leaves, views of the table,
-        penalties, weights of a stack, calibration of probabilities, prediction sets and
-        `loo_predictions_`; intervals of stacks use the errors of the new rows, too.
+        Kernels, centers, trees and their leaves, views of the table, penalties, stacking weights,
+        the calibration of probabilities, prediction sets and `loo_predictions_` are not updated.
+        Intervals of stacks also use the errors of the new rows.
 
-        An exact fit factors the Gram matrix of all rows, O(n^3 / 3) time for each kernel. On
-        Nyström features, sums over the new rows are added to those that `prepare_updates` made:
-        O(n_new m^2 + m^3) for m centers, with no memory of rows. Where all rows are centers,
+        An exact fit factors the Gram matrix of all rows, which takes O(n^3 / 3) time for each
+        kernel. On Nyström features, sums over the new rows are added to those of `prepare_updates`
+        in O(n_new m^2 + m^3) time for m centers, and no rows are stored. If all rows are centers,
         conjugate gradients fit all of them, exactly up to rounding in single precision, and new
         rows become centers.
 
-        `needs_refit_` compares the new rows' errors, absolute or logarithmic, with the left-out
-        errors of the fit by a rank test at a level of 1 %, over all updates since then [1]_. There
-        is no `partial_fit`, whose contract begins without a fit: kernels need rows to be learned
-        from.
+        `needs_refit_` is the result of a rank test at a level of 1 %, which compares the errors of
+        the new rows, absolute or logarithmic, over all updates with the left-out errors of the fit
+        [1]_. There is no `partial_fit`, because it would have to start without a fit, and kernels
+        need rows to be learned from.
 
         References
         ----------
@@ -126,20 +127,20 @@ class UpdatesMixin:
         return self
 
     def prepare_updates(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Sum the rows that a model on Nyström features was fitted to, so that others can be added.
+        """Sum the rows that a model on Nyström features was fitted to, as `update` requires.
 
-        Exact fits keep their rows, and need no preparation.
+        Exact fits keep their rows and need no preparation.
 
         Parameters
         ----------
         X, y, sample_weight : array-like
-            As they were given to `fit`.
+            The arguments of `fit`.
 
         Returns
         -------
         self : object
-            It has some m x m matrices for each kernel, and m centers or leaves, which saved models
-            hold as well.
+            The estimator. It stores some m x m matrices for each kernel with m centers or leaves,
+            which are saved with the model.
 
         Raises
         ------
@@ -154,17 +155,17 @@ class UpdatesMixin:
         return self
 
     def _check_updates(self, n_new: int) -> None:
-        """Refuse models that a number of rows cannot be added to."""
+        """Raise an error if `n_new` rows cannot be added to the model."""
 
     def _sum_rows(self, rows: Sample) -> None:
         """Sum the rows of the fit."""
 
     def _add_rows(self, rows: Sample) -> None:
-        """Fit to new rows as well; the estimator stays as it is if that fails."""
+        """Fit to the old and new rows; the estimator is unchanged if this fails."""
         raise NotImplementedError
 
     def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Sample:
-        """Validated rows of positive weight."""
+        """Validate new rows, and return those of positive weight."""
         classifies = is_classifier(self)
         checks = {} if classifies else {"multi_output": True, "y_numeric": True}
         check_target_values(y, self)
@@ -201,7 +202,7 @@ class UpdatesMixin:
         return _sizes(given - predicted, self._left_out_residuals())
 
     def _known_losses(self) -> Array | None:
-        """The same of left-out rows of the fit."""
+        """Sizes of residuals, or logarithmic losses, of left-out rows of the fit."""
         if hasattr(self, "_losses_of_fit"):
             return self._losses_of_fit
         if not is_classifier(self):
@@ -219,7 +220,7 @@ def _logarithmic(probabilities: Array, codes: Array) -> Array:
 
 
 def _sizes(residuals: Array, known: Array | None) -> Array:
-    """Mean over responses of absolute residuals, each relative to the median of known ones."""
+    """Absolute residuals over the medians of known residuals, averaged over the responses."""
     sizes = np.abs(residuals.reshape(len(residuals), -1))
     unit = np.ones(1) if known is None else np.median(np.abs(known.reshape(len(known), -1)), axis=0)
     return np.asarray((sizes / np.where(unit > 0.0, unit, 1.0)).mean(axis=1))

@@ -1,4 +1,4 @@
-"""Ridge regression on the kernel between all rows, where its matrix fits into memory."""
+"""Ridge regression on the kernel between all rows, whose Gram matrix has to fit into memory."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
 """Penalties that are compared on a part of the rows, for a kernel of unit scale."""
 
 AROUND = 10.0 ** np.array([-0.5, 0.5])
-"""Multiples of the best of these penalties, which are compared next."""
+"""Multiples of the best of `_PENALTIES`, which are compared next."""
 
 _COMPARED_ROWS = 2000
 """Penalties are compared by the errors of about this many held-out rows."""
 
 _ROUNDING = 8.0
-"""Four times the norm of a matrix of independent errors of unit size, by the root of its size."""
+"""Four times the norm of a matrix of independent errors of unit size, divided by the square root of
+its size."""
 
 FIT_TOLERANCE = 1e-3
-"""See :meth:`PreconditionedRidge.solve`. A coarser one errs where there is little noise."""
+"""See :meth:`PreconditionedRidge.solve`. Larger values increase errors on data with little noise.
+"""
 
 ScoresOfValues = Callable[[Array, Array], Array]
-"""From predictions out of fold, of all penalties side by side, and penalties to their scores."""
+"""Maps out-of-fold predictions, side by side for all penalties, and the penalties to scores."""
 
 
 class AllRows:
@@ -43,7 +45,7 @@ class AllRows:
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     data : DrawnSample
         All rows.
     encoding : TargetEncoding
@@ -51,8 +53,8 @@ class AllRows:
         Draws the columns of the preconditioner.
     tol : float, default=1e-3
     rows_per_column : int, default=10
-        Number of rows for each column of the preconditioner, whose Cholesky factors then take as
-        much time as some iterations.
+        Number of rows for each column of the preconditioner. By default, its Cholesky factors take
+        as much time as some iterations.
 
     Raises
     ------
@@ -61,7 +63,7 @@ class AllRows:
 
     Notes
     -----
-    The matrix takes 4 n^2 bytes. Half of its values are computed, the others copied.
+    The matrix takes 4 n^2 bytes. Half of its values are computed, and the others are copied.
     """
 
     def __init__(
@@ -99,13 +101,13 @@ class AllRows:
     def choose(
         self, alphas: Array, scores_of: ScoresOfValues | None = None
     ) -> tuple[RidgeChoice, Array]:
-        """Fit at the best penalty, and predict each row by the fits without it.
+        """Fit at the best penalty, and predict each row out of fold.
 
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,)
         scores_of : callable, default=None
-            The penalty of the best score is taken; that of least error without it.
+            Scores by which the penalty is chosen; by default, the squared error is minimized.
 
         Returns
         -------
@@ -129,28 +131,30 @@ class AllRows:
         return RidgeChoice(alphas, losses, alpha, fit, [], scores, without), values[:, best]
 
     def fit_at(self, alpha: float) -> LinearFit:
-        """The fit to all rows at one penalty."""
+        """Fit to all rows at one penalty."""
         everything = np.ones((1, len(self.gram)), dtype=bool)
         solved, means = self._solved(self._attainable(np.array([alpha])), everything)
         return self._fit(solved[0, 0], means[0])
 
     def best_alpha(self, alphas: Array | None = None, max_iter: int = 100) -> tuple[float, float]:
-        """The penalty of least cost out of fold, for rows of weight one, and this cost.
+        """Return the penalty of least out-of-fold cost, for rows of weight one, and this cost.
 
-        Errors of class indicators are least where decisions near the boundary are poor, so that the
-        cost of classes is the logarithmic loss of calibrated probabilities.
+        The cost is the squared error, or for classes the logarithmic loss of calibrated
+        probabilities, because penalties that minimize the error of class indicators give poor
+        decisions near the boundary.
 
         Parameters
         ----------
         alphas : ndarray of shape (n_alphas,), default=None
-            Penalties that are compared, by default powers of ten and two around the best. Larger
-            ones are tried as long as costs fall, up to the sum of the matrix's eigenvalues, at
-            which predictions are at most half as far from the mean as without a penalty.
+            Penalties to compare; by default, powers of ten and two penalties around the best one.
+            Larger penalties are tried as long as costs fall, up to the sum of the matrix's
+            eigenvalues, at which predictions are at most half as far from the mean as without a
+            penalty.
         max_iter : int, default=100
-            Penalties that need more iterations are compared as far as these go.
+            Maximum number of iterations. Fits that need more are compared without convergence.
         """
         held_out, trained = self._folds()
-        # The last ones: where folds are later times, these have the most training rows.
+        # The last folds are used: if folds are ordered in time, they have the most training rows.
         n_held_out = np.cumsum(held_out[::-1].sum(axis=1))
         used = slice(-1 - int(np.searchsorted(n_held_out, _COMPARED_ROWS)), None)
         costs: dict[float, float] = {}
@@ -179,26 +183,26 @@ class AllRows:
         return float(self.weights.mean())
 
     def _attainable(self, alphas: Array) -> Array:
-        """Penalties in ascending order, and at least what errors of single precision amount to.
+        """Return ascending penalties, which are at least the rounding errors of single precision.
 
-        Errors of values are independent, so that the norm of the matrix of them grows like the
-        square root of its size.
+        The rounding errors of the matrix's values are independent, so that the norm of the matrix
+        of errors is proportional to the square root of its size.
         """
         rounding = _ROUNDING * np.sqrt(len(self.gram)) * float(np.finfo(np.float32).eps)
         least = rounding * self._mean_weight
         return np.unique(np.maximum(alphas, least))
 
     def _folds(self) -> tuple[Array, Array]:
-        """Held-out and training rows of folds that have both, shape (n_folds, n_rows)."""
+        """Return masks of held-out and training rows of folds that have both."""
         held_out, trained = self.data.held_out(N_FOLDS), self.data.trained(N_FOLDS)
         used = trained.any(axis=1) & held_out.any(axis=1)
         return held_out[used], trained[used]
 
     def _solved(self, alphas: Array, trained: Array, max_iter: int = 1000) -> tuple[Array, Array]:
-        """Coefficients of fits to some rows each, and the means of their targets."""
+        """Return the coefficients of fits to subsets of the rows, and the means of the targets."""
         roots = np.sqrt(self.weights) * trained
         means = (roots**2 @ self.targets) / (roots**2).sum(axis=1, keepdims=True)
-        # Indicators of all classes sum to one, so that the last one is known from the others.
+        # Indicators of all classes sum to one, so that the last one follows from the others.
         n_solved = self.targets.shape[1] - (self.encoding.classes is not None)
         targets = (self.targets - means[:, None, :])[:, :, :n_solved]
         solved = self._ridge.solve(targets, roots, alphas, tol=self.tol, max_iter=max_iter)
@@ -207,7 +211,10 @@ class AllRows:
         return solved, means
 
     def _predictions(self, solved: Array, means: Array, held_out: Array) -> Array:
-        """Mean predictions out of fold, shape (n_rows, n_alphas, n_outputs), NaN without any."""
+        """Return mean out-of-fold predictions, NaN if there are none.
+
+        They have shape (n_rows, n_alphas, n_outputs).
+        """
         n_rows = len(self.gram)
         total = np.zeros((n_rows, solved.shape[1], solved.shape[3]))
         for c, mean, inside in zip(solved, means, held_out, strict=True):
@@ -218,7 +225,7 @@ class AllRows:
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
 
     def _losses(self, values: Array, means: Array, held_out: Array) -> Array:
-        """Squared errors out of fold, relative to those of the means; the mean over outputs."""
+        """Return mean out-of-fold squared errors over outputs, relative to those of the means."""
         if not len(held_out):
             return np.ones(values.shape[1])
         known = held_out.any(axis=0)
@@ -229,10 +236,10 @@ class AllRows:
         return np.asarray(ratios.mean(axis=1))
 
     def _compared(self, values: Array, means: Array, held_out: Array) -> Array:
-        """Predictions out of fold; of classes, with the frequencies among all rows put back.
+        """Return out-of-fold predictions; for classes, with the mean frequencies among all rows.
 
-        Those among other rows fall as the row's own indicator rises, which a calibration would
-        read the label off.
+        They replace the frequencies among the training rows of a fold, which fall as a held-out
+        row's own indicator rises, so that its label would leak into a calibration.
         """
         if self.encoding.classes is None:
             return values
@@ -240,7 +247,7 @@ class AllRows:
         return np.asarray(values + (mean - _without(means, held_out))[:, None, :])
 
     def _costs(self, values: Array, means: Array, held_out: Array) -> Array:
-        """What predictions out of fold are compared by, shape (n_alphas,)."""
+        """Return the costs of out-of-fold predictions, shape (n_alphas,)."""
         if self.encoding.classes is None:
             return self._losses(values, means, held_out)
         known, values = held_out.any(axis=0), self._compared(values, means, held_out)
@@ -255,7 +262,7 @@ class AllRows:
         return np.array([log_loss(found) for found in values[known].transpose(1, 0, 2)])
 
     def _fit(self, solved: Array, mean: Array) -> LinearFit:
-        """Coefficients of kernel values less the means at the rows."""
+        """Return the fit as a linear function of kernel values minus their means at the rows."""
         coefficients = np.asarray(solved, dtype=float)
         total = coefficients.sum(axis=0)
         centered = coefficients - self.shares[:, None] * total
@@ -263,7 +270,7 @@ class AllRows:
 
 
 def _without(means: Array, held_out: Array) -> Array:
-    """Means over the rows that each row is predicted from; NaN for rows that are not predicted."""
+    """Return means over the training rows of each held-out row; NaN for rows never held out."""
     counts = held_out.sum(axis=0)[:, None]
     return np.asarray(held_out.T @ means / np.where(counts > 0, counts, np.nan))
 
@@ -271,9 +278,9 @@ def _without(means: Array, held_out: Array) -> Array:
 def part_of(
     data: DrawnSample, encoding: TargetEncoding, random_state: RandomState, max_samples: int = 5000
 ) -> DrawnSample:
-    """Some rows of many, which tell widths and penalties apart.
+    """Return a sample of the rows, on which widths and penalties are compared.
 
-    Those chosen on half as many are too large for all.
+    Widths and penalties that are chosen on half as many rows are too large for all rows.
     """
     covered = data.covered
     codes = None if encoding.classes is None else encoding.codes_of(data.y[covered])
@@ -281,15 +288,15 @@ def part_of(
 
 
 def penalties_for(alpha: float, data: DrawnSample, *, scored: bool) -> Array:
-    """The penalties that fits to all rows compare.
+    """Return the penalties to compare in fits to all rows.
 
     Parameters
     ----------
     alpha : float
-        Of least error on a part of the rows, for rows of weight one.
+        The penalty of least error on a part of the rows, for rows of weight one.
     data : DrawnSample
     scored : bool
-        Whether a score chooses the penalty. Then two more are compared.
+        Whether the penalty is chosen by a score. If so, two more penalties are compared.
     """
     factors = np.append(AROUND, 1.0) if scored else np.ones(1)
     return data.all_weights.average * alpha * factors
@@ -305,18 +312,18 @@ def ridge_on_all_rows(
     scores_of: ScoresOfValues | None = None,
     tol: float = FIT_TOLERANCE,
 ) -> tuple[KernelColumns, RidgeChoice, Array]:
-    """Ridge regression on the kernel between all rows, at a penalty that folds choose.
+    """Fit ridge regression on the kernel between all rows, at a penalty chosen by folds.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     data : DrawnSample
         All rows of the table.
     encoding : TargetEncoding
     alphas : ndarray of shape (n_alphas,), or None
-        Penalties that are compared on all rows. If None, the best on a part of the rows is taken,
-        or where there is a score, compared with two around it.
+        Penalties that are compared on all rows. If None, the best penalty on a part of the rows is
+        used; if there is a score, it is compared with two others around it.
     random_state : int, RandomState instance or None
     scores_of : callable, default=None
         See :meth:`AllRows.choose`.
@@ -331,8 +338,8 @@ def ridge_on_all_rows(
 
     Notes
     -----
-    An iteration of conjugate gradients takes O(n^2) time for each fold and penalty, and there are
-    some tens of them. The matrix takes 4 n^2 bytes.
+    Conjugate gradients take some tens of iterations, each in O(n^2) time for each fold and penalty.
+    The matrix takes 4 n^2 bytes.
     """
     part = part_of(data, encoding, random_state) if alphas is None else data
     rows = AllRows(kernel, part, encoding, random_state, tol)
@@ -346,7 +353,7 @@ def ridge_on_all_rows(
 
 @serial_algebra()
 def _gram(kernel: Kernel, X: Features) -> Array:
-    """The kernel between all rows, less its offset, in single precision."""
+    """Return the kernel between all rows minus its offset, in single precision."""
     gram = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
     same, table = kernel._evaluated_on(X)
 
@@ -363,7 +370,7 @@ def _gram(kernel: Kernel, X: Features) -> Array:
 def _center(gram: Array, means: Array, overall: float, scale: float) -> None:
     """Center a Gram matrix, divide it by a scale and add one, in place.
 
-    The constant is a feature of unit scale: the intercept, which folds have of their own.
+    The constant is a feature of unit scale for the intercept, which each fold fits separately.
     """
     rest = (np.float32(overall) - means + np.float32(scale))[:, None]
 

@@ -1,4 +1,4 @@
-"""Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
+"""Ridge regression on Nyström features by sums over rows, with a cross-validated penalty."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -18,11 +18,11 @@ _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
 """Penalties that are compared first, for features of unit scale."""
 
 _TOLERANCE = 1e-6
-"""Conjugate gradients end when the preconditioned gradient is this fraction of that at zero."""
+"""Conjugate gradients stop at this ratio of the preconditioned gradient to its initial value."""
 
 _SERIAL_RANK = 2000
-"""Eigendecompositions of at most this size are no faster in several threads, which cost a multiple
-of the time where other processes compute, too (benchmarks/large.py, one_kernel)."""
+"""Eigendecompositions of at most this size are not faster in several threads, and take a multiple
+of the time if other processes run at the same time (benchmarks/large.py, one_kernel)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LinearFit:
     coefficients : ndarray of shape (n_centers, n_outputs)
     intercept : ndarray of shape (n_outputs,)
     mean : ndarray of shape (n_outputs,)
-        Of the targets that it was fitted to.
+        Mean of the targets of the fit.
     """
 
     coefficients: Array
@@ -42,42 +42,42 @@ class LinearFit:
     mean: Array
 
     def predict(self, columns: Array) -> Array:
-        """Predictions from kernel values, shape (n_rows, n_outputs).
+        """Predict from kernel values, shape (n_rows, n_outputs).
 
         Parameters
         ----------
         columns : ndarray of shape (n_rows, n_centers)
-            The kernel's values less their means at the centers.
+            The kernel's values minus their means at the centers.
         """
         return columns @ self.coefficients + self.intercept
 
 
 ScoresOf: TypeAlias = Callable[[list["LinearFit | None"], Array], Array]
-"""From fits without each fold, whose outputs are those of the penalties side by side, and penalties
-to a score of each, NaN where there is none."""
+"""Maps the fits without each fold, with outputs side by side for all penalties, and the penalties
+to scores, which may be NaN."""
 
 
 @dataclass(frozen=True)
 class RidgeChoice:
-    """Ridge regression at the penalty that cross-validation prefers.
+    """Ridge regression at the penalty chosen by cross-validation.
 
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)
         Penalties that were compared, ascending.
     losses : ndarray of shape (n_alphas,)
-        Their mean squared errors out of fold, relative to those of the training folds' means.
+        Out-of-fold mean squared errors of the penalties, relative to those of the training means.
     alpha : float
-        The penalty of the lowest loss, or of the highest score, the largest among equal ones.
+        The penalty with the lowest loss, or the highest score; the largest one if there are ties.
     fit : LinearFit
-        To all rows.
+        The fit to all rows.
     fold_fits : list of LinearFit or None
-        Without each fold; None for folds that have no rows, or all. Empty where all rows are
-        centers, whose predictions out of fold are known.
+        The fits without each fold; None for folds that have no rows, or all. Empty if all rows are
+        centers, since out-of-fold predictions are stored in this case.
     scores : ndarray of shape (n_alphas,), default=None
-        Of predictions out of fold at each penalty, where these chose it.
+        Scores of out-of-fold predictions at each penalty, if they determined the choice.
     held_out_means : ndarray of shape (n_rows, n_outputs), default=None
-        Of the targets that rows are predicted from out of fold, where all rows are centers.
+        Mean targets of the training rows of each out-of-fold prediction, if all rows are centers.
     """
 
     alphas: Array
@@ -95,7 +95,7 @@ class _Path:
     Parameters
     ----------
     rows : Moments
-        Of summands.
+        Moments of the summands.
     features : NystroemFeatures
 
     Attributes
@@ -105,9 +105,9 @@ class _Path:
     means : tuple of ndarray
         Means of summands and targets.
     basis : ndarray of shape (n_summands, rank)
-        What turns summands into features with uncorrelated products.
+        Maps summands to uncorrelated features.
     values : ndarray of shape (rank,)
-        These features' sums of squares.
+        Sums of squares of the uncorrelated features.
     """
 
     def __init__(self, rows: Moments, features: NystroemFeatures) -> None:
@@ -121,16 +121,16 @@ class _Path:
         self._projected = vectors.T @ whitened.cross
 
     def solve(self, alphas: Array) -> Array:
-        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        """Return the coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
         solved = self._projected / (self.values + alphas[:, None])[:, :, None]
         return np.asarray(self.basis @ solved)
 
 
 class _PartPath:
-    """The same without the rows of a fold.
+    """Ridge regression with an intercept at every penalty, without the rows of a fold.
 
     Conjugate gradients are preconditioned by the eigendecomposition for all rows, so that a few
-    steps are enough. Where they take longer than an eigendecomposition, there is one.
+    steps are enough. If they would take longer than an eigendecomposition, one is computed instead.
     """
 
     def __init__(self, rows: Moments, held_out: Moments, whole: _Path) -> None:
@@ -138,15 +138,15 @@ class _PartPath:
         self._held_out, self._centered = (p.centered(*self.means) for p in (held_out, rows))
 
     def errors(self, coefficients: Array) -> Array:
-        """Sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
+        """Return sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
 
-        The last row is the error of the mean. The coefficients are those of `solve`.
+        The last row is the error of the mean. The coefficients are returned by `solve`.
         """
         errors = self._held_out.squared_errors(coefficients)
         return np.vstack([errors, self._held_out.squares])
 
     def solve(self, alphas: Array) -> Array:
-        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        """Return the coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
         if alphas.size > 1:
             return self._decomposed.solve(alphas)
         whitening = _remaining(self._whole.features)
@@ -156,11 +156,10 @@ class _PartPath:
         return np.asarray(solved if whitening is None else whitening @ solved)[None]
 
     def solve_iteratively(self, alphas: Array) -> Array:
-        """The same by conjugate gradients.
+        """Return the coefficients of summands, by conjugate gradients.
 
-        They are exact to the gradient's tolerance, which says little of predictions where rows of
-        other folds do not determine a direction that the fold's own rows have, and the penalty is
-        small.
+        The tolerance bounds the gradient. It does not bound errors of predictions if the penalty is
+        small and the held-out rows have a direction that the other rows do not determine.
         """
         gram, cross, basis = self._centered.gram, self._centered.cross, self._whole.basis
         shifts = np.repeat(alphas, cross.shape[1])
@@ -172,7 +171,7 @@ class _PartPath:
         direction = conditioned = inverse * residual
         power = np.einsum("ij,ij->j", residual, conditioned)
         limit = _TOLERANCE**2 * power
-        # A step takes some 6 r^2 operations for each column, an eigendecomposition 9 r^3.
+        # A step takes about 6 r^2 operations for each column, and an eigendecomposition 9 r^3.
         for _ in range(len(residual) // max(len(shifts), 1)):
             active = power > limit
             if not active.any():
@@ -196,11 +195,11 @@ class _PartPath:
 
 
 Solve: TypeAlias = Callable[[_PartPath, Array], Array]
-"""How the fits without a fold are found at some penalties."""
+"""Maps the path without a fold, and penalties, to coefficients."""
 
 
 def _remaining(features: NystroemFeatures) -> Array | None:
-    """What turns summands into features; None if they are."""
+    """Return the matrix that maps summands to features; None if the summands are features."""
     return None if features.whitens_rows else features.whitening
 
 
@@ -213,23 +212,23 @@ def ridge_on_features(
     scores_of: ScoresOf | None = None,
     listed: ListedFolds | None = None,
 ) -> RidgeChoice:
-    """Fit ridge regression with an intercept, at the penalty of least error out of fold.
+    """Fit ridge regression with an intercept, at the penalty of least out-of-fold error.
 
     Parameters
     ----------
     parts : list of Moments
-        Of each fold, or of each part of listed folds.
+        Moments of each fold, or of each part of listed folds.
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None
-        Penalties, positive. If None, powers of ten from 1e-6 to 1e3 times the mean weight, and then
-        six around the best of these.
+        Positive penalties. If None, powers of ten from 1e-6 to 1e3 times the mean weight, and then
+        six values around the best of these.
     mean_weight : float, default=1.0
         Mean weight of the rows.
     scores_of : callable, default=None
-        From the fits without each fold to a score of each penalty; that of the best score is taken.
+        Maps the fits without each fold to a score of each penalty, which replaces the error.
     listed : ListedFolds, default=None
-        How folds are made of parts; by default each part is held out in turn.
+        Composition of folds from parts; by default each part is held out in turn.
 
     Returns
     -------
@@ -243,11 +242,11 @@ def ridge_on_features(
     Notes
     -----
     The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
-    the fold's sums: no row is needed. One eigendecomposition for all rows, O(r^3) for features of
-    rank r, serves every penalty, and preconditions conjugate gradients for the folds. The fits
-    without folds are exact at the penalty that is chosen; where their error is not that by
-    conjugate gradients, all penalties are compared again by exact fits. Folds without rows, or with
-    all of them, are left out; where none remains, the largest penalty is taken.
+    the sums of the fold, so that no single rows are needed. One eigendecomposition for all rows,
+    O(r^3) for features of rank r, is used for every penalty, and preconditions conjugate gradients
+    for the folds. The fits without folds are exact at the chosen penalty. If their error differs
+    from that of conjugate gradients, all penalties are compared again by exact fits. Folds without
+    rows, or with all of them, are left out; if no fold remains, the largest penalty is chosen.
     """
     grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
@@ -284,7 +283,7 @@ def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearF
     Parameters
     ----------
     rows : Moments
-        Of all rows.
+        Moments of all rows.
     features : NystroemFeatures
         The features that were summed.
     alpha : float
@@ -295,7 +294,7 @@ def ridge_at(rows: Moments, features: NystroemFeatures, alpha: float) -> LinearF
 
 
 def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> LinearFit:
-    """The fits at some penalties, side by side, as a function of kernel values."""
+    """Return the fits at some penalties, side by side, as a function of kernel values."""
     means, values = path.means
     side_by_side = np.concatenate(list(solved), axis=1)
     coefficients = features.whitening @ side_by_side if features.whitens_rows else side_by_side
@@ -304,7 +303,7 @@ def _fit(path: _Path | _PartPath, solved: Array, features: NystroemFeatures) -> 
 
 
 def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
-    """Sums over all rows, which are those that a fold trains on, and those that it does not."""
+    """Return the sums over all rows: those that a fold trains on, and those that it leaves out."""
     numbers = np.union1d(folds[0].trained, folds[0].left_out)
     return reduce(Moments.plus, (parts[number] for number in numbers))
 
@@ -312,7 +311,7 @@ def _all_rows(parts: list[Moments], folds: Sequence[FoldParts]) -> Moments:
 def _paths(
     parts: list[Moments], folds: Sequence[FoldParts], total: Moments, whole: _Path
 ) -> list[_PartPath | None]:
-    """Ridge regression without the rows of each fold; None where these are none, or all."""
+    """Return the path without the rows of each fold; None for folds that have no rows, or all."""
     found: list[_PartPath | None] = []
     for fold in folds:
         trained, left_out, held_out = (
@@ -333,20 +332,20 @@ def _paths(
 def _fold_fits(
     paths: list[_PartPath | None], solved: list[Array], features: NystroemFeatures
 ) -> list[LinearFit | None]:
-    """The fits without each fold; None for folds that have no rows, or all."""
+    """Return the fits without each fold; None for folds that have no rows, or all."""
     found = iter(solved)
     return [None if path is None else _fit(path, next(found), features) for path in paths]
 
 
 def _solved(solve: Solve, paths: list[_PartPath], alphas: Array) -> list[Array]:
-    """Coefficients without each fold."""
+    """Return the coefficients without each fold."""
     return list(map_tiles(lambda path: solve(path, alphas), paths))
 
 
 def _compared(
     solve: Solve, paths: list[_PartPath], grid: Array, *, finer: bool
 ) -> tuple[Array, Array]:
-    """Penalties, with finer ones around the best where these are asked for, and their losses."""
+    """Return penalties and their losses, with finer penalties around the best one if requested."""
     if not paths:
         return grid, np.ones(grid.size)
     losses = _losses(paths, _solved(solve, paths, grid))
@@ -358,7 +357,7 @@ def _compared(
 
 
 def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
-    """Squared errors out of fold, relative to those of the means; the mean over outputs."""
+    """Return mean out-of-fold squared errors over outputs, relative to those of the means."""
     if not paths:
         return np.ones(1)
     total = np.sum([path.errors(own) for path, own in zip(paths, solved, strict=True)], axis=0)
@@ -368,12 +367,12 @@ def _losses(paths: list[_PartPath], solved: list[Array]) -> Array:
 
 
 def best_penalty(alphas: Array, losses: Array) -> float:
-    """The penalty of lowest loss, the largest among equal ones.
+    """Return the penalty with the lowest loss, the largest one if there are ties.
 
     Parameters
     ----------
     alphas : ndarray of shape (n_alphas,)
-        Ascending.
+        Ascending penalties.
     losses : ndarray of shape (n_alphas,)
     """
     return float(alphas[alphas.size - 1 - int(np.argmin(losses[::-1]))])

@@ -1,4 +1,4 @@
-"""Nyström features: centers, their whitening, and the sums over rows that a fit depends on."""
+"""Nyström features: choice of centers, whitening, and the sums over rows that fits depend on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _RANK_TOLERANCE = 1e-11
-"""Eigenvalues below this fraction of the largest one are left out: their features would have few
-digits."""
+"""Eigenvalues below this fraction of the largest one are left out, since their features would have
+few accurate digits."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class NystroemFeatures:
     columns : KernelColumns
         The kernel between rows and centers, centered at the mean of the centers.
     whitening : ndarray of shape (n_centers, rank)
-        Zero above the diagonal.
+        Lower triangular matrix.
     whitens_rows : bool
-        Whether sums of products need whitened features of each row to keep their digits. If not,
-        the products of the kernel's values can be whitened in the end, at half the cost.
+        Whether the features of each row must be whitened for accurate sums of products. If not,
+        sums of products of the kernel's values can be whitened at the end, at half the cost.
     """
 
     columns: KernelColumns
@@ -46,7 +46,7 @@ class NystroemFeatures:
     whitens_rows: bool
 
     def transform(self, X: Features) -> Array:
-        """The features of rows, shape (n_rows, rank).
+        """Compute the features of rows, shape (n_rows, rank).
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class NystroemFeatures:
         return features
 
     def summands(self, X: Features) -> Array:
-        """What sums of products are accumulated of, shape (n_rows, n_summands).
+        """Compute the values whose products are summed, shape (n_rows, n_summands).
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class NystroemFeatures:
 
 
 def choose_centers(X: Features, n_components: int, random_state: RandomState = 0) -> Features:
-    """Distinct rows of a sample, drawn uniformly.
+    """Draw distinct rows of a sample uniformly.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def choose_centers(X: Features, n_components: int, random_state: RandomState = 0
 
 
 def _distinct(X: Features) -> Array:
-    """Indices of the rows that differ from all rows before them, ascending."""
+    """Return ascending indices of the rows that differ from all previous rows."""
     if sp.issparse(X):
         table = X.tocsr().copy()
         table.sum_duplicates()
@@ -125,7 +125,7 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     centers : ndarray or sparse matrix of shape (n_centers, n_features)
 
     Returns
@@ -139,13 +139,13 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
 
     Notes
     -----
-    With the centered Gram matrix of the centers at unit scale, K = V S V', features of a row x are
-    k(x, C) V S^(-1/2) for the eigenvalues above the tolerance. Their inner products are those of
-    the projections on the span of the centers, in the kernel's feature space centered at the mean
-    of the centers. Linear functions of them are sums of kernel values whose coefficients sum to
-    zero, as those of exact ridge regression with an intercept do. Rotated by the orthogonal factor
-    of a QR decomposition, the matrix V S^(-1/2) becomes triangular, which halves the cost of
-    features. O(m^3) time and O(m^2) memory for m centers.
+    With the centered Gram matrix of the centers at unit scale, K = V S V', the features of a row x
+    are k(x, C) V S^(-1/2) for the eigenvalues above the tolerance. Their inner products are those
+    of projections on the span of the centers, in the kernel's feature space centered at the mean of
+    the centers. Linear functions of the features are sums of kernel values whose coefficients sum
+    to zero, as in exact ridge regression with an intercept. A rotation by the orthogonal factor of
+    a QR decomposition makes the matrix V S^(-1/2) triangular, which halves the cost of features.
+    This takes O(m^3) time and O(m^2) memory for m centers.
 
     References
     ----------
@@ -167,10 +167,10 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
     kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
     if kept.any():
         check_definite(values)
-    # Eigenvectors of small eigenvalues are not quite orthogonal to constants, which are centered.
+    # Centering makes eigenvectors of small eigenvalues orthogonal to constants up to rounding.
     centered = vectors[:, kept] - vectors[:, kept].mean(axis=0)
     _, triangle = np.linalg.qr((centered / np.sqrt(values[kept])).T)
-    # Products of kernel values have the squares of the eigenvalues: a third of their digits stay.
+    # Products of kernel values square the eigenvalues: at this ratio, a third of the digits remain.
     early = bool(kept.any() and values[kept][0] < np.finfo(float).eps ** (1 / 3) * values[-1])
     columns = KernelColumns(kernel, centers, unit.means)
     return NystroemFeatures(columns, triangle.T / unit.scale, early)
@@ -183,9 +183,9 @@ class Moments:
     Attributes
     ----------
     count : float
-        Number of rows, or of weighted rows the sum of their weights; all other sums are weighted.
+        Number of rows, or sum of their weights. All other sums are weighted as well.
     features, values : ndarray of shape (n_summands,) and (n_outputs,)
-        Sums.
+        Sums of Z and Y.
     gram, cross : ndarray of shape (n_summands, n_summands) and (n_summands, n_outputs)
         Z'Z and Z'Y.
     squares : ndarray of shape (n_outputs,)
@@ -201,7 +201,7 @@ class Moments:
 
     @classmethod
     def zero(cls, m: int, k: int) -> Self:
-        """Sums over no rows, of m summands and k outputs."""
+        """Return the sums over no rows, of m summands and k outputs."""
         return cls(0.0, np.zeros(m), np.zeros(k), np.zeros((m, m)), np.zeros((m, k)), np.zeros(k))
 
     def add(self, Z: Array, Y: Array, roots: Array) -> None:
@@ -216,12 +216,12 @@ class Moments:
         self.squares += np.sum(Y * Y, axis=0)
 
     def plus(self, other: Moments, sign: float = 1.0) -> Moments:
-        """Sums over the rows of both, or with sign -1 over those of this one alone."""
+        """Return sums over the rows of both, or with sign -1, without the rows of `other`."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Moments(*(mine + sign * theirs for mine, theirs in pairs))
 
     def mapped(self, matrix: Array) -> Moments:
-        """The same sums of Z times a matrix and Y."""
+        """Return the sums of Y and Z times a matrix."""
         return Moments(
             self.count,
             matrix.T @ self.features,
@@ -232,11 +232,11 @@ class Moments:
         )
 
     def means(self) -> tuple[Array, Array]:
-        """Means of Z and Y."""
+        """Return the means of Z and Y."""
         return self.features / self.count, self.values / self.count
 
     def centered(self, features: Array, values: Array) -> Moments:
-        """The same sums of Z and Y less constants."""
+        """Return the sums of Z and Y minus constants."""
         n, s, t = self.count, self.features, self.values
         gram = self.gram - np.outer(s, features)
         gram -= np.outer(features, s - n * features)
@@ -246,7 +246,7 @@ class Moments:
         return Moments(n, s - n * features, t - n * values, gram, cross, squares)
 
     def squared_errors(self, coefficients: Array) -> Array:
-        """Sums of squares of Y - Z w, shape (n_alphas, n_outputs).
+        """Return sums of squares of Y - Z w, shape (n_alphas, n_outputs).
 
         Parameters
         ----------
@@ -261,30 +261,30 @@ class Moments:
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """The statistic that ridge regression and its cross-validation depend on: moments of folds.
+    """The moments of folds, on which ridge regression and its cross-validation depend.
 
     Parameters
     ----------
     features : NystroemFeatures
     encoding : TargetEncoding
     weights : RowWeights
-        By default all are one.
+        Weights of the rows; by default, all are one.
     seed : int, default=0
-        Of the assignment of rows, or groups, to folds.
+        Seed of the assignment of rows, or groups, to folds.
     tile_rows : int, default=2048
-        Rows of one fold whose summands are held at a time.
+        Number of rows of one fold whose summands are in memory at a time.
     groups : ndarray of int of shape (n_rows,), default=None
-        Numbers of the groups that all rows of the source belong to; none is divided by folds.
+        Groups of all rows of the source, which folds do not divide.
     listed : ListedFolds, default=None
-        Folds of all rows of the source, in place of random ones; a state has sums of parts.
+        Folds of all rows of the source, instead of random ones. A state then has the sums of parts.
 
     Notes
     -----
-    O(m^2) operations for each row, in each layer, and m centers. A state holds an m x m matrix for
-    each fold, or part.
+    Each row takes O(m^2) operations in each layer, for m centers. A state contains an m x m matrix
+    for each fold, or part.
 
-    If the kernel's Gram matrix at the centers is well conditioned, its values are accumulated and
-    their sums whitened in the end, which takes half the time; see
+    If the kernel's Gram matrix at the centers is well conditioned, products of kernel values are
+    summed and whitened at the end, which takes half the time; see
     :attr:`NystroemFeatures.whitens_rows`.
     """
 
@@ -298,17 +298,17 @@ class NormalEquations:
 
     @property
     def n_folds(self) -> int:
-        """Five, or as many, at least two, that two states fit scikit-learn's `working_memory`."""
+        """Number of folds, two to five, for which two states fit into the `working_memory`."""
         return int(np.clip(working_memory() // (16 * self.features.n_summands**2 or 1), 2, 5))
 
     def start(self) -> list[Moments]:
-        """Sums over no rows, for each fold or part."""
+        """Return sums over no rows, for each fold or part."""
         m, k = self.features.n_summands, self.encoding.n_outputs
         n_parts = self.n_folds if self.listed is None else self.listed.n_parts
         return [Moments.zero(m, k) for _ in range(n_parts)]
 
     def add(self, state: list[Moments], block: Block) -> list[Moments]:
-        """Add the rows of a block, with targets, to a state, which is changed.
+        """Add the rows of a block, with targets, to a state in place.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class NormalEquations:
         Raises
         ------
         ValueError
-            If a label is none of the classes, or the kernel has values that are not finite.
+            If a label is not one of the classes, or the kernel has values that are not finite.
         """
         assert block.y is not None
         Y = self.encoding.encode(block.y)
@@ -335,14 +335,14 @@ class NormalEquations:
         return state
 
     def _numbers(self, positions: Array) -> Array:
-        """Folds, or parts in each layer, that rows belong to."""
+        """Return the folds, or parts in each layer, that rows belong to."""
         if self.listed is not None:
             return self.listed.numbers[:, positions]
         names = positions if self.groups is None else self.groups[positions]
         return row_folds(self.seed, names, self.n_folds)[None]
 
     def merge(self, first: list[Moments], second: list[Moments]) -> list[Moments]:
-        """Sums over the rows of two states.
+        """Return sums over the rows of two states.
 
         Parameters
         ----------

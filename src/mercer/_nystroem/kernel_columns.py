@@ -1,4 +1,4 @@
-"""Columns of the kernel matrix of rows and centers."""
+"""Columns of the kernel matrix between rows and centers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mercer._typing import Array, Features, own_fields
 from mercer.kernels import Kernel
 
 _TILE_VALUES = 2**19
-"""Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
+"""Number of kernel values of a tile of rows, which take 4 MB and stay in the cache of a core."""
 
 
 @dataclass(frozen=True)
 class KernelColumns:
-    """Columns of the kernel matrix of rows and centers, less constants.
+    """Columns of the kernel matrix between rows and centers, minus constants.
 
     Attributes
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     centers : ndarray or sparse matrix of shape (n_centers, n_features)
     means : ndarray of shape (n_centers,)
-        Means of the kernel's values at the centers, less its offset, which are subtracted.
+        Constants to subtract: means of the kernel's values at the centers, minus its offset.
     """
 
     kernel: Kernel
@@ -39,7 +39,7 @@ class KernelColumns:
         return int(self.centers.shape[0])
 
     def tiles(self, n_rows: int) -> Iterator[slice]:
-        """Consecutive rows whose kernel values stay in the cache.
+        """Yield slices of consecutive rows whose kernel values stay in the cache.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class KernelColumns:
         yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
     def __call__(self, X: Features) -> Array:
-        """The kernel between rows and the centers, less its offset and the means at the centers.
+        """Return the kernel between rows and centers, minus its offset and the means.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class KernelColumns:
 
     @cached_property
     def _values(self) -> Callable[[Features], Array]:
-        """The kernel with the centers, less its offset."""
+        """The kernel with the centers, minus its offset."""
         return self.kernel._shifted_at(self.centers)
 
     def __getstate__(self) -> dict[str, Any]:

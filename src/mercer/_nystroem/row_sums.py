@@ -1,4 +1,4 @@
-"""Sums over rows that fits on Nyström features depend on, to which further rows are added."""
+"""Sums over rows that fits on Nyström features depend on, and their updates with new rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from mercer._nystroem.second_stage import NystroemModel
 from mercer._typing import Array, RandomState
 
 _TOLERANCE = 1e-2
-"""Fits to the sums differ from the model by less than this part of the spread of the targets, root
-mean squared, unless the rows are others than those of the fit. Other rows change a fit by the root
-of its degrees of freedom per row."""
+"""If the sums are over the rows of the model, predictions of a fit to them differ from those of the
+model by less than this fraction of the targets' standard deviation, in root mean square. With other
+rows, they would differ by the square root of the degrees of freedom per row."""
 
 
 class RowSums(Protocol):
-    """What a fit depends on, of all rows so far."""
+    """Statistics of all rows so far that determine a fit."""
 
     def check_room(self, n_new: int) -> None:
-        """Refuse a number of further rows that do not fit into memory."""
+        """Raise an error if `n_new` further rows do not fit into memory."""
         ...
 
     def plus(self, rows: Sample) -> RowSums:
-        """The same with further rows."""
+        """Return the statistics with further rows."""
         ...
 
     def fitted(self, model: NystroemModel) -> NystroemModel:
-        """The model at the same penalty."""
+        """Return the model fitted to the statistics, at the same penalty."""
         ...
 
 
@@ -63,7 +63,7 @@ class FeatureSums:
     sums: Moments
 
     def check_room(self, n_new: int) -> None:
-        """See :class:`RowSums`: the sums are as large for any number of rows."""
+        """See :class:`RowSums`: the size of the sums does not depend on the number of rows."""
 
     def plus(self, rows: Sample) -> FeatureSums:
         """See :class:`RowSums`: one pass over blocks of the rows."""
@@ -72,14 +72,14 @@ class FeatureSums:
         return replace(self, sums=self.sums.plus(reduce(Moments.plus, parts)))
 
     def fitted(self, model: NystroemModel) -> NystroemModel:
-        """See :class:`RowSums`: from an eigendecomposition."""
+        """See :class:`RowSums`: by an eigendecomposition."""
         fit = ridge_at(self.sums, self.features, model.choice.alpha)
         return replace(model, choice=replace(model.choice, fit=fit))
 
 
 @dataclass(frozen=True)
 class AllTargets:
-    """All rows, where all are centers.
+    """All rows, if all of them are centers.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class AllTargets:
     random_state : int, RandomState instance or None
         Draws the columns of the preconditioner.
     tol : float, default=1e-6
-        Of conjugate gradients: what single precision allows.
+        Tolerance of conjugate gradients, which is that of single precision.
     """
 
     encoding: TargetEncoding
@@ -97,7 +97,7 @@ class AllTargets:
     tol: float = 1e-6
 
     def check_room(self, n_new: int) -> None:
-        """See :class:`RowSums`: a Gram matrix of all rows."""
+        """See :class:`RowSums`: a Gram matrix of all rows is needed."""
         check_gram_memory(
             len(self.rows) + n_new, 1, "fit anew, on Nyström features of fewer centers"
         )
@@ -124,7 +124,7 @@ class AllTargets:
 
 
 def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> RowSums:
-    """Sums over the rows that a model was fitted to.
+    """Compute the sums over the rows that a model was fitted to.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
     rows : Sample
         All rows of positive weight.
     random_state : int, RandomState instance or None
-        Of the fit.
+        The random state of the fit.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def row_sums(model: NystroemModel, rows: Sample, random_state: RandomState) -> R
 
 
 def joined(first: Sample, second: Sample) -> Sample:
-    """The rows of both samples."""
+    """Return the rows of both samples."""
     stack = sp.vstack if sp.issparse(first.X) else np.vstack
     tables: list[Array] = [first.X, second.X]
     both = len(first) + len(second)

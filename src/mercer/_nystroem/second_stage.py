@@ -1,4 +1,4 @@
-"""Predictors on Nyström features of all rows, and kernels whose widths suit that many rows."""
+"""Predictors on Nyström features, or on the kernel between all rows, of large tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,15 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000
-"""Up to this many rows, features of all take at most a second, and are in double precision."""
+"""Up to this many rows, fits with all rows as centers use features in double precision, which take
+at most a second."""
 
 
 @dataclass(frozen=True)
 class NystroemModel:
-    """A predictor on a kernel's values at centers; it holds no other rows of the training table.
+    """A predictor on a kernel's values at centers, which stores no other training rows.
 
-    All rows are centers where the matrix of their kernel values fits into memory.
+    All rows are centers if the matrix of their kernel values fits into memory.
 
     Attributes
     ----------
@@ -42,14 +43,14 @@ class NystroemModel:
     one_dimensional : bool
         Whether predictions have shape (n_rows,).
     calibration : Calibration, default=None
-        Of class indicators, to probabilities; None for responses.
+        Maps class indicators to probabilities; None for responses.
     held_out : ndarray of shape (n_rows, n_outputs), default=None
-        Predictions of all rows of the training table by the fits without their folds, where all
-        are centers; NaN for rows that no fold holds out.
+        Out-of-fold predictions of all rows of the training table, if all of them are centers; NaN
+        for rows that no fold holds out.
     rows : ndarray of int of shape (n_rows,), default=None
-        Numbers of the rows that the fit depends on, ascending; None for all.
+        Ascending indices of the rows that the fit depends on; None for all rows.
     totals : ndarray of shape (n_classes,), default=None
-        Weights of the rows of each class; None for responses.
+        Total weight of the rows of each class; None for responses.
     """
 
     columns: KernelColumns
@@ -62,7 +63,7 @@ class NystroemModel:
     totals: Array | None = None
 
     def values(self, X: Features) -> Array:
-        """Predicted responses or indicators in the target's encoding, shape (n_rows, n_outputs).
+        """Predict responses or indicators in the target's encoding, shape (n_rows, n_outputs).
 
         Parameters
         ----------
@@ -71,7 +72,7 @@ class NystroemModel:
         return _values(self.columns, self.choice.fit, X)
 
     def term(self, view: str = THE_TABLE) -> tuple[KernelTerm, Array]:
-        """The predicted values as a term of an expansion, and a constant of shape (n_outputs,).
+        """Return the predictions as a term of an expansion, and a constant of shape (n_outputs,).
 
         Parameters
         ----------
@@ -84,7 +85,7 @@ class NystroemModel:
         return term, fit.intercept - constants @ fit.coefficients
 
     def decision_function(self, X: Features) -> Array:
-        """Logarithms of the probabilities of classes, or for two classes of their ratio.
+        """Return logarithms of class probabilities, or of their ratio for two classes.
 
         Parameters
         ----------
@@ -98,7 +99,7 @@ class NystroemModel:
         return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
 
     def predict(self, X: Features) -> Array:
-        """Predicted responses in their own unit, or labels.
+        """Predict responses in their original units, or labels.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class NystroemModel:
         return self.decode(self.values(X) if self.calibration is None else self.predict_proba(X))
 
     def decode(self, values: Array) -> Array:
-        """Responses in their own unit, or the labels of the largest indicators, shaped like y.
+        """Return responses in original units, or labels of the largest indicators, shaped like y.
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class NystroemModel:
         return decoded[:, 0] if self.one_dimensional and decoded.ndim == 2 else decoded
 
     def predict_proba(self, X: Features) -> Array:
-        """Probabilities of the classes, in their order, shape (n_rows, n_classes).
+        """Predict probabilities of the classes, in their order, shape (n_rows, n_classes).
 
         Parameters
         ----------
@@ -131,37 +132,37 @@ class NystroemModel:
         return self.calibration.probabilities(self.values(X))
 
     def out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
-        """Predict training rows by the fits without their folds, in the target's encoding.
+        """Predict training rows out of fold, in the target's encoding.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
         rows : DrawnSample
-            The same rows, which says where they are in the training table.
+            The same rows, with their positions in the training table.
 
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
-            The mean over folds, NaN for rows that none holds out.
+            The mean over folds, NaN for rows that no fold holds out.
         """
         return self._out_of_fold(X, rows)[0]
 
     def deviations_out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
-        """These predictions less the means of the targets that they are from.
+        """Return out-of-fold predictions minus the mean targets of their training rows.
 
-        Such a mean falls as the row's own target rises, so that what is learned from predictions
-        with it would read this off.
+        This mean falls as the held-out row's own target rises, so that the target would leak into
+        anything learned from predictions that contain the mean.
         """
         values, means = self._out_of_fold(X, rows)
         return values - means
 
     def indicators_out_of_fold(self, X: Features, rows: DrawnSample) -> Array:
-        """These deviations from the frequencies of classes among all rows."""
+        """Return deviations out of fold plus the frequencies of classes among all rows."""
         assert self.totals is not None
         return self.totals / self.totals.sum() + self.deviations_out_of_fold(X, rows)
 
     def _out_of_fold(self, X: Features, rows: DrawnSample) -> tuple[Array, Array]:
-        """Predictions, and means of the targets that they are predicted from."""
+        """Return out-of-fold predictions, and the mean targets of their training rows."""
         if self.held_out is None:
             fits = [fit or self.choice.fit for fit in self.choice.fold_fits]
             return _out_of_fold(self.columns, fits, X, rows)
@@ -169,7 +170,7 @@ class NystroemModel:
         assert means is not None
         if self.rows is None:
             return self.held_out[rows.positions], means[rows.positions]
-        # The predictions of the fitted rows, and the model's of all others.
+        # Out-of-fold predictions of the fitted rows, and ordinary predictions of all others.
         at = np.minimum(np.searchsorted(self.rows, rows.numbers), len(self.rows) - 1)
         others = self.rows[at] != rows.numbers
         found, known = self.held_out[at], means[at]
@@ -178,7 +179,7 @@ class NystroemModel:
 
 
 def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
-    """Values of a linear function, tile by tile in threads: O(n m d) for m centers."""
+    """Evaluate a linear function, tile by tile in threads, in O(n m d) for m centers."""
     tiles = list(columns.tiles(X.shape[0]))
     found = map_tiles(lambda rows: fit.predict(columns(X[rows])), tiles)
     return np.concatenate([np.empty((0, len(fit.intercept))), *found])
@@ -187,9 +188,9 @@ def _values(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
 def _out_of_fold(
     columns: KernelColumns, fits: Sequence[LinearFit | None], X: Features, rows: DrawnSample
 ) -> tuple[Array, Array]:
-    """Mean predictions of rows by the fits without their folds, and the means of their targets.
+    """Return mean out-of-fold predictions, and the mean targets of their training rows.
 
-    They are NaN where there is no fit.
+    Both are NaN for rows without a fit.
     """
     n_values = max(len(fit.intercept) for fit in fits if fit is not None)
     shape = X.shape[0], n_values
@@ -219,19 +220,19 @@ def fit_nystroem(
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     data : DrawnSample
         The source, and a sample of its rows, from which centers are chosen.
     encoding : TargetEncoding
-        Of the target, with all classes that occur.
+        Encoding of the target, with all classes that occur.
     n_components : int, default=1000
         Number of centers.
     alphas : ndarray of shape (n_alphas,), default=None
-        Penalties that are compared by cross-validation.
+        Penalties to compare by cross-validation.
     random_state : int, RandomState instance or None, default=0
         Draws the centers, and the rows for the calibration and the scores.
     scorer : PredictionScorer, default=None
-        Chooses among the penalties by the predictions of sampled rows out of fold.
+        Scorer of out-of-fold predictions of sampled rows, by which the penalty is chosen.
     max_calibrated : int, default=10000
         Probabilities are calibrated, and penalties scored, on at most this many rows of the sample.
 
@@ -242,18 +243,19 @@ def fit_nystroem(
     Raises
     ------
     ValueError
-        If a label is none of the classes, the kernel has values that are not finite, or a
+        If a label is not one of the classes, the kernel has values that are not finite, or a
         parameter is out of range.
 
     Notes
     -----
-    Class indicators are regressed, and probabilities are those of a logistic regression on the
-    predicted indicators of sampled rows out of fold. Logistic regression on the features predicts
-    no better than this, and takes an iteration over all rows some dozens of times.
+    For classes, ridge regression predicts class indicators. Probabilities come from a logistic
+    regression on out-of-fold predictions of the indicators of sampled rows. Logistic regression on
+    the features does not predict better, and takes some dozens of iterations over all rows.
 
-    O(n m^2 + m^3) time for n rows and m centers; memory for five m x m matrices for each thread, or
-    two where five exceed scikit-learn's `working_memory`. Where all of more than a thousand rows
-    are centers, fits are on the kernel between all rows; see :func:`ridge_on_all_rows`.
+    Fits take O(n m^2 + m^3) time for n rows and m centers, and memory for five m x m matrices for
+    each thread, or two if five exceed scikit-learn's `working_memory`. If all of more than a
+    thousand rows are centers, fits are on the kernel between all rows; see
+    :func:`ridge_on_all_rows`.
     """
     codes = None if encoding.classes is None else encoding.codes_of(data.y)
     part = data
@@ -285,12 +287,12 @@ def all_rows_are_centers(data: DrawnSample, n_components: int) -> bool:
 
 @dataclass(frozen=True)
 class _Fit:
-    """What :func:`fit_nystroem` is given, and the rows that it calibrates and scores on.
+    """The arguments of :func:`fit_nystroem`, and the rows for calibration and scores.
 
     Attributes
     ----------
     part : DrawnSample
-        These rows.
+        Rows for calibration and scores.
     """
 
     kernel: Kernel
@@ -303,7 +305,7 @@ class _Fit:
     scorer: PredictionScorer | None
 
     def on_all_rows(self) -> tuple[NystroemModel, Array]:
-        """The fit on the kernel between all rows, and the totals of the targets."""
+        """Fit on the kernel between all rows, and return the model and the totals of targets."""
         data, encoding = self.data, self.encoding
         totals = data.weights.values @ encoding.encode(data.y)
 
@@ -322,7 +324,7 @@ class _Fit:
         return model, totals
 
     def on_features(self) -> tuple[NystroemModel, Array]:
-        """The fit on Nyström features of all rows, and the totals of the targets."""
+        """Fit on Nyström features of all rows, and return the model and the totals of targets."""
         data, encoding, part = self.data, self.encoding, self.part
         centers = choose_centers(data.X, self.n_components, self.random_state)
         features = nystroem_features(self.kernel, centers)
@@ -349,7 +351,7 @@ class _Fit:
         return NystroemModel(features.columns, encoding, choice, data.y.ndim == 1), totals
 
     def _scores(self, values: Array, alphas: Array, totals: Array) -> Array:
-        """Scores of predictions out of fold at penalties side by side."""
+        """Score out-of-fold predictions, which are side by side for all penalties."""
         assert self.scorer is not None
         known = np.isfinite(values).all(axis=1)
         inside = self.part.take(np.flatnonzero(known))
@@ -363,7 +365,7 @@ class _Fit:
 def calibrated(
     part: DrawnSample, encoding: TargetEncoding, indicators: Array, totals: Array
 ) -> Calibration:
-    """Probabilities from indicators of some rows out of fold, and the totals of all rows.
+    """Calibrate probabilities on out-of-fold indicators of some rows, and the totals of all rows.
 
     Parameters
     ----------
@@ -384,7 +386,7 @@ def _score(
     values: Array,
     totals: Array,
 ) -> float:
-    """The score of values predicted out of fold, NaN where the scorer is not defined on them."""
+    """Return the score of out-of-fold predictions, NaN if the scorer is not defined on them."""
     if encoding.classes is None:
         found = encoding.decode(values).reshape(part.y.shape)
     else:

@@ -1,4 +1,4 @@
-"""Fits to all pairs of some of a table's rows, beside fits on features of all of its rows."""
+"""Fits to all pairs of some rows of a table, as alternatives to fits on features of all rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 HELD_OUT_ROWS = 5000
-"""Predictions out of fold are kept, and fits compared by them, of at most this many rows."""
+"""Out-of-fold predictions of at most this many rows are kept, and used to compare fits."""
 
 _FEW_ROWS, _TIMES = 256, 4
-"""All pairs of this many rows are fitted first, or of a 64th of fewer than 16,384, and then of four
-times as many again and again."""
+"""The first fit is to all pairs of this many rows, or of a 64th of `n_rows` if these are fewer than
+16,384. Each further fit is to four times as many rows."""
 
 _MOST_OUTPUTS = 20
-"""Of more responses or classes, fits to all pairs are not tried."""
+"""Fits to all pairs are not tried for more responses or classes."""
 
 _LEAST_GAIN = 0.9
-"""Losses have to be this part of those of features, as predictions then take as many more kernel
-values as there are more centers (benchmarks/large.py, pairs)."""
+"""Losses have to be lower than this fraction of those on features, because predictions take more
+kernel values, in proportion to the number of centers (benchmarks/large.py, pairs)."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class PairsOfSomeRows:
     Attributes
     ----------
     data : DrawnSample
-        The source, and at least as many rows as have their pairs fitted.
+        The source, with a sample of at least `n_rows` rows.
     encoding : TargetEncoding
     n_rows : int
-        Number of rows that have their pairs fitted.
+        Number of rows whose pairs are fitted.
     random_state : int, RandomState instance or None
-        Draws them.
+        Draws the rows whose pairs are fitted.
     """
 
     data: DrawnSample
@@ -65,20 +65,21 @@ class PairsOfSomeRows:
         Parameters
         ----------
         features : NystroemModel
-            On features of all rows.
+            A model on features of all rows.
         kernel : Kernel
-            As it was learned from few rows.
+            The kernel that was learned from few rows.
         learns_widths : bool
-            Whether its widths are made to suit the rows.
+            Whether the widths of the kernel are adapted to the number of rows.
         alphas : ndarray of shape (n_alphas,), default=None
-            Penalties that were given.
+            Penalties given by the user.
 
         Notes
         -----
-        Losses are powers of the number of rows, whose exponents become smaller as the least loss
-        comes near: by the factor by which they became smaller last. Where few rows err less than
-        features already, no more are tried. Pairs of many outputs are not tried, as each takes
-        systems of its own.
+        Losses are extrapolated as powers of the number of rows. The exponents become smaller as the
+        least loss is approached, and are assumed to decrease further by the factor of their last
+        decrease. If the loss of few rows is already lower than that on features, no further fits
+        are tried. Pairs are not tried for many outputs, because each output takes linear systems of
+        its own.
         """
         if len(features.choice.fit.intercept) > _MOST_OUTPUTS:
             return False
@@ -99,9 +100,9 @@ class PairsOfSomeRows:
     def _log_ratio(
         self, features: NystroemModel, kernel: Kernel, alphas: Array | None, n_rows: int
     ) -> float:
-        """Logarithm of the loss of a fit to all pairs of few rows in units of that of features.
+        """Return the log-ratio of the loss of a fit to all pairs of few rows to that on features.
 
-        Rows of other groups are compared, or those of the fit where these are fewer.
+        Both losses are on rows of other groups, or on the rows of the fit if the former are fewer.
         """
         data, rows = self.data, self._drawn(n_rows)
         some = data.apart(rows)
@@ -119,16 +120,16 @@ class PairsOfSomeRows:
     def better(
         self, features: NystroemModel, kernel: Kernel, *, learns_widths: bool
     ) -> NystroemModel:
-        """A fit on features of all rows, or one to all pairs that predicts clearly better.
+        """Return a fit to all pairs if it predicts clearly better than `features`, else `features`.
 
         Parameters
         ----------
         features : NystroemModel
-            The former.
+            The fit on features of all rows.
         kernel : Kernel
-            As it was learned from few rows.
+            The kernel that was learned from few rows.
         learns_widths : bool
-            Whether its widths are made to suit the rows.
+            Whether the widths of the kernel are adapted to the number of rows.
         """
         if not self.may_predict_better(features, kernel, learns_widths=learns_widths):
             return features
@@ -142,28 +143,28 @@ class PairsOfSomeRows:
         return pairs if clearly_better(pairs, features, self.data, rows) else features
 
     def _suitable(self, kernel: Kernel, some: DrawnSample) -> tuple[Kernel, Array | None]:
-        """The kernel with widths that suit fits to some rows, and penalties to fit it with."""
+        """Return the kernel with widths adapted to some rows, and penalties to fit it with."""
         settings = self._settings(some)
         return with_suitable_widths(kernel, some, self.encoding, **settings)[:2]
 
     def _fitted(self, kernel: Kernel, some: DrawnSample, alphas: Array | None) -> NystroemModel:
-        """The fit to all pairs of some rows."""
+        """Fit to all pairs of some rows."""
         settings = self._settings(some)
         model = fit_nystroem(kernel, some, self.encoding, alphas=alphas, **settings)
         return of_some_rows(model, some, self.data)
 
     def _settings(self, some: DrawnSample) -> dict[str, Any]:
-        """All rows are centers."""
+        """Return the settings of a fit whose centers are all rows."""
         return {"n_components": len(some), "random_state": self.random_state}
 
     def _drawn(self, n_rows: int) -> NDArray[np.intp]:
-        """A number of random samples."""
+        """Draw a number of samples at random."""
         classes, y = self.encoding.classes, self.data.y
         codes = None if classes is None else self.encoding.codes_of(y)
         return sample_rows(len(y), n_rows, codes, self.random_state)
 
     def _whole_groups(self) -> NDArray[np.intp]:
-        """Samples in whose groups there are no others."""
+        """Draw whole groups, or single samples if there are no groups."""
         if self.data.groups is None:
             return self._drawn(self.n_rows)
         _, codes, counts = np.unique(self.data.groups, return_inverse=True, return_counts=True)
@@ -173,14 +174,14 @@ class PairsOfSomeRows:
 
 
 def of_some_rows(model: NystroemModel, some: DrawnSample, data: DrawnSample) -> NystroemModel:
-    """A model that knows which rows of a table it was fitted to.
+    """Return a model with the indices of the table's rows that it was fitted to.
 
     Parameters
     ----------
     model : NystroemModel
-        Fitted to `some`.
+        Model that was fitted to `some`.
     some, data : DrawnSample
-        Rows of the table, and all that were drawn from it.
+        Some rows of the table, and all rows that were drawn from it.
     """
     return replace(model, rows=None if len(some) == data.source.count_rows() else some.numbers)
 
@@ -188,14 +189,14 @@ def of_some_rows(model: NystroemModel, some: DrawnSample, data: DrawnSample) -> 
 def clearly_better(
     pairs: NystroemModel, features: NystroemModel, data: DrawnSample, rows: NDArray[np.intp]
 ) -> bool:
-    """Whether a fit to all pairs of some rows predicts these clearly better out of fold.
+    """Whether a fit to all pairs of some rows predicts these rows clearly better out of fold.
 
     Parameters
     ----------
     pairs, features : NystroemModel
     data : DrawnSample
     rows : ndarray of int of shape (n_rows,)
-        Those of the samples whose pairs were fitted.
+        Indices of the samples whose pairs were fitted.
     """
     some = data.take(rows)
     losses = np.array([row_losses(features, some), row_losses(pairs, some)])
@@ -205,14 +206,14 @@ def clearly_better(
 def row_losses(
     model: NystroemModel, data: DrawnSample, values: Callable[[Features], Array] | None = None
 ) -> Array:
-    """Squared errors, or logarithmic losses of classes, of at most 5,000 rows.
+    """Compute squared errors, or logarithmic losses for classes, of at most 5,000 rows.
 
     Parameters
     ----------
     model : NystroemModel
     data : DrawnSample
     values : callable, default=None
-        Predicts rows; None for predictions out of fold.
+        Predicts rows; None for out-of-fold predictions.
 
     Returns
     -------

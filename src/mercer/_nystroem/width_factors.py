@@ -1,4 +1,4 @@
-"""Kernels whose widths were learned from few rows, and suit as many rows as they are fitted to."""
+"""Adaptation of the widths of kernels learned from few rows to the number of rows of a fit."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,16 +20,16 @@ from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 
 _COMPARED_ROWS, _COMPARED_CENTERS = 10_000, 500
-"""Width factors are compared on at most this many rows and centers: less than a second for each."""
+"""Width factors are compared on at most this many rows and centers, in less than a second each."""
 
 
 def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
-    """The kernel with all its widths multiplied by a factor.
+    """Return the kernel with all its widths multiplied by a factor.
 
     Parameters
     ----------
     kernel : Kernel
-        Parts without a width, such as linear kernels, stay as they are. No width leaves bounds
+        Parts without a width, such as linear kernels, are unchanged. Widths remain within bounds
         that are given as numbers.
     log_factor : float
         Logarithm of the factor.
@@ -52,15 +52,15 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
 
 
 class SuitableKernel(NamedTuple):
-    """A kernel whose widths suit all rows.
+    """A kernel whose widths are adapted to the number of rows.
 
     Attributes
     ----------
     kernel : Kernel
     alphas : ndarray of shape (n_alphas,), or None
-        Penalties to fit it with; None where the fit compares its default ones.
+        Penalties to fit the kernel with; None for the default penalties of the fit.
     cost : float
-        By which kernels are compared where all rows are centers, and zero otherwise.
+        Cost by which kernels are compared if all rows are centers, and zero otherwise.
     """
 
     kernel: Kernel
@@ -77,19 +77,19 @@ def with_suitable_widths(
     random_state: RandomState,
     scored: bool = False,
 ) -> SuitableKernel:
-    """The kernel with widths that suit all rows, and the penalties to fit it with.
+    """Return the kernel with widths adapted to all rows, and the penalties to fit it with.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table, learned from fewer rows.
+        Kernel that is bound to the table and was learned from fewer rows.
     data : DrawnSample
     encoding : TargetEncoding
     n_components : int
         Number of centers of the fit.
     random_state : int, RandomState instance or None
     scored : bool, default=False
-        Whether a score chooses the penalty.
+        Whether the penalty is chosen by a score.
 
     Returns
     -------
@@ -97,8 +97,9 @@ def with_suitable_widths(
 
     Notes
     -----
-    The factor of :func:`rescaled_kernel` suits a fit on centers, which favor wide kernels, as these
-    are smoother. Where all rows are centers, fits to all of a part of the rows are compared.
+    The factor of :func:`rescaled_kernel` suits fits on centers, which favor wide kernels because
+    these are smoother. If all rows are centers, fits to a part of the rows, all of them centers,
+    are compared instead.
     """
     if not all_rows_are_centers(data, n_components):
         return SuitableKernel(rescaled_kernel(kernel, data, encoding, random_state), None, 0.0)
@@ -112,12 +113,12 @@ def suitable_width(
     encoding: TargetEncoding,
     random_state: RandomState,
 ) -> tuple[Kernel, float, float]:
-    """The kernel and the penalty of least cost out of fold on a part of the rows.
+    """Choose the kernel and the penalty of least out-of-fold cost on a part of the rows.
 
     Parameters
     ----------
     widened : callable
-        The kernel with its widths a number of steps larger.
+        Returns the kernel with its widths a number of steps larger.
     data : DrawnSample
         All rows of the table.
     encoding : TargetEncoding
@@ -126,8 +127,8 @@ def suitable_width(
     Returns
     -------
     kernel : Kernel
-        Widths become smaller first, as those learned from few rows are too large for many, and
-        larger if smaller ones predict no better.
+        The selected kernel. Smaller widths are tried first, because widths learned from few rows
+        are too large for many, and larger widths if smaller ones do not predict better.
     alpha : float
         The penalty for rows of weight one.
     cost : float
@@ -149,12 +150,12 @@ def suitable_width(
 def rescaled_kernel(
     kernel: Kernel, data: DrawnSample, encoding: TargetEncoding, random_state: RandomState
 ) -> Kernel:
-    """The kernel with the width factor of least cross-validated error on centers.
+    """Return the kernel with the width factor of least cross-validated error on centers.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table, learned from fewer rows.
+        Kernel that is bound to the table and was learned from fewer rows.
     data : DrawnSample
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
@@ -163,12 +164,12 @@ def rescaled_kernel(
     Returns
     -------
     Kernel
-        The same, if it has no width or one is the best factor.
+        The given kernel if it has no width, or if the best factor is one.
 
     Notes
     -----
-    The best kernel is narrower for more rows, while ratios of widths, which show how relevant
-    features are, change less. Factors are powers of the square root of two between 1/8 and 8. They
+    The best kernel is narrower for more rows, while ratios of widths, which represent the relevance
+    of features, change less. Factors are powers of the square root of two between 1/8 and 8. They
     are tried from one on in the direction in which errors of ridge regression on Nyström features
     fall, in five folds (benchmarks/large_tables.py).
     """
@@ -194,6 +195,6 @@ def rescaled_kernel(
 
 
 def _widened(kernel: Kernel) -> Callable[[int], Kernel]:
-    """The kernel with widths multiplied by powers of the square root of two."""
+    """Return a function that multiplies the kernel's widths by powers of the square root of two."""
     unit = float(np.log(2.0) / 2.0)
     return lambda step: with_width_factor(kernel, step * unit) if step else kernel

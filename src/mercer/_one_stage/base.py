@@ -1,4 +1,4 @@
-"""Bases of the estimators that learn a kernel together with its predictor."""
+"""Base classes of the estimators that learn a kernel together with its predictor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ Report: TypeAlias = Callable[..., None]
 
 @dataclass(frozen=True)
 class LearnedMachines:
-    """A learned kernel, and the machines that use it.
+    """A learned kernel and the machines that use it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class LearnedMachines:
 
 
 class OneStage(KernelEstimator):
-    """Base of the estimators that learn a kernel together with the machine that uses it."""
+    """Base class of the estimators that learn a kernel together with the machine that uses it."""
 
     kernels: Any
     class_weight: Any = None
@@ -72,14 +72,14 @@ class OneStage(KernelEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels of a classifier, or indicators of several labels; one or several responses of a
-            regressor.
+            Class labels or indicators of several labels for a classifier; one or several responses
+            for a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which their losses are multiplied. A weight of two is the
-            sample given twice, and a weight of zero the sample left out.
+            Weights of the samples, by which their losses are multiplied. A weight of two is
+            equivalent to giving the sample twice, and a weight of zero to leaving it out.
 
         Returns
         -------
@@ -88,15 +88,15 @@ class OneStage(KernelEstimator):
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, a parameter is out of its range, a kernel returns NaN, or a weight is
+            If X or y contains NaN or infinities, there is only one sample or one class, a response
+            is constant, a parameter is out of its range, a kernel returns NaN, or a weight is
             negative.
         """
         self._check_parameters()
         return self._fit_data(self._data_of(X, y, sample_weight))
 
     def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
-        """Validated arguments of a fit."""
+        """Return the validated arguments of a fit."""
         return training_data(self, X, y, sample_weight)
 
     def _fit_data(self, data: TrainingData) -> Self:
@@ -111,7 +111,7 @@ class OneStage(KernelEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are out of their range."""
+        """Raise an error if a parameter is out of its range."""
         raise NotImplementedError
 
     def _target_of(self, data: TrainingData) -> Target:
@@ -132,7 +132,7 @@ class OneStage(KernelEstimator):
         raise NotImplementedError
 
     def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
-        """Set the fitted attributes that all estimators have."""
+        """Set the fitted attributes that all estimators share."""
         machines = learned.machines
         self.kernel_ = with_names(WeightedSum(learned.kernels, learned.weights), self)
         self.weights_ = learned.weights
@@ -149,15 +149,15 @@ class OneStage(KernelEstimator):
 
 
 class Classifier(ClassifierMixin, OneStage):
-    """One problem for two classes, else one for each class against the rest, or for each label."""
+    """Base class of classifiers: one problem for two classes, else one-vs-rest or one per label."""
 
     _task = "classification"
     classes_: NDArray[Any]
     _labels: LabelSet | None = None
-    """Where samples have several labels."""
+    """The labels if samples have several labels; None otherwise."""
 
     def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
-        """Validated arguments of a fit."""
+        """Return the validated arguments of a fit."""
         if (labels := label_indicators(y)) is not None:
             refuse_class_weight(self.class_weight)
             y = labels
@@ -179,11 +179,11 @@ class Classifier(ClassifierMixin, OneStage):
         return one_against_rest(data.y, target.classes)
 
     def _all_values(self, values: Array) -> Array:
-        """Values of the problems, or of all of several labels."""
+        """Return the values of the problems, or of all labels if samples have several labels."""
         return values if self._labels is None else self._labels.values(values)
 
     def _label_expansion(self, found: KernelExpansion, factors: Array) -> KernelExpansion:
-        """Log-odds of all labels, from an expansion of those that vary."""
+        """Return the log-odds of all labels, from an expansion for the labels that vary."""
         assert self._labels is not None
         matrix = np.eye(len(factors))[self._labels.varies] * factors
         constant = np.where(self._labels.varies, 0.0, self._labels.constant * factors)
@@ -202,7 +202,7 @@ class Classifier(ClassifierMixin, OneStage):
 
 
 class Regressor(RegressorMixin, OneStage):
-    """One problem for each response."""
+    """Base class of regressors: one problem for each response."""
 
     _task = "regression"
     _is_response_flat: bool

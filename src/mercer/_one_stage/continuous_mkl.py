@@ -85,51 +85,51 @@ class ContinuousMKL(KernelMachines):
 
 @dataclass(eq=False, repr=False)
 class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
-    """Multiple kernel learning of classes over continuous families of kernels ("CR").
+    """Multiple kernel classification over continuous families of kernels ("CR").
 
-    The learned kernel is the convex combination of all kernels of the families with which a support
-    vector machine, or another kernel machine, reaches the lowest objective. Each step adds the
-    kernel along which the objective falls fastest, over all parameters of all families. More than
-    two classes share one kernel.
+    Among the convex combinations of all kernels of the families, the learned kernel is the one with
+    which a support vector machine, or another kernel machine, reaches the lowest objective. Each
+    step adds the kernel along which the objective falls fastest, over all parameters of all
+    families. If there are more than two classes, all of them share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
-        combination of kernels of all families, which are not normalized: larger values of a family
-        make its kernels cheaper.
+        combination of kernels of all families. Kernels are not normalized: a family of larger
+        values is penalized less.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
-        logistic regression; or an object of `mercer.losses`, with a weight of its own.
+        logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
     C : float, default=1.0
         Weight of a loss given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     step : {"corrective", "stagewise"}, default="corrective"
-        With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
-        a line search mixes the new kernel with the learned one, as published [1]_.
+        With `"corrective"`, all weights are optimized again after each new kernel; with
+        `"stagewise"`, a line search mixes the new kernel with the learned one, as published [1]_.
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
         gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
-        starts. Families of more parameters are always searched by gradients; those of ARD kernels,
-        such as `Gaussian(ard=True)`, start from the mean width of the isotropic kernels learned.
+        starts. Families of more parameters are always searched by gradients; for ARD kernels, such
+        as `Gaussian(ard=True)`, the search starts from the mean width of learned isotropic kernels.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
-        in their own unit.
+        in the unit of the widths.
     tol : float, default=1e-3
-        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
-        dual variables and theta the parameters of a kernel, or once none lowers the objective. A
-        warning says so if the duality gap is larger than this.
+        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
+        dual variables and theta the parameters of a kernel, or until no kernel lowers the
+        objective. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
-        Largest number of kernels to add.
+        Maximum number of kernels to add.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, positive and summing to one.
     shares_ : ndarray of shape (n_kernels,)
@@ -148,32 +148,33 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
         families have one width or frequency and are searched globally.
     dual_gap_ : float
         Bound on how far the objective is above its optimum over all convex combinations, relative
-        to the objective; proven where `excess_` is.
+        to the objective. It is proven whenever `excess_` is.
     history_ : list of MixingStep
         The steps taken.
     n_iter_ : int
         Number of steps taken.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities, fitted to those of held-out samples. Groups
-        that `fit` is given are held out as wholes, and sets hold for samples of new groups.
+        The map from decision values to probabilities, fitted to the decision values of held-out
+        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
+        for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
     ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no C.
-    MKLClassifier : Weighs a finite dictionary.
+    MKLClassifier : Learns the weights of a finite dictionary.
 
     Notes
     -----
     Each step costs O(n^2) for the search, whatever the number of widths tried, the fits of the
-    machines for a few weights, and O(k n^2) for the k kernels found so far. Memory is the learned
-    Gram matrix, and half a matrix of distances if it fits in half of scikit-learn's
-    `working_memory`. Searches by gradients cost O(n^2 d) an evaluation.
+    machines for a few weights, and O(k n^2) for the k kernels found so far. The learned Gram matrix
+    is kept in memory, and half a matrix of distances if it fits in half of scikit-learn's
+    `working_memory`. Searches by gradients cost O(n^2 d) per evaluation.
 
     References
     ----------
@@ -208,52 +209,52 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
 
 @dataclass(eq=False, repr=False)
 class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
-    """Multiple kernel learning of responses over continuous families of kernels ("CR").
+    """Multiple kernel regression over continuous families of kernels ("CR").
 
-    The learned kernel is the convex combination of all kernels of the families with which kernel
-    ridge regression, or support vector regression, reaches the lowest objective. Each step adds the
-    kernel along which the objective falls fastest, over all parameters of all families. Several
-    responses share one kernel.
+    Among the convex combinations of all kernels of the families, the learned kernel is the one with
+    which kernel ridge regression, or support vector regression, reaches the lowest objective. Each
+    step adds the kernel along which the objective falls fastest, over all parameters of all
+    families. Several responses share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
-        combination of kernels of all families, which are not normalized: larger values of a family
-        make its kernels cheaper.
+        combination of kernels of all families. Kernels are not normalized: a family of larger
+        values is penalized less.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
-        The loss of kernel ridge regression or of support vector regression; or an object of
-        `mercer.losses`, with a weight of its own.
+        The loss of kernel ridge regression or of support vector regression. An object of
+        `mercer.losses` has its own weight instead of `alpha`.
     alpha : float, default=1.0
         Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
         regression is 1 / alpha.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing with
-        ``loss="epsilon_insensitive"``.
+        With ``loss="epsilon_insensitive"``, errors up to this size, in the unit of the response,
+        cost nothing.
     step : {"corrective", "stagewise"}, default="corrective"
-        With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
-        a line search mixes the new kernel with the learned one, as published [1]_.
+        With `"corrective"`, all weights are optimized again after each new kernel; with
+        `"stagewise"`, a line search mixes the new kernel with the learned one, as published [1]_.
     search : {"global", "local"}, default="global"
         With `"global"`, families of one width or frequency are searched globally, with a proven
         gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
-        starts. Families of more parameters are always searched by gradients; those of ARD kernels,
-        such as `Gaussian(ard=True)`, start from the mean width of the isotropic kernels learned.
+        starts. Families of more parameters are always searched by gradients; for ARD kernels, such
+        as `Gaussian(ard=True)`, the search starts from the mean width of learned isotropic kernels.
     width_penalty : float, default=0.0
         Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
-        in their own unit.
+        in the unit of the widths.
     tol : float, default=1e-3
-        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
-        dual variables and theta the parameters of a kernel, or once none lowers the objective. A
-        warning says so if the duality gap is larger than this.
+        Kernels are added until max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
+        dual variables and theta the parameters of a kernel, or until no kernel lowers the
+        objective. A warning is issued if the duality gap exceeds `tol`.
     max_kernels : int, default=50
-        Largest number of kernels to add.
+        Maximum number of kernels to add.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, positive and summing to one.
     shares_ : ndarray of shape (n_kernels,)
@@ -273,7 +274,7 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
         families have one width or frequency and are searched globally.
     dual_gap_ : float
         Bound on how far the objective is above its optimum over all convex combinations, relative
-        to the objective; proven where `excess_` is.
+        to the objective. It is proven whenever `excess_` is.
     history_ : list of MixingStep
         The steps taken.
     n_iter_ : int
@@ -282,12 +283,12 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
         The training samples.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
     ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no penalty.
-    MKLRegressor : Weighs a finite dictionary.
+    MKLRegressor : Learns the weights of a finite dictionary.
 
     Notes
     -----

@@ -47,7 +47,8 @@ class FittedMachines(LearnedMachines):
     machines : LearnedWeights
     problems : Problems
     rotated : RotatedSamples or None
-        The samples that the kernel was learned from; the learned Gram matrix is theirs.
+        The rotated samples from which the kernel was learned and to which the learned Gram matrix
+        refers; None if the samples were not rotated.
     """
 
     machines: LearnedWeights
@@ -61,14 +62,14 @@ class FittedMachines(LearnedMachines):
         return self.rotated.alignment(self.machines.gram, self.weights, Y)
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Return predicted values of some samples by machines that are fitted to others."""
+        """Return values predicted for `test` samples by machines fitted to `train` samples."""
         if self.rotated is None:
             return self.problems.held_out(self.machines.gram, train, test)
         return self.rotated.held_out(self.weights, self.problems, train, test)
 
 
 class KernelMachines(OneStage):
-    """Kernel machines that share a learned kernel."""
+    """Base class of estimators with kernel machines that share a learned kernel."""
 
     loss: Any
     tol: float
@@ -77,7 +78,7 @@ class KernelMachines(OneStage):
     support_: NDArray[np.intp]
 
     def _loss(self) -> Loss:
-        """Return the loss that the parameters stand for, without weights of samples."""
+        """Return the loss defined by the parameters, without sample weights."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -86,7 +87,7 @@ class KernelMachines(OneStage):
         check_bool("verbose", self.verbose)
 
     def _stopped_by(self) -> str:
-        """Say why a fit stopped above the tolerance, and what to change."""
+        """Return advice for a warning: why a fit stopped above the tolerance and what to change."""
         raise NotImplementedError
 
     def _problems(self, data: TrainingData, Y: Array) -> Problems:
@@ -98,8 +99,8 @@ class KernelMachines(OneStage):
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
         self.intercept_ = np.zeros(dual.shape[1])
         if learned.problems.intercept:
-            # The machines were fitted to the centered kernel, and their values differ from those of
-            # the uncentered kernel by a constant, the intercept: averaged to lower rounding errors.
+            # The machines were fitted to the centered kernel. Their values differ from those of the
+            # uncentered kernel by the intercept, which is averaged to reduce rounding errors.
             rows = evenly_spaced(len(values), 64)
             used = np.flatnonzero(dual.any(axis=1))
             uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
@@ -112,21 +113,21 @@ class KernelMachines(OneStage):
             )
 
     def _values(self, X: Features) -> Array:
-        """Values of all machines on new samples, shape (n_samples, n_problems)."""
+        """Return the values of all machines on new samples, shape (n_samples, n_problems)."""
         check_is_fitted(self)
         samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
         values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
         return values + self.intercept_
 
     def _machines_expansion(self, scale: Scale) -> KernelExpansion:
-        """The values of all machines."""
+        """Return the kernel expansion of the values of all machines."""
         samples = partial(new_samples, self)
         return expansion_at_samples(self, self.dual_coef_, self.intercept_, scale, samples=samples)
 
     def _without_intercept(
         self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array
     ) -> Array:
-        """The learned kernel on samples and support vectors, times these vectors' coefficients."""
+        """Multiply the learned kernel between samples and support vectors by the coefficients."""
         if not dual.size:
             return np.zeros((samples.shape[0], dual.shape[1]))
         if self.X_fit_ is None:
@@ -136,7 +137,7 @@ class KernelMachines(OneStage):
 
 
 class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
-    """One kernel machine for two classes, else one for each class against the rest."""
+    """Base class of classifiers: one machine for two classes, else one-vs-rest machines."""
 
     C: float
     temperature_: Calibration | list[Calibration]
@@ -157,17 +158,17 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which their losses are multiplied. A weight of two is the
-            sample given twice, and a weight of zero the sample left out.
+            Weights of the samples, by which their losses are multiplied. A weight of two is
+            equivalent to giving the sample twice, and a weight of zero to leaving it out.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are held out together, where probabilities are learned; copies of a row
-            without groups.
+            Identifiers (numbers or strings) of the groups that samples belong to, such as patients
+            or days. Samples of a group are held out together when probabilities are learned.
+            Without groups, copies of a row are held out together.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Raises
         ------
         ValueError
-            If X holds NaN or infinities, there is one sample, one class or one group only, a
+            If X contains NaN or infinities, there is only one sample, one class or one group, a
             parameter is out of its range, a kernel returns NaN, or a weight is negative.
         """
         self._check_parameters()
@@ -197,7 +198,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
     def _calibrate_labels(
         self, data: TrainingData, target: Target, learned: FittedMachines
     ) -> None:
-        """Fit the probabilities of several labels to values of held-out samples."""
+        """Fit the probabilities of several labels to decision values of held-out samples."""
         self.__dict__.pop("_held_out", None)
         splits = target.resampling.folds(N_FOLDS, None, 0)
         values = np.concatenate([learned.held_out(train, test) for train, test in splits])
@@ -211,13 +212,13 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, ``classes_[1]`` is predicted where the value is positive, and of
-            several labels those of positive values.
+            For two classes, ``classes_[1]`` is predicted if the value is positive. If samples have
+            several labels, the labels of positive values are predicted.
         """
         values = self._all_values(self._values(X))
         alone = self._labels is None and values.shape[1] == 1
@@ -229,7 +230,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
@@ -247,19 +248,20 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`; of several labels, that of each.
+            Probabilities in the order of `classes_`. If samples have several labels, each column is
+            the probability of one label.
 
         Notes
         -----
-        They are the softmax of the machines' values times a factor that was fitted to values of
-        held-out samples, so that the predicted class has the highest probability. Values of the
-        logistic loss are logarithms of odds, which the penalty draws towards zero, for small `C`
-        far; the factor makes up for that (benchmarks/probabilities.py).
+        The probabilities are the softmax of the machines' values times a factor that is fitted to
+        the values of held-out samples, so that the predicted class has the highest probability. The
+        values of the logistic loss are log-odds, which the penalty shrinks towards zero, strongly
+        for small `C`; the factor compensates for the shrinkage (benchmarks/probabilities.py).
         """
         values = self._values(X)
         if isinstance(self.temperature_, list):
@@ -274,7 +276,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
 
 
 class MachineRegressor(Regressor, KernelMachines):
-    """One kernel machine for each response."""
+    """Base class of regressors: one kernel machine for each response."""
 
     alpha: float
     epsilon: float
@@ -297,7 +299,7 @@ class MachineRegressor(Regressor, KernelMachines):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
 
         Returns
         -------
@@ -310,7 +312,7 @@ class MachineRegressor(Regressor, KernelMachines):
 
 
 def _unweighted(loss: Loss) -> Loss:
-    """Return a loss that has no weights of samples, which `fit` takes."""
+    """Return the loss, or raise an error if it has sample weights, which belong in `fit`."""
     if loss.weights is not None:
         raise ValueError("loss must have no weights: pass them to fit, as sample_weight.")
     return loss

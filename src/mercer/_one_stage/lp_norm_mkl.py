@@ -1,4 +1,4 @@
-"""Multiple kernel learning: the weights of a finite dictionary, learned with kernel machines."""
+"""Multiple kernel learning: joint learning of dictionary weights and kernel machines."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
@@ -32,7 +32,7 @@ class FiniteMKL(KernelMachines):
     max_iter: int
 
     def _n_gram_matrices(self) -> int:
-        # The interior-point method, which "auto" may choose, has one more than the others.
+        # The interior-point method, which "auto" may choose, needs one more than the others.
         return 4 if self.solver in ("newton", "alternating") else 5
 
     def _check_parameters(self) -> None:
@@ -44,7 +44,7 @@ class FiniteMKL(KernelMachines):
         check_number("max_iter", self.max_iter, whole=True, low=1)
 
     def _weight_set(self, n_kernels: int) -> WeightSet:
-        """Return the set in which weights are sought."""
+        """Return the set over which the weights are optimized."""
         return unit_ball(self.norm)
 
     def _learn(
@@ -68,7 +68,7 @@ class FiniteMKL(KernelMachines):
         traces = grams.traces(solved.loss.weights)
         scales = np.ones(len(kernels))
         if self.normalize == "trace":
-            # Kernels of no trace, which are constant, get no weight.
+            # Kernels of zero trace, which are constant, get no weight.
             means = traces / samples.total
             scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
         found = learn_weights(
@@ -91,60 +91,61 @@ class FiniteMKL(KernelMachines):
 
 @dataclass(eq=False, repr=False)
 class MKLClassifier(MachineClassifier, FiniteMKL):
-    """Multiple kernel learning of classes, with an lp-norm on the weights ("D1", "D2").
+    """Multiple kernel classification with an lp-norm on the weights ("D1", "D2").
 
-    The weights are those with which a support vector machine, or another kernel machine, reaches
-    the lowest objective. More than two classes share one kernel.
+    The weights are those for which a support vector machine, or another kernel machine, reaches the
+    lowest objective. If there are more than two classes, all of them share one kernel.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
-        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=1.0
-        The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
-        larger norms keep all, and infinity weighs them equally.
+        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
+        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
     loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
-        logistic regression; or an object of `mercer.losses`, with a weight of its own.
+        logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
     C : float, default=1.0
         Weight of a loss given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
-        `C` means what it does for one kernel of unit variance, for any number of samples.
+        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
+        the papers, so that `C` has the same meaning as for one kernel of unit variance, for any
+        number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found. `"newton"` takes Newton steps in the weights;
         `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
-        `"interior_point"` finds weights and dual variables together, for norm 1 and the hinge
-        loss only. `"auto"` takes Newton steps, and the interior-point method where they are slow.
+        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the hinge
+        loss only. `"auto"` takes Newton steps, or the interior-point method if they are slow.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Largest number of steps; a warning says so if they do not reach `tol`.
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
-        the lp-norm of the weights of the scaled kernels is.
+        the weights of the scaled kernels have lp-norm one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples. Their dual objective proves the gap, unless
-        predictions by such coefficients would be worse than `tol` allows.
+        Coefficients of the training samples: those whose dual objective proves the gap, unless
+        predictions with them would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
@@ -155,37 +156,39 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each fits the machines for other weights.
+        Number of steps; each step fits the machines for new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities, fitted to those of held-out samples. Groups
-        that `fit` is given are held out as wholes, and sets hold for samples of new groups.
+        The map from decision values to probabilities, fitted to the decision values of held-out
+        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
+        for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
-    ContinuousMKLClassifier : Searches the kernels as well.
+    ContinuousMKLClassifier : Also searches the parameters of the kernels.
     TwoStageClassifier : Learns the kernel first, by alignment, which is faster.
 
     Notes
     -----
-    The objective is convex in the weights, and its second derivatives come from the samples whose
-    dual variables are free to move. Each step is Newton's: for norm 1 it solves a quadratic program
-    over the simplex, for larger norms it is taken in the logarithms of the weights. Where it fails,
-    the closed form of [1]_ replaces it. The machines are fitted by scikit-learn's SVC and SVR, made
-    exact by an active set where the gap requires it, by a Cholesky factor for the squared loss, and
-    by Newton's method for the logistic loss. For norm 1 and many kernels of low rank the objective
-    has kinks. The gap is then proven by a convex combination of dual variables of several steps;
-    and after a dozen steps, or at once if each kernel is a column and there are more columns than
-    samples, an interior-point method finds weights and dual variables together.
+    The objective is convex in the weights, and its second derivatives depend only on samples whose
+    dual variables are free to move. Each step is a Newton step: for norm 1, it solves a quadratic
+    program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
+    Newton step fails, it is replaced by the closed form of [1]_. The machines are fitted by
+    scikit-learn's SVC and SVR, refined by an active-set method if the gap requires it, by a
+    Cholesky factor for the squared loss, and by Newton's method for the logistic loss. For norm 1
+    and many kernels of low rank, the objective has kinks. In that case, the gap is proven by a
+    convex combination of the dual variables of several steps. After a dozen steps, or at once if
+    each kernel uses one column and there are more columns than samples, an interior-point method
+    finds weights and dual variables jointly.
 
     A step costs the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
-    kernels, in tiles. Memory is the learned Gram matrix and p vectors a machine. Linear kernels of
-    one column each cost O(n p) instead, and less where the columns are sparse.
+    kernels, in tiles. The learned Gram matrix and p vectors per machine are kept in memory. Linear
+    kernels of one column each cost O(n p) instead, and less if the columns are sparse.
 
     References
     ----------
@@ -221,62 +224,63 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
 
 @dataclass(eq=False, repr=False)
 class MKLRegressor(MachineRegressor, FiniteMKL):
-    """Multiple kernel learning of responses, with an lp-norm on the weights.
+    """Multiple kernel regression with an lp-norm on the weights.
 
-    The weights are those with which kernel ridge regression, or support vector regression, reaches
+    The weights are those for which kernel ridge regression, or support vector regression, reaches
     the lowest objective. Several responses share one kernel.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
-        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=2.0
-        The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
-        larger norms keep all, and infinity weighs them equally.
+        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
+        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
     loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
-        The loss of kernel ridge regression or of support vector regression; or an object of
-        `mercer.losses`, with a weight of its own.
+        The loss of kernel ridge regression or of support vector regression. An object of
+        `mercer.losses` has its own weight instead of `alpha`.
     alpha : float, default=1.0
         Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
         regression is 1 / alpha.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing with
-        ``loss="epsilon_insensitive"``.
+        With ``loss="epsilon_insensitive"``, errors up to this size, in the unit of the response,
+        cost nothing.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
-        `alpha` means what it does for one kernel of unit variance, for any number of samples.
+        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
+        the papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
+        number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found. `"newton"` takes Newton steps in the weights;
         `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
-        `"interior_point"` finds weights and dual variables together, for norm 1 and the
-        epsilon-insensitive loss only. `"auto"` takes Newton steps, and the interior-point method
-        where they are slow.
+        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the
+        epsilon-insensitive loss only. `"auto"` takes Newton steps, or the interior-point method if
+        they are slow.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Largest number of steps; a warning says so if they do not reach `tol`.
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
-        the lp-norm of the weights of the scaled kernels is.
+        the weights of the scaled kernels have lp-norm one.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the training samples. Their dual objective proves the gap, unless
-        predictions by such coefficients would be worse than `tol` allows.
+        Coefficients of the training samples: those whose dual objective proves the gap, unless
+        predictions with them would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
@@ -288,17 +292,17 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each fits the machines for other weights.
+        Number of steps; each step fits the machines for new weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
-    L2KRR : Weights within a ball around given ones.
-    ContinuousMKLRegressor : Searches the kernels as well.
+    L2KRR : Kernel ridge regression with weights in a ball around given weights.
+    ContinuousMKLRegressor : Also searches the parameters of the kernels.
     TwoStageRegressor : Learns the kernel first, by alignment, which is faster.
 
     Notes

@@ -1,4 +1,4 @@
-"""One-stage methods under the names of their papers: l1-svm and l2-krr."""
+"""One-stage methods under the names used in the papers: l1-svm and l2-krr."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
@@ -21,27 +21,27 @@ class L1SVM(MKLClassifier):
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
-        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     C : float, default=1.0
-        Weight of the loss. The learned kernel's centered Gram matrix has a trace of n_samples; for
-        kernels of unit trace, as in [1]_, C is that of the paper divided by n_samples.
+        Weight of the loss. The centered Gram matrix of the learned kernel has a trace of n_samples.
+        For kernels of unit trace, as in [1]_, C is the value in the paper divided by n_samples.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found; see `MKLClassifier`.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100
-        Largest number of steps; a warning says so if they do not reach `tol`.
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as given.
     shares_ : ndarray of shape (n_kernels,)
@@ -60,16 +60,17 @@ class L1SVM(MKLClassifier):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each fits the machines for other weights.
+        Number of steps; each step fits the machines for new weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
-        From values of the machines to probabilities, fitted to those of held-out samples. Groups
-        that `fit` is given are held out as wholes, and sets hold for samples of new groups.
+        The map from decision values to probabilities, fitted to the decision values of held-out
+        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
+        for samples of new groups.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -107,44 +108,45 @@ class L1SVM(MKLClassifier):
 class L2KRR(MKLRegressor):
     """Kernel ridge regression on the best weights within a ball ("l2-krr").
 
-    The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression, over
-    mu >= 0 with |mu - center| <= radius.
+    The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression,
+    subject to mu >= 0 and |mu - center| <= radius.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
-        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
-        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     alpha : float, default=1.0
         Penalty, as in scikit-learn's KernelRidge.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
-        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
-        `alpha` means what it does for one kernel of unit variance, for any number of samples.
+        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
+        the papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
+        number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "alternating"}, default="auto"
-        How the weights are found. `"newton"`, which `"auto"` stands for, uses second derivatives;
-        `"alternating"` is the published iteration [1]_.
+        How the weights are found. `"newton"` uses second derivatives; `"alternating"` is the
+        published iteration [1]_; `"auto"` is the same as `"newton"`.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Largest number of steps; a warning says so if they do not reach `tol`.
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
     verbose : bool, default=False
         Whether to print a line after each step.
     center : "zero", "uniform" or array-like of shape (n_kernels,), default="zero"
-        The center mu0 of the ball. With `"zero"` this is `MKLRegressor` with norm 2; `"uniform"`
-        stands for weights of 1 / n_kernels.
+        The center mu0 of the ball. With `"zero"`, the method is equal to `MKLRegressor` with norm
+        2; `"uniform"` stands for weights of 1 / n_kernels.
     radius : float, default=1.0
         The radius Lambda.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel, which can be called on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given; with `normalize=None` these are mu.
+        Coefficients of the kernels as given; equal to mu if `normalize=None`.
     shares_ : ndarray of shape (n_kernels,)
         Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
@@ -155,19 +157,18 @@ class L2KRR(MKLRegressor):
     support_ : ndarray of shape (n_support,)
         Indices of the support vectors.
     objective_ : float
-        1/2 y'(K_mu + alpha I)^-1 y, summed over responses (centered, where there is an
-        intercept).
+        1/2 y'(K_mu + alpha I)^-1 y, summed over responses (centered, if there is an intercept).
     dual_gap_ : float
         Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps; each fits the machines for other weights.
+        Number of steps; each step fits the machines for new weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -175,9 +176,10 @@ class L2KRR(MKLRegressor):
 
     Notes
     -----
-    A step goes from the weights towards center + radius v / |v|, v_k = c'K_k c, to the minimum of
-    the second-order model of the objective; where that fails, half-way, as the published iteration
-    does. It costs a Cholesky factor and two passes of O(p n^2) over the kernels, in tiles.
+    A step goes from the current weights towards center + radius v / |v|, v_k = c'K_k c, to the
+    minimum of the second-order model of the objective. If this fails, it goes halfway, as in the
+    published iteration. A step costs a Cholesky factor and two passes of O(p n^2) over the kernels,
+    in tiles.
 
     References
     ----------

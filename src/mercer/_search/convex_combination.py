@@ -1,4 +1,4 @@
-"""A convex combination of kernels, grown one kernel at a time for kernel machines."""
+"""Convex combinations of kernels for kernel machines, grown one kernel at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,24 +35,27 @@ class CombinationSettings:
     Attributes
     ----------
     corrective : bool
-        Whether all weights are optimized after each kernel, or only the new one, by a line search.
+        Whether all weights are optimized after each new kernel. Otherwise, a line search optimizes
+        the weight of the new kernel only.
     tol : float
-        Growth ends where no kernel's c'Kc exceeds that of the learned one by more than this,
-        relatively.
+        Growth ends when c'Kc of every kernel K exceeds that of the learned kernel by at most this
+        fraction.
     max_kernels : int
-        Largest number of steps.
+        Maximum number of steps.
     local : bool
-        Whether families of one width are searched by gradients as well.
+        Whether families of one width are also searched by gradients.
     width_penalty : WidthPenalty
-    weights_tol, line_search_tol : float, default=0.05 and 1e-3
-        Duality gap of the weights, as a fraction of the excess that the step is expected to leave,
-        and of a line search, as a fraction of `tol`, because gains of stagewise steps shrink.
+    weights_tol : float, default=0.05
+        Duality gap of the weights, as a fraction of the excess that the step is expected to leave.
+    line_search_tol : float, default=1e-3
+        Duality gap of a line search, as a fraction of `tol`; it is small because the gains of
+        stagewise steps shrink.
     expected_excess : float, default=0.1
-        A step is expected to leave this fraction of the excess.
+        The fraction of the excess that a step is expected to leave.
     new_weight : float, default=0.1
-        Weight of a new kernel from which the search for weights starts.
+        Initial weight of a new kernel in the search for weights.
     max_idle_steps : int, default=5
-        Growth stalls after more steps than this in a row that do not lower the objective.
+        Growth stalls when more than this number of successive steps do not lower the objective.
     """
 
     corrective: bool
@@ -81,16 +84,16 @@ class ConvexCombination(Stage):
     weights : ndarray of shape (n_kernels,)
         Positive, summing to one; some may be zero after steps that did not lower the objective.
     learned : LearnedWeights or None
-        The machines.
+        The machines; None before the first step.
     excess : float
         The certificate of optimality, max_theta c'K_theta c / c'Kc - 1, over the parameters theta
-        of all families, with what the searches cannot exclude. Growth ends where the kernels found
-        exceed by no more than the settings' `tol`.
+        of all families, including the gaps of the searches. Growth ends when the excess of the
+        kernels found, without the gaps, is at most the settings' `tol`.
     history : tuple of MixingStep
     n_idle : int
-        Number of latest steps in a row that did not lower the objective.
+        Number of the most recent successive steps that did not lower the objective.
     status : {"growing", "optimal", "stalled"}
-        "optimal" up to that, "stalled" where steps no longer lower the objective.
+        "optimal" if growth ended by `tol`, "stalled" if steps no longer lower the objective.
 
     References
     ----------
@@ -114,25 +117,26 @@ class ConvexCombination(Stage):
         return self.status != "growing"
 
     def sensitivity(self) -> Sensitivity:
-        """Return P = sum c c' over the machines, c being the dual certificate.
+        """Return P = sum c c' over the machines, where c is the dual certificate.
 
-        Before the first step it is the centered target kernel, to which c c' tends for kernels that
-        tend to zero.
+        Before the first step, P is the centered target kernel, which is the limit of c c' for
+        kernels that tend to zero.
         """
         weights = self.samples.weights
         factor = self.problems.Y
         if self.learned is not None:
             dual = self.learned.dual_certificate
-            # Tiles are multiplied by the roots of the weights, and dual variables divided by them.
+            # Tiles are multiplied by the square roots of the sample weights, so dual variables are
+            # divided by them.
             factor = dual / weights.values[:, None]
         factor = weights.centered(factor)
-        # Unlike NumPy's, this norm does not overflow by squares.
+        # Unlike NumPy's norm, SciPy's does not overflow when entries are squared.
         norm = float(euclidean_norm((factor.T @ factor).ravel()))
         absolute = float(((self.samples.constant @ np.abs(factor)) ** 2).sum())
         return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
 
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
-        """Add the kernel of largest c'Kc; see :meth:`Stage.joined`."""
+        """Add the kernel with the largest c'Kc; see :meth:`Stage.joined`."""
         candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
         proven = self._excess([best.value + (best.gap or 0.0) for _, best in found])
         excess = self._excess([candidate.value])
@@ -140,7 +144,7 @@ class ConvexCombination(Stage):
             return replace(self, excess=proven, status="optimal")
         kernels, weights, learned = self._with_kernel(candidate.kernel, excess)
         if self.learned is not None and not learned.objective < self.learned.objective:
-            # Dual variables need not be unique: the new ones may certify the optimum.
+            # Dual variables need not be unique, and the new ones may certify the optimum.
             if self.n_idle == self.settings.max_idle_steps:
                 return replace(self, excess=proven, status="stalled")
             new = replace(self, kernels=tuple(kernels), weights=weights, learned=learned)
@@ -172,7 +176,7 @@ class ConvexCombination(Stage):
 
     @property
     def gap(self) -> float:
-        """Bound on how far the objective is above its optimum, relative to it."""
+        """Bound on how far the objective is above its optimum, relative to the objective."""
         assert self.learned is not None
         largest = (1.0 + self.excess) * float(self.learned.weights @ self.learned.quadratics)
         beyond = largest - float(self.learned.quadratics.max())
@@ -181,7 +185,7 @@ class ConvexCombination(Stage):
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
-        """Return the relative excess of the largest c'Kc over that of the learned kernel."""
+        """Return the relative excess of the largest c'Kc over c'Kc of the learned kernel."""
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics
@@ -194,9 +198,9 @@ class ConvexCombination(Stage):
     def _with_kernel(
         self, kernel: Kernel, excess: float
     ) -> tuple[list[Kernel], Array, LearnedWeights]:
-        """Solve for the weights of the kernels and of a new one, and for the machines.
+        """Optimize the weights of the kernels and a new kernel, together with the machines.
 
-        The tolerance of the weights follows from the excess that this step is expected to leave.
+        The tolerance of the weights depends on the excess that this step is expected to leave.
         """
         settings, kernels = self.settings, [*self.kernels, kernel]
         tol = settings.weights_tol * max(settings.tol, min(settings.expected_excess * excess, 1.0))
@@ -222,14 +226,14 @@ def learn_convex_combination(
     settings: CombinationSettings,
     on_step: Callable[[MixingStep], None] | None = None,
 ) -> ConvexCombination:
-    """Grow a convex combination of the kernels of some families, for the objective of machines.
+    """Grow a convex combination of kernels of several families, for kernel machines.
 
     Parameters
     ----------
     families : sequence of Kernel
         Kernels bound to the samples.
     samples : Samples
-        Of the weights that the loss has.
+        The samples, with the same weights as in the loss.
     problems : Problems
         Machines with an intercept.
     settings : CombinationSettings
@@ -239,7 +243,7 @@ def learn_convex_combination(
     Returns
     -------
     ConvexCombination
-        Its certificate holds for its own machines, also where growth stopped at `max_kernels`. Some
+        Its certificate holds for its own machines, even if growth stopped at `max_kernels`. Some
         weights may be zero.
     """
 

@@ -1,4 +1,4 @@
-"""The evidence of Gaussian processes as a function of the log-parameters of their kernels."""
+"""Evidence of Gaussian processes as a function of the log-parameters of kernels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class Slopes:
-    """An objective of a Gram matrix and of the variance of noise, with its derivatives.
+    """Value and derivatives of an objective of a Gram matrix and the noise variance.
 
     Attributes
     ----------
     value : float
     log_noise : float
-        Derivative in the logarithm of the noise variance.
+        Derivative with respect to the logarithm of the noise variance.
     inverse : ndarray of shape (n_samples, n_samples)
     factor : ndarray of shape (n_samples, n_columns)
-        The derivative in the matrix is `inverse` - `factor` `factor`'.
+        The derivative with respect to the matrix is `inverse` - `factor` `factor`'.
     """
 
     value: float
@@ -38,7 +38,7 @@ class Slopes:
 
 
 class GramObjective(Protocol):
-    """A function of a Gram matrix and of the variance of noise, to be minimized."""
+    """An objective of a Gram matrix and the noise variance that is minimized."""
 
     def value(self, K: Array, noise: float) -> float:
         """Return the objective."""
@@ -55,12 +55,12 @@ class GaussianEvidence:
     ----------
     Y : ndarray of shape (n_samples, n_targets)
     weights : SampleWeights
-        A sample of weight w stands for w samples, each with noise of its own. The mean of its noise
-        has the variance noise / w, which is added to the diagonal; the rest of the determinant is
-        sum ln w + (sum w - n) ln noise.
+        A sample of weight w stands for w samples with independent noise. The mean of their noise
+        has the variance noise / w, which is added to the diagonal; the remainder of the
+        log-determinant is sum ln w + (sum w - n) ln noise.
     rank : int, default=None
-        The rank m of Y. With it, the objective is that for each observation, up to a constant, at
-        the best amplitude of kernel and noise, which both are relative to it.
+        The rank m of Y. If given, kernel and noise are relative to a common amplitude, which is
+        optimized, and the objective is divided by the number of observations, up to a constant.
     """
 
     Y: Array
@@ -82,7 +82,7 @@ class GaussianEvidence:
     def value(self, K: Array, noise: float) -> float:
         """Return tr(Y'A^-1 Y) + m (ln|A| + n ln 2 pi) for m targets.
 
-        With their rank m, it is ln(tr(Y'A^-1 Y) / (m n)) + ln|A| / n.
+        If the rank m is given, the value is ln(tr(Y'A^-1 Y) / (m n)) + ln|A| / n.
         """
         return self._value(*self.amplitude(K, noise)[:2], noise)
 
@@ -91,7 +91,7 @@ class GaussianEvidence:
         amplitude, factor, alpha = self.amplitude(K, noise)
         (n, multiple), total = self.Y.shape, self.weights.total
         if self.rank is not None:
-            # At the best amplitude, the derivative in it is zero.
+            # The derivative with respect to the amplitude is zero at its optimum.
             multiple, alpha = 1.0 / total, alpha / np.sqrt(amplitude * self.rank * total)
         inverse = inverted(factor)
         inverse *= multiple
@@ -110,10 +110,10 @@ class GaussianEvidence:
 
 
 class KernelParameters:
-    """An objective of a Gram matrix and noise as a function of logarithms.
+    """An objective of a Gram matrix and the noise as a function of log-parameters.
 
-    Its argument x holds the log-parameters of the kernels, the logarithms of their weights and, if
-    it is free, that of the noise variance.
+    The argument x holds the log-parameters of the kernels, the logarithms of their weights and, if
+    the noise is free, the logarithm of its variance.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class KernelParameters:
     noise : float, default=None
         The variance of the noise; None if it is free.
     n_fixed : int, default=0
-        The first weights, of this number, are one, and not in x.
+        Number of leading weights that are fixed to one and left out of x.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class KernelParameters:
         self.ends = np.cumsum(self.sizes)
 
     def widths(self) -> list[slice]:
-        """Return the positions in x of each kernel's log-widths."""
+        """Return the positions of each kernel's log-widths in x."""
         begins = (self.ends - self.sizes).tolist()
         return [
             slice(begin, begin + kernel.structure.n_widths)
@@ -167,9 +167,9 @@ class KernelParameters:
         return self.of_gram.value(self.gram(x), self.read(x)[2])
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient, which kernels contract tile by tile.
+        """Return the objective and its gradient, which is computed tile by tile.
 
-        The kernels' values serve the gradient, too, where three matrices for each fit in memory.
+        Kernel values are kept for the gradient if three matrices for each kernel fit in memory.
         """
         kernels, weights, noise = self.read(x)
         samples = self.samples.unweighted

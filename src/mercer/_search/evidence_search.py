@@ -1,4 +1,4 @@
-"""Widths, one per feature, of a kernel or a sum of kernels by the marginal likelihood."""
+"""Search for one width per feature, of a kernel or a sum of kernels, by the marginal likelihood."""
 
 from __future__ import annotations
 
@@ -23,36 +23,39 @@ from mercer.kernels._kernel import Kernel
 _value = attrgetter("value")
 
 PRIOR_DEVIATION = 1.0
-"""Standard deviation of the prior on log-widths about their mean: weak enough to drop a feature for
-a small gain of evidence, strong enough to keep the widths of equivalent features equal."""
+"""Standard deviation of the prior on log-widths about their mean. The prior is weak enough to drop
+a feature for a small gain of evidence, and strong enough to keep the widths of equivalent features
+equal."""
 
 TOLERANCE = 1e-4
-"""Mean decrease of the objective per observation, over three iterations, at which a search ends;
-ten times as much on subsamples."""
+"""A search ends when the objective per observation decreases by less than this, on average over
+three iterations; on subsamples, the threshold is ten times as large."""
 
 LITTLE = 10.0
-"""Where the logarithm of the marginal likelihood exceeds that of noise alone by less than this, it
-has several maxima of about the same height, and further searches are made."""
+"""If the log marginal likelihood exceeds the log marginal likelihood of pure noise by less than
+this, it has several maxima of about the same height, and further searches are made."""
 
 
 @dataclass(frozen=True)
 class EvidenceMaximum:
-    """Where the search for a high marginal likelihood ended.
+    """Result of a search for the maximum of the marginal likelihood.
 
     Attributes
     ----------
     kernel : Kernel
-        With one width per feature; the first kernel of a sum has the weight one.
+        The kernel with one width per feature; the first kernel of a sum has weight one.
     noise : float
-        Variance of the noise relative to the amplitude. Ridge regression on the kernel as it is,
-        with this penalty, predicts the posterior mean.
+        Variance of the noise relative to the amplitude. Ridge regression on `kernel` with this
+        penalty predicts the posterior mean.
     amplitude : float
-        Factor of the kernel in the covariance of the target; NaN where nothing was learned.
+        Factor of the kernel in the covariance of the target; NaN if nothing was learned.
     log_marginal_likelihood : float
-        Of the samples that the search used; NaN if the target or the kernel is constant on them.
+        Log marginal likelihood of the samples used by the search; NaN if the target or the kernel
+        is constant on them.
     path : tuple of float
-        The log marginal likelihood less the prior's cost, for each observation and up to a
-        constant, at the start and after each iteration, without those on the subsample.
+        The log marginal likelihood minus the cost of the prior, per observation and up to a
+        constant, at the start and after each iteration. Iterations on the subsample are not
+        included.
     converged : bool
         Whether the search ended by its tolerance.
     """
@@ -66,7 +69,7 @@ class EvidenceMaximum:
 
     @property
     def n_iter(self) -> int:
-        """Number of iterations, without those on the subsample."""
+        """Number of iterations, not counting iterations on the subsample."""
         return len(self.path) - 1
 
     @property
@@ -88,30 +91,31 @@ def marginal_likelihood_widths(
     like: Kernel | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
-    """One width per feature by the marginal likelihood of a Gaussian process.
+    """Learn one width per feature by the marginal likelihood of a Gaussian process.
 
     Parameters
     ----------
     kernel : Kernel
-        With `ard=True`, or a `WeightedSum` of such kernels, whose weights are learned too. Its
-        bounds hold, its present widths and weights do not matter.
+        A kernel with `ard=True`, or a `WeightedSum` of such kernels, whose weights are also
+        learned. The bounds of the kernel apply; its current widths and weights are ignored.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_targets)
         Responses, or indicators of classes. All columns share the kernel and the noise.
     prior_deviation : float
         Standard deviation of the normal prior on the log-widths of each kernel about their mean.
     max_samples : int, default=1000
-        Number of samples used, if there are more.
+        Maximum number of samples used.
     max_iter : int, default=60
     tol : float, default=1e-4
-        The search ends when the last three iterations on the mean raised the log marginal
-        likelihood, less the prior's cost, by less than half this fraction of the number of
-        observations. A search with a larger one than the default is not repeated on noise.
+        The search ends when, on average over the last three iterations, the log marginal likelihood
+        minus the cost of the prior rises by less than half this fraction of the number of
+        observations. With a tolerance above the default, the search is not repeated if the target
+        looks like noise.
     like : Kernel, default=None
-        A kernel with one width per feature, such as one that was learned from the same samples. The
-        search starts from its widths relative to their geometric mean, or their square roots, times
-        the best common width. Without it, the search starts from the best common width, and with
-        many samples on a subsample of them.
+        A kernel with one width per feature, such as one learned from the same samples. The search
+        starts from its widths relative to their geometric mean, or from the square roots of these
+        ratios, times the best common width. If None, the search starts from the best common width
+        and, with many samples, on a subsample.
     on_step : callable, default=None
         Called after each iteration.
 
@@ -121,21 +125,22 @@ def marginal_likelihood_widths(
 
     Notes
     -----
-    With A = K + s I, a centered target and the amplitude at its maximum, the search minimizes
+    With A = K + s I, a centered target of rank m and the optimal amplitude, the search minimizes
 
         m (n log tr(Y' A^-1 Y) + log|A|) + sum_z (log s_z - mean log s)^2 / prior_deviation^2
 
-    by L-BFGS over the log-widths log s_z and log s, and the logarithms of a sum's weights, where m
-    is the rank of Y; a sum has one such cost for each kernel. The gradient in A is
+    by L-BFGS over the log-widths log s_z, the log-noise log s and the log-weights of a sum. For a
+    sum, the last term is summed over the kernels. The gradient with respect to A is
     m A^-1 - m n / tr(Y' A^-1 Y) A^-1 Y Y' A^-1, which the kernel contracts tile by tile. An
-    evaluation takes O(n^3 + n^2 d). Samples are taken evenly in the order of the targets, so that
-    the order of rows does not matter.
+    evaluation takes O(n^3 + n^2 d). Subsamples are spaced evenly in the order of the targets, so
+    that the order of rows does not matter.
 
-    The best common width is found on 120 samples; from 500 samples on, the search starts on 250.
-    It starts from noise of a tenth of the kernel's variance or more: one common width fits noise by
-    features that do not matter, and the slope in the logarithm of little noise vanishes with its
-    variance. Where the marginal likelihood found is hardly above that of noise alone, a search
-    from each common width, on up to 499 samples, says where another one starts.
+    The best common width is found on 120 samples; with 500 samples or more, the search starts on
+    250. The initial noise is at least a tenth of the kernel's variance, for two reasons: a common
+    width fits noise by irrelevant features, and the derivative with respect to the logarithm of a
+    small noise variance vanishes with the variance. If the marginal likelihood found is hardly
+    above that of pure noise, searches from each common width, on up to 499 samples, determine the
+    start of a second search.
 
     References
     ----------
@@ -153,7 +158,7 @@ def marginal_likelihood_widths(
     start = _start((fewest, few, whole), like, max_iter)
     options: Any = {"tol": tol, "max_iter": max_iter, "on_step": on_step}
     found = _searched(whole, start, whole.bounds, **options)
-    # Of noise alone, the objective is zero.
+    # The objective of pure noise is zero.
     is_like_noise = whole.n_observations * found.value > -2.0 * LITTLE
     if is_like_noise and like is None and tol <= TOLERANCE:
         again = _searched(whole, few.best_of_widths(max_iter), whole.bounds, **options)
@@ -172,12 +177,13 @@ def marginal_likelihood_widths(
 def _start(
     problems: tuple[_Evidence, _Evidence, _Evidence], like: Kernel | None, max_iter: int
 ) -> Array:
-    """Where the search on all samples starts; see :func:`marginal_likelihood_widths`.
+    """Return the start of the search on all samples; see :func:`marginal_likelihood_widths`.
 
     Parameters
     ----------
     problems : tuple of _Evidence
-        Of the smallest subsample, of a larger one or of all samples, and of all.
+        Problems on the smallest subsample, on a larger subsample (or all samples), and on all
+        samples.
     like : Kernel or None
     max_iter : int
     """
@@ -192,10 +198,10 @@ def _start(
 
 
 class _Evidence(KernelParameters):
-    """-2 log marginal likelihood plus the prior's cost, for each observation, and its gradient.
+    """-2 log marginal likelihood plus the cost of the prior, per observation, with its gradient.
 
-    The first weight of a sum is one, the noise is relative to the kernel's amplitude, and a
-    constant is left out.
+    The first weight of a sum is one, the noise is relative to the kernel's amplitude, and an
+    additive constant is left out.
     """
 
     def __init__(self, kernel: Kernel, X: Features, Y: Array, prior_deviation: float) -> None:
@@ -214,7 +220,7 @@ class _Evidence(KernelParameters):
         self.starts = np.array([np.concatenate([*start, further]) for start in starts])
         self.bounds = np.vstack(
             [part.log_bounds(X) for part in parts]
-            # Weights relative to that of the first kernel, and the variance of the noise.
+            # Weights relative to the weight of the first kernel, and the noise variance.
             + [np.log([1e-4, 1e4])] * (len(parts) - 1)
             + [np.log([1e-6, 1e4])]
         )
@@ -225,7 +231,7 @@ class _Evidence(KernelParameters):
         return self.rank == 0 or float(np.ptp(self.gram(self.starts[0]))) <= ROUNDING
 
     def subsampled(self, n_rows: int, factor: float = 2.0) -> _Evidence:
-        """Return the problem for a subsample, or this one if there are few samples."""
+        """Return the problem for a subsample, or this problem if there are few samples."""
         if len(self.Y) < factor * n_rows:
             return self
         rows = spread_rows(self.samples.X, self.Y, n_rows)
@@ -237,9 +243,9 @@ class _Evidence(KernelParameters):
         return WeightedSum(parts, weights) if isinstance(self.kernel, WeightedSum) else parts[0]
 
     def with_relative_widths(self, x: Array, like: Kernel) -> Array:
-        """Return x times widths whose ratios are those of a kernel, or their square roots.
+        """Multiply the widths in x by the width ratios of a kernel, or by their square roots.
 
-        Of the two, that of the higher marginal likelihood, with the best of a grid of noises.
+        The candidate of higher marginal likelihood is returned, with the best noise of a grid.
         """
         log_widths = like.theta[: like.structure.n_widths]
         relative = np.zeros(len(x) - 1)
@@ -249,7 +255,7 @@ class _Evidence(KernelParameters):
         return self._best_noise([np.clip(point, *self.bounds[:-1].T) for point in points])
 
     def _best_noise(self, points: Sequence[Array]) -> Array:
-        """Return the best of some points x without the noise, with the best of four noises."""
+        """Return the best of several points (without noise), with the best of four noises."""
         found = []
         for point in points:
             K = self.gram(np.append(point, 0.0))
@@ -259,9 +265,9 @@ class _Evidence(KernelParameters):
         return min(found, key=lambda pair: pair[0])[1]
 
     def best_common(self) -> Array:
-        """Return x with one common width in each kernel and a noise of high marginal likelihood.
+        """Return x with a common width in each kernel and noise of high marginal likelihood.
 
-        The best of a grid is refined by ten iterations along these directions, and the weights.
+        The best point of a grid is refined by ten iterations over common widths, weights and noise.
         """
         start = self._best_noise([start[:-1] for start in self.starts])
         n_parts = len(self.kernels)
@@ -282,17 +288,17 @@ class _Evidence(KernelParameters):
 
     @property
     def n_observations(self) -> int:
-        """Number of samples times rank of the target, by which the objective was divided."""
+        """Number of samples times the rank of the target, by which the objective is divided."""
         return len(self.Y) * self.rank
 
     def best_of_widths(self, max_iter: int) -> Array:
-        """Return the best end of searches from each common width, with the best noise for it."""
+        """Return the best result of searches from each common width with its best noise."""
         starts = [self._best_noise([start[:-1]]) for start in self.starts]
         ends = [_searched(self, x, self.bounds, tol=TOLERANCE, max_iter=max_iter) for x in starts]
         return min(ends, key=_value).theta
 
     def best(self, x: Array) -> tuple[float, float]:
-        """Return the best amplitude, and the logarithm of the marginal likelihood."""
+        """Return the best amplitude and the log marginal likelihood."""
         n, m = len(self.Y), self.rank
         amplitude, factor, _ = self.evidence.amplitude(self.gram(x), np.exp(x[-1]))
         amplitude *= self.scale**2
@@ -300,7 +306,7 @@ class _Evidence(KernelParameters):
         return amplitude, -0.5 * m * (constant + log_determinant(factor))
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return value and gradient."""
+        """Return the value and the gradient."""
         value, gradient = super().__call__(x)
         precision = 1.0 / (self.deviation**2 * len(self.Y) * self.rank)
         for positions in self.widths():
@@ -320,7 +326,7 @@ def _searched(
     max_iter: int,
     on_step: Callable[[], None] = lambda: None,
 ) -> Optimum:
-    """Return where a search ends; evaluations are expensive, and twenty steps are stored."""
+    """Run L-BFGS with twenty stored steps, because evaluations are expensive."""
     return descend(
         objective,
         start,

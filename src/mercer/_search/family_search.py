@@ -1,4 +1,4 @@
-"""The search that suits each family of kernels, and the greedy loop over several families."""
+"""Selection of a search for each family of kernels, and the greedy loop over several families."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -28,13 +28,14 @@ from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
 STEP_TOLERANCE = 2e-2
-"""Relative change at which a gradient search stops by default, in half the time that 1e-7 takes:
-corrective steps optimize all weights again, so that a new kernel need not be exact."""
+"""Relative change at which a gradient search stops by default. It takes half the time of 1e-7 and
+is sufficient, because corrective steps optimize all weights again and a new kernel need not be
+exact."""
 
 
 @dataclass
 class FixedSearch(FamilySearch):
-    """A kernel without parameters, which is the only candidate.
+    """Search of a family without parameters, whose kernel is the only candidate.
 
     Parameters
     ----------
@@ -46,24 +47,24 @@ class FixedSearch(FamilySearch):
     samples: Samples
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """The kernel itself; see :meth:`FamilySearch.best`."""
+        """Return the kernel itself; see :meth:`FamilySearch.best`."""
         return Candidate(self.family, objective.value(self.family), 0.0)
 
 
 @dataclass
 class GradientSearch(FamilySearch):
-    """Several parameters: L-BFGS-B from one start, or from the best of a few.
+    """Search of several parameters by L-BFGS-B, from one start or the best of a few starts.
 
     Parameters
     ----------
     family : Kernel
     samples : Samples
     start : ndarray of shape (n_theta,), default=None
-        Log-parameters to start from; None for the family's own starts.
+        Initial log-parameters; None for the starts of the family.
     width_penalty : WidthPenalty, default=UNPENALIZED
     isotropic : FamilySearch, default=None
-        Finds the best common width, which is one more start. A strong penalty needs it, because the
-        penalty keeps all widths so near to their mean that the mean itself hardly moves.
+        Search for the best common width, which is an additional start. It is needed for strong
+        penalties, which keep all widths so close to their mean that the mean itself hardly moves.
     tol : float, default=STEP_TOLERANCE
         The search stops when the objective changes by less than this fraction in an iteration.
     max_iter : int, default=1000
@@ -79,11 +80,11 @@ class GradientSearch(FamilySearch):
     max_iter: int = 1000
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """The best parameters found; see :meth:`FamilySearch.best`.
+        """Return the kernel of the best parameters found; see :meth:`FamilySearch.best`.
 
         Notes
         -----
-        O(n^2 d) an evaluation.
+        An evaluation takes O(n^2 d).
         """
         samples, family = self.samples, self.family
         starts = family.starts(samples.repeated) if self.start is None else self.start[None]
@@ -103,7 +104,7 @@ class GradientSearch(FamilySearch):
         return Candidate(kernel, found.value + found.cost, None, found.cost)
 
     def _bound_penalty(self, common: Array, objective: Objective, unit: float) -> BoundPenalty:
-        """The penalty; a relative one is relative to the kernel of these common widths."""
+        """Bind the penalty; a relative penalty refers to the kernel of the given common widths."""
         penalty, n_widths = self.width_penalty, self.family.structure.n_widths
         if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
             return penalty.bind(0.0, 0.0, n_widths, unit)
@@ -112,11 +113,12 @@ class GradientSearch(FamilySearch):
 
 
 class RefinedSearch(FamilySearch):
-    """One width or frequency: the peak that a search on a mesh finds, refined on the samples.
+    """Search of one width or frequency on a mesh, whose peak is refined on the samples.
 
     Parameters
     ----------
     coarse : MeshSearch
+        The search on the mesh.
     """
 
     def __init__(self, coarse: MeshSearch) -> None:
@@ -124,11 +126,12 @@ class RefinedSearch(FamilySearch):
         self.family, self.samples = coarse.family, coarse.samples
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """The best parameter up to rounding; see :meth:`FamilySearch.best`.
+        """Return the best kernel, exact up to rounding errors; see :meth:`FamilySearch.best`.
 
         Notes
         -----
-        About ten evaluations of <P, K> and its slope, O(n^2 d) each, beside those of the mesh.
+        In addition to the search on the mesh, it takes about ten evaluations of <P, K> and its
+        slope, O(n^2 d) each.
         """
         found, family = self.coarse.best(objective), self.family
 
@@ -153,7 +156,7 @@ def _zero_of_slope(
     span: float = 1e-3,
     precision: float = 1e-13,
 ) -> float:
-    """Zero of a falling slope near a start, or the end of the interval beyond which it lies.
+    """Find the zero of a decreasing slope near a start, or the interval end closest to it.
 
     Parameters
     ----------
@@ -161,10 +164,10 @@ def _zero_of_slope(
     start : float
     bounds : ndarray of shape (2,)
     span : float, default=1e-3
-        Length of the interval on either side of the start: about a hundred times the error of a
-        peak on a mesh.
+        Length of the interval on either side of the start. The default is about a hundred times the
+        error of a peak on a mesh.
     precision : float, default=1e-13
-        Absolute error of the log-parameter that is found.
+        Absolute error of the log-parameter.
     """
     low, high = np.clip([start - span, start + span], *bounds).tolist()
     if slope(low) <= 0.0:
@@ -183,7 +186,7 @@ def family_searches(
     movable: bool = True,
     tol: float = STEP_TOLERANCE,
 ) -> list[FamilySearch]:
-    """The searches that suit the families of one dictionary.
+    """Choose searches for the families of one dictionary.
 
     Parameters
     ----------
@@ -193,19 +196,19 @@ def family_searches(
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     starts : sequence of (ndarray or None)
-        Where searches by gradients start.
+        Initial log-parameters of gradient searches.
     width_penalty : WidthPenalty, default=UNPENALIZED
     certificate : bool, default=False
     movable : bool, default=True
-        Whether kernels found earlier may move. Where they stay, single widths and frequencies are
-        refined on the samples.
+        Whether the parameters of kernels found earlier may change. If not, single widths and
+        frequencies are refined on the samples.
     tol : float, default=STEP_TOLERANCE
         Relative change at which searches by gradients stop.
 
     Raises
     ------
     ValueError
-        If a certificate is asked for a family of several parameters, or that is not radial.
+        If a certificate is requested for a family that has several parameters or is not radial.
     """
     if len(families) == 1 and movable and has_one_width(families[0]):
         certified = MeshSearch(families[0], samples, certificate=True) if certificate else None
@@ -235,7 +238,7 @@ def family_search(
     refined: bool = False,
     tol: float = STEP_TOLERANCE,
 ) -> FamilySearch:
-    """The search that suits one family among others; see :func:`family_searches`.
+    """Choose a search for one family among others; see :func:`family_searches`.
 
     Parameters
     ----------
@@ -248,13 +251,13 @@ def family_search(
     local : bool, default=False
         Whether to follow gradients even if the family could be searched globally.
     refined : bool, default=False
-        Whether a peak that is found on a mesh is refined on the samples.
+        Whether a peak found on a mesh is refined on the samples.
     tol : float, default=STEP_TOLERANCE
 
     Raises
     ------
     ValueError
-        If a certificate is asked for a family of several parameters, or that is not radial.
+        If a certificate is requested for a family that has several parameters or is not radial.
     """
     n_theta = family.theta.size
     if n_theta == 0:
@@ -280,7 +283,7 @@ def is_searched_globally(family: Kernel) -> bool:
 
 
 class Stage(ABC):
-    """A combination of kernels between two steps of the greedy loop, with its objective."""
+    """State of the greedy loop between two steps: a combination of kernels and its objective."""
 
     samples: Samples
     history: tuple[Any, ...]
@@ -293,11 +296,11 @@ class Stage(ABC):
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """P, whose inner product <P, K> is largest for the best kernel K to add."""
+        """Return P, whose inner product <P, K> is largest for the best kernel K to add."""
 
     @abstractmethod
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
-        """The combination with the best kernel of all families, or this one, marked as final.
+        """Add the best kernel of all families, or mark the combination as final.
 
         Parameters
         ----------
@@ -316,7 +319,7 @@ def grow(
     max_kernels: int,
     on_step: Callable[[Any], None] | None = None,
 ) -> Grown:
-    """Add kernels one at a time, each the best of all families, until none is worth a step.
+    """Add the best kernel of all families, one at a time, until the combination is final.
 
     Parameters
     ----------
@@ -325,14 +328,14 @@ def grow(
     searches : sequence of FamilySearch
         One for each family.
     max_kernels : int
-        Largest number of steps.
+        Maximum number of steps.
     on_step : callable, default=None
         Called with the record of each step.
 
     Returns
     -------
     Stage
-        It is final unless the number of steps reached its limit.
+        The last combination; it is final unless the number of steps reached the limit.
     """
     while not stage.is_final:
         n_steps = len(stage.history)
@@ -349,7 +352,7 @@ def grow(
 def isotropic_starts(
     families: Sequence[Kernel], learn: Callable[[Kernel], tuple[Sequence[Kernel], Array]]
 ) -> list[Array | None]:
-    """Starts of ARD kernels: the weighted mean of the widths of learned isotropic kernels.
+    """Return starts for ARD kernels, the weighted mean width of learned isotropic kernels.
 
     Parameters
     ----------

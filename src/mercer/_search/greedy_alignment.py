@@ -1,4 +1,4 @@
-"""Dictionaries grown from continuous families for their centered alignment."""
+"""Dictionaries grown from continuous families to maximize their centered alignment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,31 +29,31 @@ from mercer.kernels._radial import RadialFunction
 
 @dataclass(frozen=True)
 class Growth:
-    """Settings of the greedy growth of a dictionary, and the rule by which weights change.
+    """Settings of the greedy growth of a dictionary, and the update rule of its weights.
 
     Attributes
     ----------
     corrective : bool
-        Whether all weights are optimized again in each step, as in alignf, and widths may move; or
-        earlier weights stay, as in forward stagewise additive modeling.
+        If True, all weights are optimized again in each step, as in alignf, and widths may change.
+        If False, earlier weights are kept, as in forward stagewise additive modeling.
     tol : float
-        The loop stops after a step by which the alignment grows less than this. That step is kept,
-        as published, unless it is corrective and brings less than `least_gain`.
+        The loop stops after a step that increases the alignment by less than this. That step is
+        kept, as published, unless it is corrective and gains less than `least_gain`.
     max_kernels : int
-        Largest number of steps.
+        Maximum number of steps.
     certificate : bool
-        Whether each step proves how much better another kernel can be.
+        Whether each step proves a bound on how much better another kernel can be.
     search_tol : float
         Relative change of <P, K> at which a search over several parameters stops.
     normalize_families : bool
-        Whether the best kernels of several families are compared by <P, K> / |K_c|, so that their
-        scales do not matter, or by the objective that each of them maximizes.
+        If True, the best kernels of several families are compared by <P, K> / |K_c|, so that their
+        scales do not matter. If False, they are compared by the objective that each maximizes.
     eps : float, default=1e-10
-        The gradient of the first step is that at eps I, which stagewise steps keep.
+        The gradient of the first step is evaluated at eps I; stagewise steps keep this term.
     eta_max : float, default=1.0
         Largest weight of a new kernel in a stagewise step.
     least_gain : float, default=0.1
-        In units of `tol`.
+        Smallest gain of alignment for which a corrective step is kept, in units of `tol`.
 
     References
     ----------
@@ -76,11 +76,11 @@ class Growth:
         return 0.0 if self.corrective else self.eps
 
     def weights(self, before: Array, found: Moments) -> Array:
-        """Weights of all kernels, given those of all but the last, and the moments of all."""
+        """Return the weights of all kernels, given all but the last weight and all moments."""
         return nonnegative_weights(found) if self.corrective else self._appended(before, found)
 
     def _appended(self, weights: Array, found: Moments) -> Array:
-        """The weights, followed by the best of 0, eta* and eta_max for the last kernel."""
+        """Append the best of 0, eta* and eta_max to the weights, for the last kernel."""
         a, c = self.products(np.append(weights, 0.0), found)
         b, e = float(found.a[-1]), float(found.M[-1, -1])
         d = float(weights @ found.M[-1, :-1] + self.identity * found.traces[-1])
@@ -98,14 +98,14 @@ class Growth:
         return np.append(weights, eta)
 
     def products(self, weights: Array, found: Moments) -> tuple[float, float]:
-        """<K, L_c> and |K_c|^2 of the learned Gram matrix K, the identity's part included."""
+        """Return <K, L_c> and |K_c|^2 of the learned Gram matrix K, including the identity term."""
         eps = self.identity
         a = float(weights @ found.a) + eps * found.target_trace
         square = float(weights @ found.M @ weights + 2.0 * eps * (weights @ found.traces))
         return a, square + eps**2 * (found.n_samples - 1)
 
     def alignment(self, weights: Array, found: Moments) -> float:
-        """Centered alignment of the learned Gram matrix with the target, or zero."""
+        """Return the centered alignment of the learned Gram matrix with the target, or zero."""
         a, square = self.products(weights, found)
         if not (square > 0.0 and found.target_norm > 0.0):
             return 0.0
@@ -134,14 +134,15 @@ def learn_families(
     growth : Growth
     width_penalty : WidthPenalty, default=UNPENALIZED
     starts : sequence of (ndarray or None), default=None
-        Where searches over several parameters start; from :func:`alignment_starts` where None.
+        Initial log-parameters of searches over several parameters; None for those of
+        :func:`alignment_starts`.
     on_step : callable, default=None
         Called with the record of each step.
 
     Returns
     -------
     LearnedKernel
-        Weights are positive and sum to one. The alignment is that of the weighted sum, plus
+        The weights are positive and sum to one. The alignment refers to the weighted sum, plus
         eps I after stagewise steps.
     """
     if width_penalty.strength == np.inf:
@@ -171,24 +172,25 @@ def learn_scaled(
     lengths: Array,
     on_step: Callable[[Step], None] | None = None,
 ) -> LearnedKernel:
-    """Grow a dictionary of ARD kernels whose widths are all multiples of the same lengths.
+    """Grow a dictionary of ARD kernels whose widths are multiples of common lengths.
 
     Parameters
     ----------
     families : sequence of Kernel
-        Of one width, or one for each feature; bound to the samples.
+        Families with one width, or one width per feature; bound to the samples.
     samples : Samples
     target : Target
     growth : Growth
     lengths : ndarray of shape (n_features,)
-        Features are divided by these lengths, and isotropic kernels of the quotients are learned.
+        Features are divided by these lengths, and isotropic kernels of the scaled features are
+        learned.
     on_step : callable, default=None
         Called with the record of each step.
 
     Returns
     -------
     LearnedKernel
-        Its kernels are ARD kernels of the features as they are.
+        Its kernels are ARD kernels of the unscaled features.
     """
     isotropic = scalable(families)
     scaled = Samples(scaled_features(samples.X, lengths), weights=samples.weights)
@@ -203,7 +205,7 @@ def learn_scaled(
 
 
 def scalable(families: Sequence[Kernel]) -> list[Kernel]:
-    """The isotropic families that :func:`learn_scaled` searches on scaled features.
+    """Return the isotropic families that :func:`learn_scaled` searches on scaled features.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ def scalable(families: Sequence[Kernel]) -> list[Kernel]:
     Raises
     ------
     ValueError
-        If a family has no widths, or is of some of the features only.
+        If a family has no widths, or uses only some of the features.
     """
     isotropic = [family.structure.isotropic() or family for family in families]
     for family, of_one_width in zip(families, isotropic, strict=True):
@@ -229,7 +231,7 @@ def scalable(families: Sequence[Kernel]) -> list[Kernel]:
 def alignment_starts(
     families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
 ) -> list[Array | None]:
-    """Starts of ARD kernels for alignment; see :func:`isotropic_starts`."""
+    """Return starts for ARD kernels, by alignment; see :func:`isotropic_starts`."""
 
     def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
         found = learn_families([family], samples, target, growth, starts=[None])
@@ -250,7 +252,7 @@ def grow_dictionary(
     Parameters
     ----------
     searches : sequence of FamilySearch
-        One for each family; the best kernel of all is added.
+        One search for each family. The best kernel of all families is added in each step.
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
@@ -261,16 +263,16 @@ def grow_dictionary(
     Returns
     -------
     LearnedKernel
-        Weights are positive and sum to one. The alignment is that of the weighted sum, plus
+        The weights are positive and sum to one. The alignment refers to the weighted sum, plus
         eps I after stagewise steps.
 
     Notes
     -----
-    With K the learned kernel so far, a step maximizes <P, K_theta> for P = (L_c - rho K_c) / |L_c|
+    With K the kernel learned so far, a step maximizes <P, K_theta> for P = (L_c - rho K_c) / |L_c|
     and rho = <K_c, L_c> / |K_c|^2. This P is the gradient of the alignment times |K_c|, so that the
-    objectives of all steps are on one scale. Width penalties in the unit of the widths are
-    multiplied by |K_c| too, which keeps their ratio to the objective as published;
-    in the first step K is eps I, also where steps are corrective.
+    objectives of all steps are on one scale. Width penalties in the unit of the widths are also
+    multiplied by |K_c|, which keeps their ratio to the objective as published. In the first step, K
+    is eps I, even for corrective steps.
 
     References
     ----------
@@ -283,7 +285,7 @@ def grow_dictionary(
 
 @dataclass(frozen=True)
 class _Aligned(Stage):
-    """A dictionary grown for its centered alignment with a target."""
+    """A dictionary that is grown to maximize its centered alignment with a target."""
 
     samples: Samples
     Y: Array
@@ -305,7 +307,7 @@ class _Aligned(Stage):
         is_worthwhile = candidate.value > 0.0 and gain > growth.least_gain * growth.tol
         if growth.corrective and self.kernels and not is_worthwhile:
             return replace(self, is_final=True)
-        # Stagewise steps are recorded in the scale of F', as published.
+        # Stagewise steps are recorded on the scale of F', as published.
         scale = 1.0 if growth.corrective else self.sensitivity().gram_norm
         step = Step(
             candidate.kernel,
@@ -326,7 +328,7 @@ class _Aligned(Stage):
         )
 
     def learned(self) -> LearnedKernel:
-        """The kernels of positive weight, or the first kernel if all weights are zero."""
+        """Return the kernels of positive weight, or the first kernel if all weights are zero."""
         weights, alignment = self.weights, self.alignment
         if not weights.any():
             weights = np.eye(len(self.kernels))[0]
@@ -342,7 +344,7 @@ class _Aligned(Stage):
         )
 
     def sensitivity(self) -> Sensitivity:
-        """P = (L_c - rho K_c) / |L_c|, where K includes eps I after stagewise steps."""
+        """Return P = (L_c - rho K_c) / |L_c|, where K includes eps I after stagewise steps."""
         growth, found = self.growth, self.moments
         norm = found.target_norm or 1.0
         signs = np.ones(self.Y.shape[1])
@@ -368,7 +370,7 @@ class _Aligned(Stage):
     def _extended(
         self, found: Sequence[tuple[FamilySearch, Candidate]]
     ) -> tuple[Candidate, list[Kernel], Moments]:
-        """The best kernel of all families, the dictionary with it, and its moments."""
+        """Return the best kernel of all families, the dictionary including it, and its moments."""
         movable = self.growth.corrective and len(found) == 1
         if not self.growth.normalize_families:
             found = [max(found, key=lambda pair: pair[1].objective)]

@@ -1,4 +1,4 @@
-"""One kernel whose parameters maximize an objective: one width globally, others by gradients."""
+"""Search of one kernel: a single width is searched globally, other parameters by gradients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class OptimizedKernel:
-    """A kernel of optimized parameters.
+    """A kernel with optimized parameters.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class OptimizedKernel:
     value : float
         The objective of this kernel.
     path : tuple of float
-        The objective minus the width penalty after each iteration. The path of the isotropic
-        kernel, from which an ARD kernel starts, comes first.
+        The objective minus the width penalty after each iteration. For an ARD kernel, the path of
+        the isotropic kernel from which the search starts comes first.
     n_iter : int
     converged : bool
     iterates : tuple of ndarray of shape (n_theta,)
@@ -68,17 +68,17 @@ def optimize_kernel(
     kernel : Kernel
         Bound to the samples.
     start : ndarray of shape (n_theta,), default=None
-        Log-parameters from which BFGS searches, without bounds and penalty, as published; None
-        for a global search within the kernel's bounds.
+        Initial log-parameters of a BFGS search without bounds and penalty, as published. None
+        stands for a global search within the kernel's bounds.
     width_penalty : WidthPenalty, default=UNPENALIZED
-        On the differences between the widths of an ARD kernel.
+        Penalty on the differences between the widths of an ARD kernel.
     tol : float, default=1e-5
-        A search stops where the objective changes by less than this fraction.
+        A search stops when the objective changes by less than this fraction.
     max_iter : int, default=200
-        Largest number of iterations of each search.
+        Maximum number of iterations of each search.
     max_ard_iter : int, default=None
-        Largest number of iterations of each search over the widths of an ARD kernel, `max_iter`
-        where None. Zero leaves the best isotropic kernel.
+        Maximum number of iterations of each search over the widths of an ARD kernel; None for
+        `max_iter`. With zero, the result is the best isotropic kernel.
     on_step : callable, default=None
         Called after each search.
 
@@ -89,11 +89,11 @@ def optimize_kernel(
     Notes
     -----
     A single width is searched globally (:func:`maximize_width`). Other parameters are searched by
-    L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with a
+    L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with one
     width per feature starts from the best isotropic kernel instead. The strength of a relative
-    penalty falls in steps to the one asked for, and each search starts where the one before ended:
-    of the criterion's many maxima, those found in this way are nearer to the isotropic kernel. An
-    evaluation is two passes over the Gram matrix's tiles, O(n^2 d).
+    penalty is reduced in steps to the given strength, and each search starts from the result of the
+    previous one. Among the many maxima of the criterion, this finds one that is closer to the
+    isotropic kernel. An evaluation makes two passes over the tiles of the Gram matrix, O(n^2 d).
 
     References
     ----------
@@ -148,15 +148,15 @@ def ard_kernels(
     tol: float = 1e-5,
     max_iter: int = 200,
 ) -> Iterator[OptimizedKernel]:
-    """The best ARD kernel under each of several penalties, each search from where the last ended.
+    """Find the best ARD kernel under each of several penalties, starting from the previous one.
 
     Parameters
     ----------
     objective : Objective
     kernel : Kernel
-        With a width per feature; bound to the samples.
+        A kernel with one width per feature, bound to the samples.
     isotropic : OptimizedKernel
-        The best isotropic kernel, where the first search starts.
+        The best isotropic kernel, from which the first search starts.
     width_penalties : sequence of WidthPenalty
     tol : float, default=1e-5
     max_iter : int, default=200
@@ -164,7 +164,7 @@ def ard_kernels(
     Yields
     ------
     OptimizedKernel
-        Its path and number of iterations include those of all searches before it.
+        Its path and number of iterations include those of all previous searches.
     """
     theta = of_common_width(kernel, isotropic.kernel.theta)
     log_width = float(theta[0])
@@ -181,7 +181,7 @@ def ard_kernels(
 
 
 def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
-    """The penalty, after stronger ones if it is relative."""
+    """Return the penalty, preceded by stronger penalties if it is relative."""
     if not (penalty.is_relative and penalty.strength > 0.0):
         return [penalty]
     stronger = [strength for strength in STRENGTHS if strength > penalty.strength]

@@ -1,4 +1,4 @@
-"""Global search of one width or frequency on a mesh of distances, for any sensitivity."""
+"""Global search of one width or frequency on a mesh of distances."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,16 +28,16 @@ from mercer.kernels._radial import Radial, RadialFunction
 
 @dataclass(frozen=True)
 class Peak:
-    """The best parameter found.
+    """The best parameter found by a search.
 
     Attributes
     ----------
     theta : float
-        Its logarithm.
+        Logarithm of the parameter.
     value : float
-        The objective there.
+        The objective at the parameter.
     gap : float
-        How much larger the objective can be anywhere in the interval; infinite where unproven.
+        Bound on how much larger the objective can be in the interval; infinite if unproven.
     """
 
     theta: float
@@ -46,15 +46,15 @@ class Peak:
 
 
 class MeshSearch(FamilySearch):
-    """One width or frequency: global search on a mesh of distances.
+    """Global search of one width or frequency on a mesh of distances.
 
     Parameters
     ----------
     family : Kernel
-        Radial, with one parameter.
+        A radial kernel with one parameter.
     samples : Samples
     certificate : bool, default=False
-        Whether to prove how much better another width can be.
+        Whether to prove a bound on how much better another width can be.
     """
 
     def __init__(self, family: Kernel, samples: Samples, *, certificate: bool = False) -> None:
@@ -66,11 +66,11 @@ class MeshSearch(FamilySearch):
         self.log_bounds = family.log_bounds(samples.repeated)[0]
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """The best width; see :meth:`FamilySearch.best`.
+        """Return the kernel of the best width or frequency; see :meth:`FamilySearch.best`.
 
         Notes
         -----
-        O(n^2) additions; the search itself does not depend on n.
+        Filling the mesh takes O(n^2) additions; the cost of the search does not depend on n.
         """
         samples, radial, mesh = self.samples, self.radial, self.mesh
 
@@ -92,7 +92,7 @@ class MeshSearch(FamilySearch):
 
     @cached_property
     def mesh(self) -> Mesh:
-        """The nodes along the distance, computed at first use."""
+        """The nodes on the axis of distances, computed at first use."""
         low, high = squared_range(self.samples, self.distance)
         if self.radial.band_limited:
             return UniformMesh(high, float(np.exp(self.log_bounds[1])))
@@ -109,14 +109,14 @@ def search_width(
     *,
     certificate: bool = False,
 ) -> Peak:
-    """Largest sum_k weights_k g(nodes_k / s^2) over the width s.
+    """Maximize sum_k weights_k g(nodes_k / s^2) over the width s.
 
     Parameters
     ----------
     kernel : Radial
-        Gives g.
+        The function g.
     nodes, weights : ndarray of shape (n_nodes,)
-        Squared distances, and the weights of the pairs of samples deposited there.
+        Squared distances, and the weights of the pairs of samples assigned to them.
     log_bounds : ndarray of shape (2,)
         Interval of log s.
     certificate : bool, default=False
@@ -159,23 +159,23 @@ def search_frequency(
     per_period: int = 16,
     max_refined: int = 20,
 ) -> Peak:
-    """Largest sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
+    """Maximize sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
 
     Parameters
     ----------
     kernel : Radial
-        With `band_limited`: 1 + 2 cos(s D).
+        The band-limited function g, 1 + 2 cos(s D).
     mesh : UniformMesh
-        Its nodes D_k are evenly spaced in the distance.
+        Mesh whose nodes D_k are evenly spaced in the distance.
     weights : ndarray of shape (n_nodes,)
     log_bounds : ndarray of shape (2,)
         Interval of log s.
     certificate : bool, default=False
-        Whether to tighten the proven gap, which the samples give in any case.
+        Whether to tighten the proven gap, which follows from the sampled objective in any case.
     per_period : int, default=16
-        Number of samples in each period of the objective's fastest component.
+        Number of sampled values per period of the objective's fastest component.
     max_refined : int, default=20
-        Largest number of peaks that are refined.
+        Maximum number of peaks that are refined.
 
     Returns
     -------
@@ -183,10 +183,10 @@ def search_frequency(
 
     Notes
     -----
-    As a function of s the fastest component of the objective is cos(s D) for the largest distance
-    D. The objective is sampled by one chirp transform, and refined
-    in every interval that can hold the maximum: because |F''| <= B = 2 sum_k |w_k| D_k^2, between
-    samples h apart F is below the larger of them plus B h^2 / 8.
+    As a function of s, the fastest component of the objective F is cos(s D) for the largest
+    distance D. The objective is sampled by one chirp z-transform and refined in every interval that
+    can contain the maximum. Since |F''| <= B = 2 sum_k |w_k| D_k^2, the objective between two
+    sampled values at distance h is at most the larger of them plus B h^2 / 8.
     """
     distances = np.sqrt(mesh.nodes)
     used = np.flatnonzero(weights)
@@ -223,15 +223,16 @@ def search_frequency(
 
 
 def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, value: float) -> float:
-    """Upper bound of the objective over the whole interval, by branch and bound.
+    """Compute an upper bound on the objective over the whole interval, by branch and bound.
 
-    As a function of gamma = 1 / s^2 a monotone radial kernel (a mixture of Gaussians) is convex and
-    decreasing. Therefore the objective is f - h, where f sums the positive weights and h the
-    negative ones, and both are convex and decreasing. On an interval f lies below its chord and h
-    above its tangents; moreover f - h is at most f at the start of the interval minus h at its end.
+    As a function of gamma = 1 / s^2, a monotone radial kernel (a mixture of Gaussians) is convex
+    and decreasing. Therefore the objective is f - h, where f sums the terms of positive weights and
+    h those of negative weights, and both are convex and decreasing. On an interval, f lies below
+    its chord and h above its tangents; moreover, f - h is at most f at the start of the interval
+    minus h at its end.
     """
     positive, negative = np.maximum(weights, 0.0), np.maximum(-weights, 0.0)
-    # Slopes in gamma are as large as squared distances: their products with weights may overflow.
+    # Slopes in gamma are as large as squared distances, and products with weights may overflow.
     unit = float(np.abs(weights).max(initial=0.0)) or 1.0
     both = np.stack([positive, negative]) / unit
 
@@ -246,7 +247,7 @@ def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, val
         f, h, _, h_slope = at_left.T
         f_end, h_end, _, h_end_slope = at_right.T
         length = np.exp(-2.0 * right) - np.exp(-2.0 * left)
-        # Halves of an interval as short as rounding errors may be empty.
+        # Halves of an interval may be empty if it is as short as rounding errors.
         rise = np.divide(f_end - f, length, out=np.zeros_like(length), where=length > 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             cross = (h_end - h - h_end_slope * length) / (h_slope - h_end_slope)
@@ -264,7 +265,7 @@ def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, val
 def _curvature_bound(
     profile: Profile, grid: Array, values: Array, curvature: float, value: float
 ) -> float:
-    """Upper bound over the whole grid of a function whose second derivative is bounded."""
+    """Compute an upper bound, over the whole grid, on a function of bounded second derivative."""
     known = dict(zip(grid.tolist(), values.tolist(), strict=True))
 
     def evaluate(points: Array) -> Array:
@@ -288,9 +289,9 @@ def _branch_and_bound(
     tol: float = 1e-6,
     max_evaluations: int = 20_000,
 ) -> float:
-    """Bisect intervals until no bound exceeds the known value by more than a fraction `tol` of it.
+    """Bisect intervals until all bounds exceed the known value by at most a fraction `tol` of it.
 
-    After `max_evaluations` it is the bound that is known then.
+    Return the largest bound; after `max_evaluations`, return the bound reached by then.
     """
     at_points = evaluate(points)
     left, right = points[:-1], points[1:]

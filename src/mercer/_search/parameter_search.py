@@ -1,4 +1,4 @@
-"""Searches of a kernel's parameters: their interface, penalties on widths, and gradient ascent."""
+"""Interface of parameter searches, penalties on widths, and searches by gradients."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Function = Callable[[Array], tuple[float, Array]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best kernel that a search found.
+    """The best kernel found by a search.
 
     Attributes
     ----------
     kernel : Kernel
     value : float
-        <P, K> of this kernel.
+        <P, K> of the kernel.
     gap : float or None
-        How much larger <P, K> can be anywhere in the family; None where nothing is proven.
+        Bound on how much larger <P, K> can be in the family; None if no bound is proven.
     cost : float
-        The width penalty of this kernel.
+        The width penalty of the kernel.
     """
 
     kernel: Kernel
@@ -41,12 +41,12 @@ class Candidate:
 
     @property
     def objective(self) -> float:
-        """<P, K> minus the width penalty, which the search maximized."""
+        """<P, K> minus the width penalty, the quantity that the search maximized."""
         return self.value - self.cost
 
 
 class FamilySearch(ABC):
-    """Maximize <P, K_theta> over the parameters theta of one family.
+    """Search that maximizes <P, K_theta> over the parameters theta of one family.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class FamilySearch(ABC):
 
     @abstractmethod
     def best(self, objective: InnerProduct) -> Candidate:
-        """The best kernel for a sensitivity.
+        """Return the best kernel for a sensitivity P.
 
         Parameters
         ----------
@@ -69,14 +69,14 @@ class FamilySearch(ABC):
         """
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
-        """Improve the parameters of the kernels of a dictionary jointly; by default, keep them.
+        """Improve the parameters of all kernels of a dictionary jointly; by default, keep them.
 
         Parameters
         ----------
         kernels : sequence of Kernel
-            All were found by this search.
+            Kernels found by this search.
         P : Sensitivity
-            The last kernel is the best for this sensitivity.
+            The sensitivity for which the last kernel is the best.
 
         Returns
         -------
@@ -88,27 +88,27 @@ class FamilySearch(ABC):
 PenaltyForm = Literal["widths", "log_widths", "inverse_widths"]
 
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
-"""Relative strengths that are tried, or passed through, between a common width and free widths."""
+"""Relative strengths of the penalty between a common width and free widths."""
 
 _POWERS = {"log_widths": 0.0, "inverse_widths": -1.0}
-"""The power p by which each relative form measures widths: ((s / s_0)^p - 1) / p is squared."""
+"""The power p of each relative form, which squares ((s / s_0)^p - 1) / p."""
 
 
 @dataclass(frozen=True)
 class WidthPenalty:
-    """A cost of the differences between the widths s_z of a kernel.
+    """A penalty on the differences between the widths s_z of a kernel.
 
     Attributes
     ----------
     strength : float
-        lambda; infinity forces one common width.
+        The strength lambda; infinity forces one common width.
     form : {"widths", "log_widths", "inverse_widths"}
-        `"widths"` costs lambda sum_z (s_z - mean s)^2, in the unit of the features and of the
-        gradient of the alignment. The other forms are relative to the best common width s_0 and the
-        objective J_0 there, so that neither unit matters: they cost lambda J_0 mean_z u_z^2, where
-        u_z is log(s_z / s_0) for `"log_widths"` and s_0 / s_z - 1 for `"inverse_widths"`. The
-        latter lets a width grow at little cost, so that its feature is ignored, and makes narrow
-        widths costly.
+        The penalty `"widths"` is lambda sum_z (s_z - mean s)^2, in the unit of the features and of
+        the gradient of the alignment. The other forms are relative to the best common width s_0 and
+        the objective J_0 at this width, so that neither unit matters. They are
+        lambda J_0 mean_z u_z^2, where u_z is log(s_z / s_0) for `"log_widths"` and s_0 / s_z - 1
+        for `"inverse_widths"`. With the latter, a width can grow at little cost, so that its
+        feature is ignored, whereas narrow widths are costly.
 
     References
     ----------
@@ -126,18 +126,18 @@ class WidthPenalty:
     def bind(
         self, log_width: float, value: float, n_widths: int, unit: float = 1.0
     ) -> BoundPenalty:
-        """Return the cost as a function of one kernel's log-parameters.
+        """Return the penalty as a function of one kernel's log-parameters.
 
         Parameters
         ----------
         log_width : float
             Logarithm of the best common width.
         value : float
-            The objective there.
+            The objective at the best common width.
         n_widths : int
-            Number of widths; they are the kernel's first parameters.
+            Number of widths, which are the first parameters of the kernel.
         unit : float, default=1.0
-            Unit of the objective, by which a cost that is not relative is multiplied.
+            Unit of the objective, by which a penalty that is not relative is multiplied.
         """
         if self.is_relative:
             strength = self.strength * abs(value) / max(n_widths, 1)
@@ -156,7 +156,8 @@ class BoundPenalty:
     log_width : float or None
         Logarithm of the reference width s_0; None for the mean of the widths.
     power : float
-        p: the cost sums the squares of ((s / s_0)^p - 1) / p, or of log(s / s_0) where p is zero.
+        The power p: the penalty sums the squares of ((s / s_0)^p - 1) / p, or of log(s / s_0) if p
+        is zero.
     """
 
     strength: float = 0.0
@@ -165,7 +166,7 @@ class BoundPenalty:
     power: float = 1.0
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Cost and its gradient.
+        """Return the penalty and its gradient.
 
         Parameters
         ----------
@@ -188,25 +189,25 @@ class BoundPenalty:
 
 
 UNPENALIZED = WidthPenalty()
-"""Widths may differ at no cost."""
+"""A penalty of zero, before it is bound to a kernel."""
 
 NO_PENALTY = BoundPenalty()
-"""Every vector of log-parameters costs nothing."""
+"""A penalty of zero as a function of log-parameters."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where a search of log-parameters ended.
+    """Result of a search over log-parameters.
 
     Attributes
     ----------
     theta : ndarray of shape (n_theta,)
     path : tuple of float
-        The objective, less the width penalty, at the start and after each iteration.
+        The objective minus the width penalty, at the start and after each iteration.
     iterates : tuple of ndarray of shape (n_theta,), default=()
         The log-parameters after each iteration.
     status : int, default=0
-        SciPy's: 1 at the limit of iterations, 2 after a line search that failed.
+        SciPy's status: 1 at the limit of iterations, 2 after a failed line search.
     cost : float, default=0.0
         The width penalty at the end.
     """
@@ -219,7 +220,7 @@ class Optimum:
 
     @property
     def value(self) -> float:
-        """The objective less the width penalty at the end."""
+        """The objective minus the width penalty at the end."""
         return self.path[-1]
 
     @property
@@ -229,7 +230,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended before its limit of iterations."""
+        """Whether the search ended before the limit of iterations."""
         return self.status != 1
 
 
@@ -242,21 +243,21 @@ def descend(
     on_step: Callable[[], object] = lambda: None,
     **options: float,
 ) -> Optimum:
-    """Minimize an objective from one start, by L-BFGS-B, or by BFGS without bounds.
+    """Minimize an objective from one start, by L-BFGS-B, or by BFGS if there are no bounds.
 
     Parameters
     ----------
     objective : callable
         Maps log-parameters to value and gradient.
     start : ndarray of shape (n_theta,)
-        Clipped to the bounds.
+        Initial log-parameters, which are clipped to the bounds.
     log_bounds : ndarray of shape (n_theta, 2) or None
     has_ended : callable, default=never
-        Whether the search ends, by the objective at the start and after each iteration.
+        Maps the path of the objective so far to whether the search ends.
     on_step : callable, default=None
         Called after each iteration.
     **options : float
-        Of SciPy.
+        Options of SciPy's method.
     """
     path, iterates = list[float](), list[Array]()
 
@@ -304,15 +305,14 @@ def maximize(
         None for a search without bounds.
     width_penalty : BoundPenalty, default=NO_PENALTY
     tol : float, default=1e-5
-        The search stops when the last iterations changed the objective by less than this fraction
-        on the mean.
+        The search stops when iterations change the objective by less than this fraction on average.
     max_iter : int, default=200
     last : int, default=3
-        The number of these iterations. A single one gains little where the search turns into
-        another direction, or has just begun.
+        Number of iterations over which the change is averaged. A single iteration may gain little
+        when the search changes direction or has just begun.
     limit : float, default=150.0
-        Log-parameters without bounds are clipped to this magnitude: a feature of a larger width has
-        no influence, and no two samples are alike under a smaller one.
+        Log-parameters without bounds are clipped to this magnitude. A feature with a larger width
+        has no influence, and with a smaller width no two samples are similar.
 
     Returns
     -------
@@ -320,8 +320,8 @@ def maximize(
 
     Notes
     -----
-    The objective is divided by its absolute value at the start, on which the first step depends.
-    A search within bounds also stops where the scaled gradient is below a hundredth of `tol`.
+    The objective is divided by its absolute value at the start, which affects the first step. A
+    search within bounds also stops when the scaled gradient is below a hundredth of `tol`.
     """
     clipped = np.array([[-limit, limit]] * start.size) if log_bounds is None else log_bounds
     scale = 0.0
@@ -358,20 +358,22 @@ def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
     path : sequence of float
         The objective at the start and after each iteration.
     least : float
+        The threshold.
     last : int, default=3
-        The number of these iterations.
+        Number of iterations over which the change is averaged.
     """
     return len(path) > last and abs(path[-1] - path[-1 - last]) <= last * least
 
 
 def of_common_width(kernel: Kernel, isotropic: Array) -> Array:
-    """Log-parameters of an ARD kernel all of whose widths are an isotropic kernel's.
+    """Return log-parameters of an ARD kernel whose widths all equal that of an isotropic kernel.
 
     Parameters
     ----------
     kernel : Kernel
+        The ARD kernel.
     isotropic : ndarray of shape (n_isotropic_theta,)
-        The isotropic kernel's log-parameters: its width, followed by what is no width.
+        Log-parameters of the isotropic kernel: the width, followed by the other parameters.
     """
     return np.append(np.full(kernel.structure.n_widths, isotropic[0]), isotropic[1:])
 
@@ -387,7 +389,7 @@ def maximize_parameters(
     kernel : Kernel
     starts : ndarray of shape (n_starts, n_theta)
     **settings
-        Of :func:`maximize`.
+        Settings of :func:`maximize`.
     """
     start = starts[0]
     if len(starts) > 1:

@@ -1,4 +1,4 @@
-"""Global searches of one width, by profiles and histograms, and joint ones of several widths."""
+"""Global searches of one width, by profiles or histograms, and joint searches of several widths."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,32 +16,34 @@ from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
 Profile = Callable[[Array], Array]
-"""An objective's values at some parameters, both of shape (n_parameters,)."""
+"""Maps parameters to values of an objective, both of shape (n_parameters,)."""
 
 N_WIDTHS = 200
-"""Number of widths, in geometric progression, in the grid on which <P, K> is evaluated."""
+"""Number of widths, in geometric progression, of the grid on which <P, K> is evaluated."""
 
 
 class HistogramSearch(FamilySearch):
     """Global search of one width, and joint search of all widths of a dictionary of one family.
 
-    One histogram of distances serves all steps, however many there are.
+    All steps use the same histogram of distances.
 
     Parameters
     ----------
     family : Kernel
-        Radial and not band-limited, with one parameter.
+        A radial kernel that is not band-limited, with one parameter.
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     certified : FamilySearch, default=None
-        Finds the width of each step instead, with a proven gap, before widths move jointly.
+        A search that finds the width of each step with a proven gap instead, before widths are
+        optimized jointly.
     tol : float, default=1e-7
-        Widths have moved enough when an iteration changes the alignment by less than this fraction.
+        The joint search stops when the alignment changes by less than this fraction in an
+        iteration.
     trial_iterations : int, default=4
-        Iterations from each start of the joint search; the best one then goes on.
+        Number of iterations from each start of the joint search; only the best is continued.
     split : float, default=0.3
-        One start replaces a width by two whose logarithms are this much smaller and larger.
+        One start replaces a width by two widths whose logarithms differ from it by this much.
     """
 
     def __init__(
@@ -69,12 +71,12 @@ class HistogramSearch(FamilySearch):
         self._norms = self._centered_norms(self._values)
 
     def best(self, objective: InnerProduct) -> Candidate:
-        """The width of the largest <P, K>; see :meth:`FamilySearch.best`.
+        """Return the kernel of the width with the largest <P, K>; see :meth:`FamilySearch.best`.
 
         Parameters
         ----------
         objective : InnerProduct
-            P combines the target that the search was made for and kernels of its family.
+            P must be a combination of the target factor `Y` and kernels of the family.
         """
         if self.certified is not None:
             return self.certified.best(objective)
@@ -86,26 +88,26 @@ class HistogramSearch(FamilySearch):
         return Candidate(self.family.with_theta(np.array([theta])), value, None)
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
-        """Move the widths of all kernels jointly to where their best combination aligns most.
+        """Optimize the widths of all kernels jointly for the alignment of their best combination.
 
         Parameters
         ----------
         kernels : sequence of Kernel
         P : Sensitivity
-            The last kernel is the best for this sensitivity.
+            The sensitivity for which the last kernel is the best.
 
         Returns
         -------
         list of Kernel
-            Those of positive weight, by increasing width.
+            The kernels of positive weight, by increasing width.
 
         Notes
         -----
-        The weights are optimal at all widths that are tried ("variable projection"), and their
+        The weights are optimal for all widths that are tried ("variable projection"), so their
         dependence on the widths drops out of the gradient. There are up to three starts: the given
-        widths; the last width replaced by that of the largest <P, K> / |K_c|, whose kernel would
-        align most with all others fixed; and, without the last width, the one before it split in
-        two.
+        widths; the given widths with the last one replaced by the width of the largest
+        <P, K> / |K_c|, whose kernel would give the largest alignment with all others fixed; and the
+        given widths without the last one, with the second last one split in two.
         """
         thetas = np.concatenate([kernel.theta for kernel in kernels])
         gains = self._values @ self._weights(P) / self._norms
@@ -125,11 +127,11 @@ class HistogramSearch(FamilySearch):
         return [self.family.with_theta(theta[None]) for theta in best[used]] or list(kernels)
 
     def _at(self, thetas: Array) -> Array:
-        """The family's values at the nodes for some log-widths, shape (n_thetas, n_nodes)."""
+        """Return values of the family at the nodes for given log-widths, (n_thetas, n_nodes)."""
         return np.stack([self.radial.at_theta(self._histogram.nodes, theta) for theta in thetas])
 
     def _weights(self, P: Sensitivity) -> Array:
-        """Weights v with <P, K> = v'k for every kernel k given at the histogram's nodes."""
+        """Return v such that <P, K> = v'k for kernels with values k at the histogram's nodes."""
         histogram = self._histogram
         weights = P.scale * histogram.target_weights()
         if P.kernels:
@@ -139,7 +141,7 @@ class HistogramSearch(FamilySearch):
         return weights
 
     def _alignment(self, thetas: Array) -> tuple[float, Array]:
-        """|L_c|^2 times the squared alignment of the best combination, and its gradient."""
+        """Return |L_c|^2 times the squared alignment of the best combination, and its gradient."""
         values, slopes = self._histogram.at(self.radial, thetas)
         a, M = self._moments(values)
         w = best_nonnegative(a, M)
@@ -148,12 +150,12 @@ class HistogramSearch(FamilySearch):
         return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
 
     def _moments(self, values: Array) -> tuple[Array, Array]:
-        """A and M of kernels given at the nodes."""
+        """Return the moments a and M of kernels given by their values at the nodes."""
         weighted = self._histogram.centered_weights(values)
         return self._histogram.target_products(values), weighted @ values.T
 
     def _centered_norms(self, values: Array) -> Array:
-        """|K_c| of each kernel given at the nodes; infinite where the kernel is constant."""
+        """Return |K_c| of each kernel given at the nodes; infinite if the kernel is constant."""
         squares = self._histogram.products(values)[1]
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
@@ -172,14 +174,14 @@ def maximize_width(
     ----------
     objective : Objective
     kernel : Kernel
-        Bound to the samples; :func:`has_one_width` is true for it.
+        A kernel bound to the samples, for which :func:`has_one_width` is true.
     tol : float, default=1e-5
-        The search stops where the objective can gain no more than this fraction.
+        The search stops when the objective can gain at most this fraction.
     max_iter : int, default=200
-        Largest number of steps on the samples.
+        Maximum number of steps on the samples.
     mesh_error : float, default=1e-2
-        The best width of the profile is final if the slope on the samples leaves at most this
-        fraction of the tolerance to be gained.
+        The best width of the profile is final if, by the slope on the samples, at most this
+        fraction of the tolerance can be gained.
 
     Returns
     -------
@@ -206,7 +208,7 @@ def maximize_width(
     peaks = _highest_peaks(objective.profile(kernel), log_bounds)
     start, curvature = max(peaks, key=lambda peak: at(peak[0])[0])
     value, slope = at(start)
-    # In this unit the objective's logarithm has curvature one, so that the first step is Newton's.
+    # In this unit, the logarithm of the objective has curvature one: the first step is Newton's.
     unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
     converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
     outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
@@ -234,20 +236,20 @@ def _highest_peaks(
     nearly_equal: float = 2e-3,
     most: int = 5,
 ) -> list[tuple[float, float]]:
-    """Log-widths of the highest peaks of a profile, each with its curvature.
+    """Find the log-widths of the highest peaks of a profile, each with its curvature.
 
     Parameters
     ----------
     profile : callable
     log_bounds : ndarray of shape (2,)
     step : float, default=0.125
-        Largest difference of the log-widths of the grid, in which peaks are far wider.
+        Largest spacing of the log-widths of the grid; peaks are far wider.
     precision : float, default=0.1
-        Fraction of the grid's step to which peaks are refined; the profile is no more exact.
+        Peaks are refined to this fraction of the grid spacing, which is as accurate as the profile.
     nearly_equal : float, default=2e-3
         Peaks are compared on the samples if their values differ by less than this fraction.
     most : int, default=5
-        Largest number of peaks.
+        Maximum number of peaks.
     """
     low, high = log_bounds
     grid = np.linspace(low, high, int((high - low) / step) + 3)
@@ -259,7 +261,7 @@ def _highest_peaks(
 
 
 def local_maxima(values: Array) -> Array:
-    """Indices of the values, of shape (n_values,), that are no lower than their neighbors."""
+    """Return the indices of values, of shape (n_values,), that no neighbor exceeds."""
     padded = np.concatenate([[-np.inf], values, [-np.inf]])
     return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
 
@@ -273,7 +275,7 @@ def refined_peak(
     zoom: float = 0.1,
     max_parabolas: int = 12,
 ) -> tuple[float, float]:
-    """Refine a local maximum on a uniform grid by parabolas through three closer and closer points.
+    """Refine a local maximum on a uniform grid by parabolas through three points of shrinking span.
 
     Parameters
     ----------
@@ -282,18 +284,19 @@ def refined_peak(
     peak : int
         Index of the local maximum.
     precision : float, default=1e-2
-        The last parabola spans at most this fraction of the grid's step on either side: values are
-        then exact to far more than six digits, which proofs of a gap build on.
+        The last parabola spans at most this fraction of the grid spacing on either side. Values are
+        then exact to far more than six digits, as proofs of a gap require.
     zoom : float, default=0.1
-        Where a parabola has its top inside, the next one spans this fraction of it.
+        If a parabola has its maximum inside its span, the span of the next parabola is this
+        fraction of it.
     max_parabolas : int, default=12
 
     Returns
     -------
     parameter : float
-        Between the ends of the grid.
+        The refined parameter, between the ends of the grid.
     curvature : float
-        Minus the second derivative there; zero where the profile is not concave.
+        The negative second derivative at the parameter; zero if the profile is not concave.
     """
     top, curvature = float(grid[peak]), 0.0
     if grid.size < 3 or grid[0] == grid[1]:
@@ -317,13 +320,13 @@ def refined_peak(
 
 
 def highest_peak(profile: Profile, grid: Array, values: Array, peaks: Array) -> tuple[float, float]:
-    """The best parameter among the grid's best and its refined peaks, and the value there.
+    """Return the best parameter among the grid and its refined peaks, and its value.
 
     Parameters
     ----------
     profile : callable
     grid, values : ndarray of shape (n_parameters,)
-        Evenly spaced parameters, and the objective there.
+        Evenly spaced parameters, and the values of the objective.
     peaks : ndarray of int
         Indices of the local maxima that are refined.
     """

@@ -15,18 +15,18 @@ from mercer._typing import Array
 
 
 def large_product(matrix: Array, vectors: Array) -> Array:
-    """A product of a large matrix with vectors, in less time than of matrices where these are few.
+    """Multiply a large matrix by vectors, faster than a matrix product if the vectors are few.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_rows, n_columns)
-        Its rows are contiguous.
+        A matrix with contiguous rows.
     vectors : ndarray of shape (n_columns, n_vectors)
 
     Notes
     -----
-    Products of matrices first copy the large one, into an order for many columns. Here some rows
-    at a time are multiplied by each vector, in threads.
+    A matrix product first copies the large matrix into a layout for many columns. Here, blocks of
+    rows are multiplied by each vector, in threads.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def large_product(matrix: Array, vectors: Array) -> Array:
 
 
 def row_batches(matrix: Array) -> Iterator[slice]:
-    """Rows of a large matrix that stay in the cache of a core together.
+    """Return blocks of rows of a large matrix that fit in the cache of a core.
 
     Parameters
     ----------
@@ -60,8 +60,9 @@ def row_batches(matrix: Array) -> Iterator[slice]:
 
 
 _SHIFT = 4.0
-"""Preconditioners are shifted by this many times the rounding errors of their eigenvalues, and by
-as many times more where they are indefinite: their least values may be as small as these errors."""
+"""Preconditioners are shifted by this multiple of the rounding errors of their eigenvalues, because
+their smallest eigenvalues may be as small as these errors. The shift is multiplied by this factor
+again while a preconditioner is indefinite."""
 
 
 class PreconditionedRidge:
@@ -72,14 +73,14 @@ class PreconditionedRidge:
     gram : ndarray of float32 of shape (n_samples, n_samples)
         Positive semi-definite.
     columns : ndarray of int of shape (n_columns,)
-        Of the Gram matrix, those that the preconditioner is made of.
+        Indices of the columns of the Gram matrix that the preconditioner is computed from.
 
     Notes
     -----
     With the square roots r of the weights, D = diag(r) and a penalty a, the coefficients of the
-    samples are c = D b, where (D K D + a I) b = D y. Weights of zero leave samples out. The
-    preconditioner is the same with the Nyström approximation F F' in place of K, inverted by the
-    Woodbury identity, (I - D F (F' D^2 F + a I)^(-1) F' D) / a.
+    samples are c = D b, where (D K D + a I) b = D y. Samples of weight zero are left out. The
+    preconditioner has the Nyström approximation F F' in place of K, and is inverted by the Woodbury
+    identity, (I - D F (F' D^2 F + a I)^(-1) F' D) / a.
 
     An iteration takes one product of the Gram matrix with a vector for each system, in single
     precision: 2 n^2 operations. All systems share a pass over the matrix.
@@ -124,10 +125,11 @@ class PreconditionedRidge:
         alphas : ndarray of shape (n_alphas,)
             Positive.
         tol : float, default=1e-3
-            A system is solved when its preconditioned gradient is this fraction of that at zero.
+            Relative tolerance of the norm of the preconditioned gradient, compared to its value at
+            zero.
         max_iter : int, default=1000
             Maximum number of iterations. Predictions of a system that is not solved by then may be
-            far from those of its solution.
+            far from the predictions of its solution.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class PreconditionedRidge:
     def _iterated(
         self, systems: _Systems, residual: Array, tol: float, max_iter: int
     ) -> Array | None:
-        """The solutions for right sides; None if rounding makes a preconditioner indefinite."""
+        """Return the solutions; None if rounding makes a preconditioner indefinite."""
         solution = np.zeros_like(residual)
         active = np.arange(residual.shape[1])
         direction = conditioned = systems.precondition(residual, active)
@@ -183,12 +185,12 @@ class _Systems:
     Parameters
     ----------
     factor : ndarray of float32 of shape (n_samples, rank)
-        Its products approximate the Gram matrix.
+        A factor F such that F F' approximates the Gram matrix.
     roots : ndarray of float32 of shape (n_fits, n_samples)
     alphas : ndarray of shape (n_alphas,)
     n_outputs : int
     shift : float
-        Of the preconditioners, in units of the rounding errors of products.
+        Shift of the preconditioners, in units of the rounding errors of products.
     """
 
     def __init__(
@@ -200,7 +202,8 @@ class _Systems:
         whole = factor.T @ factor
 
         def factorized(fit: int) -> Sequence[Array]:
-            # Most fits leave out few samples, whose products take less time than those of the rest.
+            # Most fits leave out few samples, and products of these are faster than products of the
+            # rest.
             others = np.flatnonzero(roots[fit] != 1.0)
             left, weighted = factor[others], roots[fit, others, None] * factor[others]
             gram = (whole - left.T @ left + weighted.T @ weighted).astype(np.float64)
@@ -218,12 +221,12 @@ class _Systems:
         return self._roots[self._fit[columns // self._n_outputs]].T
 
     def apply(self, gram: Array, vectors: Array, columns: Array) -> Array:
-        """Products of the matrices of some systems with a vector each."""
+        """Return the products of the matrices of some systems with one vector each."""
         roots, alphas = self.roots_of(columns), self._alphas[columns // self._n_outputs]
         return np.asarray(roots * large_product(gram, roots * vectors) + alphas * vectors)
 
     def precondition(self, vectors: Array, columns: Array) -> Array:
-        """Products of the inverse preconditioners with a vector each."""
+        """Return the products of the inverse preconditioners with one vector each."""
         roots, systems = self.roots_of(columns), columns // self._n_outputs
         projected = self._factor.T @ (roots * vectors)
         for system in np.unique(systems):
@@ -236,11 +239,12 @@ class _Systems:
 
 
 def _root(matrix: Array) -> Array:
-    """A Cholesky factor of a matrix whose values are rounded to single precision.
+    """Return a Cholesky factor of a matrix whose values are rounded to single precision.
 
-    Its smallest eigenvalues may be negative by that, or as its kernel is indefinite.
+    The smallest eigenvalues may be negative because of rounding, or because the kernel is
+    indefinite.
     """
-    # No eigenvalue is larger in size (Gershgorin).
+    # A bound of the absolute values of the eigenvalues (Gershgorin).
     largest = float(np.abs(matrix).sum(axis=0).max()) or 1.0
     part = 1e-6
     while True:
@@ -252,10 +256,10 @@ def _root(matrix: Array) -> Array:
 
 
 def _rounding(gram: Array) -> float:
-    """An error of the eigenvalues of products that were summed in single precision."""
+    """Rounding error of the eigenvalues of products that were summed in single precision."""
     return float(np.finfo(np.float32).eps * np.trace(gram))
 
 
 def _products(first: Array, second: Array) -> Array:
-    """Inner products of columns, shape (n_columns,)."""
+    """Return inner products of columns, shape (n_columns,)."""
     return np.einsum("ij,ij->j", first, second, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Generalized linear models on a kernel, and the penalty at which they predict left-out samples."""
+"""Generalized linear models on a kernel, and the penalty of lowest leave-one-out loss."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from mercer._solvers.likelihoods import Likelihood
 from mercer._typing import Array
 
 _RATIO = 10.0**0.5
-"""Penalties are tried in steps of this ratio."""
+"""Ratio of successive penalties that are tried."""
 
 _FIRST_ROWS = 1000
 """The search starts at the best penalty of at most this many samples."""
 
 Criterion: TypeAlias = Callable[[Sequence[Array], Indices], float]
-"""From left-out linear predictors of all machines, and the numbers of the samples that they are of,
-to their loss."""
+"""Maps leave-one-out linear predictors of all machines, and the indices of their samples, to a
+loss."""
 
 
 @dataclass(frozen=True)
 class GLMFit:
-    """Machines of the penalty of lowest left-out loss, one for each likelihood.
+    """Machines at the penalty of lowest leave-one-out loss, one for each likelihood.
 
     Attributes
     ----------
     machines : sequence of GeneralizedMachine
     left_out : sequence of ndarray of shape (n_samples, n_levels)
-        Their left-out linear predictors, corrected.
+        Corrected leave-one-out linear predictors of each machine.
     loss : float
-        Of these.
+        Loss of these linear predictors.
     alphas, losses : ndarray of shape (n_alphas,)
-        Penalties that were tried, ascending, and their losses, which are not corrected.
+        Penalties that were tried, ascending, and their losses without correction.
     """
 
     machines: Sequence[GeneralizedMachine]
@@ -56,18 +56,18 @@ class GLMFit:
 
 @dataclass(frozen=True)
 class GLM:
-    """Penalized likelihoods on one Gram matrix, with one penalty for all.
+    """Penalized likelihoods on one Gram matrix, all with the same penalty.
 
     Attributes
     ----------
     gram : ndarray of shape (n_samples, n_samples)
-        Centered Gram matrix of unit mean diagonal; of a constant kernel, zeros.
+        Centered Gram matrix of unit mean diagonal; zeros if the kernel is constant.
     likelihoods : sequence of Likelihood
         One for each machine.
     resampling : Resampling
         Which samples are left out together.
     fitted : dict
-        Machines by penalty.
+        Fitted machines by penalty.
     """
 
     gram: Array
@@ -76,7 +76,7 @@ class GLM:
     fitted: dict[float, list[GeneralizedMachine]] = field(default_factory=dict, init=False)
 
     def fit(self, alpha: float) -> list[GeneralizedMachine]:
-        """Machines of a penalty; searches start from those of the nearest one that was fitted.
+        """Fit machines with a penalty, starting from those of the nearest penalty fitted before.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class GLM:
         return self.fitted[alpha]
 
     def left_out(self, alpha: float, *, corrected: bool = False) -> list[Array]:
-        """Linear predictors of samples under machines without them; see `left_out_predictors`.
+        """Return leave-one-out linear predictors of the samples; see `left_out_predictors`.
 
         Parameters
         ----------
@@ -103,15 +103,15 @@ class GLM:
         ]
 
     def best(self, criterion: Criterion, alphas: Array | None = None) -> GLMFit:
-        """Machines of the penalty at which their approximate left-out loss is lowest.
+        """Return machines at the penalty of lowest approximate leave-one-out loss.
 
         Parameters
         ----------
         criterion : callable
         alphas : ndarray of shape (n_alphas,), default=None
-            The penalties to try. By default those downhill from one times the mean curvature of the
-            constant model, in half decades from 1e-8 on, until a step lowers the loss by less than
-            one in ten thousand.
+            The penalties to try. By default, the search goes downhill from the mean curvature of
+            the constant model in steps of half a decade, to no less than 1e-8 times this curvature,
+            until a step lowers the loss by less than one part in ten thousand.
 
         Raises
         ------
@@ -120,9 +120,9 @@ class GLM:
 
         Notes
         -----
-        Each machine and penalty takes some four Newton steps and an inverse, O(n^3), and memory for
-        four n x n matrices. Of more than 1,000 samples, the search starts at the best penalty of
-        1,000.
+        Each machine and penalty takes about four Newton steps and a matrix inverse, O(n^3), and
+        memory for four n x n matrices. For more than 1,000 samples, the search starts at the best
+        penalty for 1,000 of them.
         """
         losses, every = dict[float, float](), np.arange(len(self.gram))
         if alphas is None:
@@ -140,7 +140,7 @@ class GLM:
     def _loss(
         self, alpha: float, criterion: Criterion, rows: Indices, losses: dict[float, float]
     ) -> float:
-        """The left-out loss at a penalty, by these samples; infinite where rounding exceeds it."""
+        """Return the loss of some samples at a penalty; infinite if rounding exceeds it."""
         if alpha not in losses:
             try:
                 losses[alpha] = criterion(self.left_out(alpha), rows)
@@ -153,7 +153,7 @@ class GLM:
     def _descend(
         self, criterion: Criterion, rows: Indices, unit: float, losses: dict[float, float]
     ) -> int:
-        """Losses of these samples from the best penalty of some of them downhill, and the end."""
+        """Fill in `losses` downhill from the best penalty of a subset; return the last step."""
         n, start = len(self.gram), 0
         some = sample_rows(n, _FIRST_ROWS, None, 0, self.resampling.ranks)
         likelihoods = [given.take(some) for given in self.likelihoods]

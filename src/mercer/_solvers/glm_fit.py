@@ -2,7 +2,7 @@
 
 A machine minimizes sum_i l_i(f_i + levels) + alpha / 2 |f|^2 over functions f = K c, and over
 levels that are not penalized: intercepts, or the thresholds between grades. Each step is a ridge
-regression, whose weights are the curvatures of the losses.
+regression whose weights are the curvatures of the losses.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,15 @@ from mercer._typing import Array
 from mercer._validation import ROUNDING, warn
 
 _TOLERANCE = 1e-8
-"""The last step starts where it should lower the objective by at most this fraction of it. Newton's
-method converges quadratically: after the step, coefficients are exact to about this fraction."""
+"""The search ends with a step that is expected to lower the objective by at most this fraction.
+Newton's method converges quadratically, so that the coefficients are accurate to about this
+fraction after the step."""
 
 _MAX_STEPS = 100
 """Maximum number of Newton steps; five are usual, and about twice as many for small penalties."""
 
 _MAX_HALVINGS = 40
-"""Steps are at least 1e-12 times as long as Newton's."""
+"""Maximum number of halvings of a step, to about 1e-12 of its length."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,17 @@ class NewtonStep:
     Attributes
     ----------
     dual : ndarray of shape (n_samples,)
-        Coefficients of the samples, which sum to zero where levels are shared by all.
+        Coefficients of the samples, which sum to zero if there are levels.
     levels : ndarray of shape (n_levels,)
         Changes of the levels.
     factor : ndarray of shape (n_samples, n_samples)
-        Lower Cholesky factor of B = I + R K R / alpha, with the roots R of the curvatures.
+        Lower Cholesky factor of B = I + R K R / alpha, with the square roots R of the curvatures.
     along : ndarray of shape (n_samples, n_levels)
-        Second derivatives in the value and a level, divided by R.
+        Mixed second derivatives in the value and each level, divided by R.
     through : ndarray of shape (n_samples, n_levels)
-        B^-1 times these.
+        B^-1 times `along`.
     schur : ndarray of shape (n_levels, n_levels)
-        Second derivatives in the levels of the minimum over f.
+        Second derivatives, in the levels, of the minimum over f.
     """
 
     dual: Array
@@ -62,9 +63,9 @@ def newton_step(gram: Array, f: Array, local: Derivatives, alpha: float = 1.0) -
     ----------
     gram : ndarray of shape (n_samples, n_samples)
     f : ndarray of shape (n_samples,)
-        K c at the expansion.
+        K c at the point of expansion.
     local : Derivatives
-        There.
+        Derivatives of the losses at this point.
     alpha : float, default=1.0
 
     Raises
@@ -74,10 +75,11 @@ def newton_step(gram: Array, f: Array, local: Derivatives, alpha: float = 1.0) -
 
     Notes
     -----
-    With slopes s, curvatures h, R = diag(h)^(1/2), B = I + R K R / alpha, and second derivatives
-    R S in values and levels, coefficients are c = (R q - s) / alpha. The solution of
-    B q = R (f + K s / alpha) - S d holds the changes d of the levels. Nothing is divided by
-    curvatures, which vanish where classes are far apart. One Cholesky factorization.
+    With slopes s, curvatures h, R = diag(h)^(1/2), B = I + R K R / alpha, and mixed second
+    derivatives R S in values and levels, the coefficients are c = (R q - s) / alpha. Here, q is the
+    solution of B q = R (f + K s / alpha) - S d for the changes d of the levels. There is no
+    division by the curvatures, which vanish if classes are far apart. One Cholesky factorization is
+    computed.
 
     References
     ----------
@@ -90,19 +92,19 @@ def newton_step(gram: Array, f: Array, local: Derivatives, alpha: float = 1.0) -
     solved = cho_solve((factor, True), sides, check_finite=False)
     q, through = solved[:, 0], solved[:, 1:]
     schur = local.hessian[:, 1:, 1:].sum(axis=0) - along.T @ along + along.T @ through
-    # Where all curvatures vanish, levels stay as they are.
+    # If all curvatures vanish, levels do not change.
     change = along.T @ q - local.gradient[:, 1:].sum(axis=0)
     levels = np.linalg.lstsq(schur, change, rcond=None)[0]
     dual = (root * (q - through @ levels) - slope) / alpha
     if along.shape[1]:
-        # Rounding is taken from the sum.
+        # Remove the rounding error of the sum.
         dual -= dual.mean()
     return NewtonStep(dual, levels, factor, along, through, schur)
 
 
 @dataclass(frozen=True)
 class GeneralizedMachine:
-    """A fitted machine.
+    """A fitted generalized kernel machine.
 
     Attributes
     ----------
@@ -119,7 +121,7 @@ class GeneralizedMachine:
     alpha: float
 
     def linear_predictors(self, rows: Array) -> Array:
-        """Values plus levels, shape (n_rows, n_levels).
+        """Return values plus levels, shape (n_rows, n_levels).
 
         Parameters
         ----------
@@ -142,7 +144,7 @@ def fit_machine(
     alpha : float
         Penalty, positive.
     start : GeneralizedMachine, default=None
-        A machine of another penalty, from which the search starts where that is of use.
+        A machine with another penalty, from which the search starts if its objective is lower.
 
     Raises
     ------
@@ -156,8 +158,8 @@ def fit_machine(
 
     Notes
     -----
-    Steps are halved until the objective, which is convex, falls. Each takes a Cholesky
-    factorization, O(n^3 / 3).
+    Steps are halved until the convex objective decreases. Each step takes a Cholesky factorization,
+    O(n^3 / 3).
 
     Examples
     --------

@@ -13,7 +13,7 @@ from mercer._typing import Array
 from mercer._validation import ROUNDING
 
 _AT_ONCE = 128
-"""About so many samples are left out at a time."""
+"""About this many left-out samples are processed at a time."""
 
 
 def left_out_predictors(
@@ -24,20 +24,20 @@ def left_out_predictors(
     *,
     corrected: bool = False,
 ) -> Array:
-    """Linear predictors of samples under machines without them, or their groups.
+    """Return linear predictors of samples from machines fitted without them, or their groups.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix.
     machine : GeneralizedMachine
-        Fitted to it; those without samples have its penalty.
+        The machine fitted to the Gram matrix. Machines without some samples have the same penalty.
     likelihood : Likelihood
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     corrected : bool, default=False
-        Whether five more steps account for the curvatures of the other samples, which change as one
-        is left out. For likelihoods with one level.
+        Whether to take five more steps, which account for the changes in the curvatures of the
+        other samples when one is left out. Only used for likelihoods with one level.
 
     Returns
     -------
@@ -46,16 +46,18 @@ def left_out_predictors(
 
     Notes
     -----
-    At the optimum, the loss is expanded to second order: the machine is weighted ridge regression
-    of a working response, and samples are left out of it in closed form [1]_. With the inverse V of
-    the second derivatives in values and levels of all samples, slopes s_G and second derivatives
-    H_G of what is left out, values and levels without G are those with it plus V_GG (I - H_GG
-    V_GG)^-1 s_G. That takes one Cholesky factorization and an inverse.
+    The loss is expanded to second order at the optimum. The machine is then a weighted ridge
+    regression on a working response, from which samples are left out in closed form [1]_. Let V be
+    the inverse of the second derivatives in values and levels of all samples, and s_G and H_GG the
+    slopes and second derivatives of the left-out samples G. Leaving out G adds V_GG
+    (I - H_GG V_GG)^-1 s_G to the values and levels. This takes one Cholesky factorization and a
+    matrix inverse.
 
-    A correction goes on with the derivatives of the losses at the values without G, and the same
-    second derivatives (chord steps of Newton's method for all G at once, with secants): a product
-    of two n x n matrices. Where more than half of the samples are left out, machines are fitted
-    anew; where all samples of a class are, the others say that there is none.
+    The correction continues with the derivatives of the losses at the values without G, and the
+    same second derivatives (chord steps of Newton's method for all G at once, with secants). Each
+    step takes a product of two n x n matrices. If more than half of the samples are left out,
+    machines are refitted. If all samples of a class are left out, the prediction is that this class
+    does not occur.
 
     References
     ----------
@@ -70,7 +72,7 @@ def left_out_predictors(
 
     def of_batches(batches: Sequence[Indices]) -> Iterator[Array]:
         for batch in batches:
-            # Without the samples of a kind there is no machine.
+            # Without the samples of a class, no machine can be fitted.
             anew = (members[batch].sum(axis=1) == members.sum(axis=0)).any(axis=1)
             anew |= 2 * batch.shape[1] > len(gram)
             found = np.empty((*batch.shape, len(machine.levels)))
@@ -89,7 +91,8 @@ def left_out_predictors(
 class _Influence:
     """The inverse V of the second derivatives of a machine's objective at its optimum.
 
-    Where there is one level, values are the sums of f and the level, and there are no levels.
+    If there is only one level, it is included in the values, which are then the sums of f and the
+    level.
 
     Attributes
     ----------
@@ -97,9 +100,9 @@ class _Influence:
     eta : ndarray of shape (n_samples, n_levels)
         Linear predictors.
     local : Derivatives
-        Of positive curvatures.
+        Derivatives of the losses, with positive curvatures.
     inverse : ndarray of shape (n_samples + n_levels, n_samples + n_levels)
-        In values, and levels.
+        V, for the values followed by the levels.
     """
 
     likelihood: Likelihood
@@ -108,7 +111,7 @@ class _Influence:
     inverse: Array
 
     def _systems(self, parts: Indices) -> tuple[Array, Array]:
-        """V_GG of each part, in its values and all levels, and I - H_GG V_GG."""
+        """Return V_GG for the values of each part and all levels, and I - H_GG V_GG."""
         V, (n, size) = self.inverse, (len(self.eta), parts.shape[1])
         levels = np.broadcast_to(np.arange(n, len(V)), (len(parts), len(V) - n))
         at, every = np.hstack([parts, levels]), np.arange(size)
@@ -118,11 +121,11 @@ class _Influence:
         removed[:, :size, size:] = hessian[:, :, 0, 1:]
         removed[:, size:, :size] = hessian[:, :, 1:, 0].transpose(0, 2, 1)
         removed[:, size:, size:] = hessian[:, :, 1:, 1:].sum(axis=1)
-        # Regular up to rounding.
+        # The identity is enlarged slightly, to keep systems regular in spite of rounding.
         return within, (1.0 + ROUNDING) * np.eye(at.shape[1]) - removed @ within
 
     def first_order(self, parts: Indices) -> Array:
-        """Linear predictors without each part, by the weighted ridge regression of the last step.
+        """Return linear predictors without each part, by the ridge regression of the last step.
 
         Parameters
         ----------
@@ -141,7 +144,7 @@ class _Influence:
         return np.asarray(self.eta[parts] + changes[:, :size, None] + shift)
 
     def corrected(self, parts: Indices) -> Array:
-        """The same with the curvatures of the other samples, for likelihoods with one level.
+        """Return predictors corrected for the curvatures of other samples, for a single level.
 
         Parameters
         ----------
@@ -157,7 +160,7 @@ class _Influence:
             return np.asarray((solved.transpose(0, 2, 1) @ columns)[:, 0])
 
         def improved(changes: Array) -> Array:
-            """Changes by which the derivatives at given changes vanish, to first order."""
+            """Return changes for which the derivatives vanish, to first order around given ones."""
             at = (eta + changes)[:, :, None]
             rest = self.likelihood.derivatives(at).gradient[:, :, 0] - slope - curvature * changes
             rest[own] = 0.0
@@ -165,7 +168,7 @@ class _Influence:
             return spread(slope[parts] - curvature[parts] * moved[own]) - moved
 
         start = spread(slope[parts])
-        # A correction that overflows, or exceeds what it corrects, is none.
+        # A correction that overflows, or exceeds the first-order change, is discarded.
         with np.errstate(invalid="ignore"):
             found, first = _fixed_point(improved, start)[own], start[own]
             changes = np.where(np.abs(found - first) <= np.abs(first), found, first)
@@ -177,7 +180,7 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood)
     local = likelihood.derivatives(eta)
     local = replace(local, hessian=local.hessian.copy())
     curvatures = local.hessian[:, 0, 0]
-    # Values are divided by curvatures.
+    # Curvatures must be positive, because values are divided by them.
     curvatures[:] = np.maximum(curvatures, 1e-8 * curvatures.max() or 1.0)
     root = np.sqrt(curvatures)[:, None]
     step = newton_step(gram, eta[:, 0] - machine.levels[0], local, machine.alpha)
@@ -202,16 +205,15 @@ def _influence(gram: Array, machine: GeneralizedMachine, likelihood: Likelihood)
 def _fixed_point(
     function: Callable[[Array], Array], at: Array, longest: float = 5.0, n_steps: int = 5
 ) -> Array:
-    """Where a function returns its argument, row by row, after some steps of the secant.
+    """Approximate the fixed point of a function, row by row, by steps of the secant method.
 
-    Five steps are enough at the penalty that is chosen.
-
-    A step goes beyond the last change by at most `longest` times it.
+    Five steps are enough at the selected penalty. A step extrapolates by at most `longest` times
+    the last change.
 
     References
     ----------
     Anderson (1965), Iterative procedures for nonlinear integral equations, Journal of the ACM 12,
-    with one former step.
+    with one previous step.
     """
     found = image = function(at)
     for _ in range(n_steps - 1):
@@ -227,7 +229,7 @@ def _fixed_point(
 def _refitted(
     gram: Array, machine: GeneralizedMachine, likelihood: Likelihood, removed: Indices
 ) -> Array:
-    """Linear predictors of some samples by a machine that is fitted to the others anew."""
+    """Return linear predictors of some samples from a machine refitted to the others."""
     rest = np.setdiff1d(np.arange(len(gram)), removed)
     others = likelihood.take(rest)
     if not others.is_estimable:

@@ -1,4 +1,4 @@
-"""Grids of one parameter: their values, the best of them, and what lies beyond their ends."""
+"""Grids of one parameter: values, choice of the best, and extension beyond the ends."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -10,20 +10,20 @@ from mercer._typing import Array
 from mercer._validation import warn
 
 TIE = 1e-9
-"""Losses that differ by less than this fraction, and scores that differ by less than a tenth of
-it, relative to their sizes, are equal up to rounding."""
+"""Losses with a relative difference below this value are equal up to rounding, and so are scores
+with a relative difference below a tenth of it."""
 
 EDGE_GAIN = 1e-3
-"""A grid is too narrow if its end scores better than its neighbor by more than this."""
+"""A grid is too narrow if the score at an end exceeds the score next to it by more than this."""
 
 
 def as_grid(name: str, value: Any, default: Array) -> Array:
-    """Return the distinct values, ascending, that a parameter asks to try.
+    """Return the distinct values of a parameter that are to be tried, ascending.
 
     Parameters
     ----------
     name : str
-        The parameter's name, for messages.
+        Name of the parameter, for error messages.
     value : "auto", float or sequence of float
     default : ndarray of shape (n_grid,)
         The grid that "auto" stands for.
@@ -31,7 +31,7 @@ def as_grid(name: str, value: Any, default: Array) -> Array:
     Raises
     ------
     ValueError
-        If a value is not positive and finite, or `value` is none of the three.
+        If a value is not positive and finite, or `value` has another type.
 
     Examples
     --------
@@ -61,9 +61,10 @@ def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
 
 
 def first_best(scores: Array) -> int:
-    """Return the index of the highest score; the first among equal ones, NaN for none.
+    """Return the index of the highest score, the first among equal ones, ignoring NaN.
 
-    Scores are equal up to a fraction of the median of their sizes, as they may have any unit.
+    Scores are equal up to a fraction of their median absolute value, because they may have any
+    unit.
 
     Examples
     --------
@@ -75,10 +76,10 @@ def first_best(scores: Array) -> int:
 
 
 def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
-    """Return -1 or 1 if a wider grid may hold a better value, below its first or beyond its last.
+    """Return -1 or 1 if a better value may lie below or above the grid, and 0 otherwise.
 
-    The best value must be the first or the last of the grid and beat its neighbor by more than
-    `EDGE_GAIN`: on a plateau a wider grid has nothing to offer.
+    The best value must be the first or the last of the grid, and its score must exceed the score
+    next to it by more than `EDGE_GAIN`. On a plateau, a wider grid is of no use.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def extension(
     expensive: bool = False,
     reach: float = 256.0,
 ) -> Array:
-    """Return the value by which a grid is extended where its best value is at an end.
+    """Return the value by which a grid is extended if its best value is at an end.
 
     Parameters
     ----------
@@ -142,8 +143,9 @@ def extension(
     scores : ndarray of shape (n_grid,)
         NaN for values that were given up.
     full : ndarray of shape (n_full,)
-        Up to the ends of this grid, the best value may not be at an end at all; beyond, a value
-        must have beaten its neighbor, as in :func:`best_at_edge`.
+        Within the range of this grid, `grid` is extended whenever its best value is at an end.
+        Beyond this range, the best score must also exceed the score next to it, as in
+        :func:`best_at_edge`.
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
     expensive : bool, default=False
@@ -171,7 +173,7 @@ def extension(
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:
-    """Warn where a wider grid of a parameter may hold a better value; see :func:`best_at_edge`."""
+    """Warn if a wider grid of a parameter may hold a better value; see :func:`best_at_edge`."""
     if best_at_edge(scores, unbounded=unbounded):
         best = first_best(scores)
         warn(

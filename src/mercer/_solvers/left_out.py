@@ -1,4 +1,4 @@
-"""Left-out errors of kernel ridge regression on one kernel, along a grid of penalties."""
+"""Leave-one-out errors of kernel ridge regression along a grid of penalties."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ LEAST_ALPHA = 1e-10
 """Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors."""
 
 MOST_ALPHA = 1e3
-"""Above this penalty, times the number of samples, a kernel of unit scale predicts the mean."""
+"""Above this penalty times the number of samples, predictions with a kernel of unit scale are about
+the mean."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class PenaltyLosses:
     alphas : ndarray of shape (n_alphas,)
         Penalties, ascending, for a Gram matrix of unit scale.
     losses : ndarray of shape (n_alphas,)
-        Mean squared errors of left-out samples, relative to that of the mean of the samples that
-        predict them; one where that has no error.
+        Mean squared errors of left-out samples, divided by the mean squared error of predicting
+        them by the mean of the remaining samples; one if the latter is zero.
     """
 
     alphas: Array
@@ -67,7 +68,7 @@ class LeaveOneOut(PenaltyLosses):
     Attributes
     ----------
     predictions : ndarray of shape (n_alphas, n_samples, n_outputs)
-        Of each sample by the fit to all others.
+        Predictions of each sample by the fit to all others.
     """
 
     predictions: Array
@@ -88,21 +89,21 @@ def leave_one_out(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> LeaveOneOut:
-    """Left-out predictions of kernel ridge regression with an intercept, at every penalty.
+    """Return leave-one-out predictions of kernel ridge regression with intercept, by penalty.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
-        Centered Gram matrix, of unit mean diagonal; of a constant kernel, zeros.
+        Centered Gram matrix of unit mean diagonal; zeros if the kernel is constant.
     targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Standardized responses or class indicators. The mean of all other samples, which for class
-        indicators is the frequencies of the classes among them, is the intercept of each left-out
-        sample.
+        Standardized responses or class indicators. The intercept for a left-out sample is the mean
+        of the targets of all other samples, which for class indicators are the frequencies of the
+        classes among them.
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
         Penalties, positive.
     extend : bool, default=True
         Whether to extend the grid in equal ratios while its best value is at an end, down to
-        `least` and up to where all is shrunk to the mean.
+        `least` and up to penalties that shrink all predictions to the mean.
     least : float, default=LEAST_ALPHA
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         A sample is left out with all of its weight.
@@ -122,8 +123,9 @@ def leave_one_out(
     -----
     One eigendecomposition, and O(n^2) for each penalty and output.
 
-    The error is unbiased for kernels that were not learned from the labels. A kernel that was must
-    be evaluated in folds; see :func:`mercer._model_selection.held_out.held_out_losses`.
+    The error is unbiased for kernels that were not learned from the labels. A kernel that was
+    learned from the labels must be evaluated in folds; see
+    :func:`mercer._model_selection.held_out.held_out_losses`.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def leave_one_out(
 def losses_in_folds(
     gram: Array, targets: Array, splits: Splits, alphas: Array, weights: SampleWeights
 ) -> PenaltyLosses:
-    """Losses of ridge regression in folds, on a kernel that was not learned from the labels.
+    """Return losses of ridge regression in folds, for a kernel not learned from the labels.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def losses_in_folds(
 
     Notes
     -----
-    Each fold counts alike, and takes an eigendecomposition of its training samples.
+    All folds have the same weight. Each takes an eigendecomposition of its training samples.
     """
     losses, references = np.zeros(len(alphas)), 0.0
     for train, test in splits:
@@ -194,7 +196,7 @@ def relative_loss(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> float:
-    """Mean squared error of left-out samples, relative to that of the mean of the others.
+    """Return the error of left-out samples relative to predictions by the mean of the others.
 
     Parameters
     ----------
@@ -206,7 +208,7 @@ def relative_loss(
     Returns
     -------
     float
-        One where the mean of the others has no error.
+        Ratio of the mean squared errors; one if predictions by the mean have no error.
     """
     weights = as_weights(weights, len(targets))
     resampling = as_resampling(resampling, len(targets))
@@ -225,7 +227,7 @@ def losses_downhill(
     gain: float = 2e-3,
     least: float = LEAST_ALPHA,
 ) -> LeaveOneOut:
-    """Left-out predictions at penalties downhill from the best one of a sample.
+    """Return leave-one-out predictions at penalties downhill from the best for a subsample.
 
     Parameters
     ----------
@@ -233,22 +235,22 @@ def losses_downhill(
         Centered Gram matrix of unit scale.
     targets : ndarray of shape (n_samples, n_outputs)
     alphas : ndarray of shape (n_alphas,)
-        Grid of penalties in equal ratios, ascending, which may be left at its ends, down to
-        rounding errors and up to where all is shrunk to the mean.
+        Grid of penalties in equal ratios, ascending. The search may continue beyond its ends, down
+        to `least` and up to penalties that shrink all predictions to the mean.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
     n_first : int, default=1000
         The search starts at the best penalty of at most this many samples.
     gain : float, default=2e-3
-        It ends where a step lowers the error by less than this fraction.
+        The search ends when a step lowers the error by less than this fraction.
     least : float, default=LEAST_ALPHA
-        No smaller penalty is tried.
+        Smallest penalty to try.
 
     Returns
     -------
     LeaveOneOut
-        At two penalties or more, where the grid has more than one.
+        Predictions at two or more penalties if the grid has more than one.
 
     Raises
     ------
@@ -258,8 +260,8 @@ def losses_downhill(
     Notes
     -----
     Each penalty takes a Cholesky factorization and an inverse of the factor, about a tenth of the
-    time of an eigendecomposition; three to seven are tried as a rule. Memory is one more n x n
-    matrix.
+    time of an eigendecomposition. Usually, three to seven penalties are tried. Memory is needed for
+    one more n x n matrix.
 
     Examples
     --------
@@ -304,7 +306,7 @@ def losses_downhill(
 def descended(
     loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
 ) -> int:
-    """The whole number reached by steps of one in the direction in which a loss falls.
+    """Return the integer reached by unit steps in the direction of decreasing loss.
 
     Parameters
     ----------
@@ -329,12 +331,12 @@ def descended(
 
 
 def vertex(values: list[float]) -> float:
-    """Position, between -1/2 and 1/2, of the lowest point of the parabola through three values.
+    """Return the minimizer, between -1/2 and 1/2, of the parabola through three values.
 
     Parameters
     ----------
     values : list of float
-        At -1, 0 and 1; the middle one is the lowest.
+        Values at -1, 0 and 1, of which the middle one is the lowest.
 
     Examples
     --------
@@ -349,24 +351,24 @@ def vertex(values: list[float]) -> float:
 def _relative(
     residuals: Array, reference: float, weights: SampleWeights, resampling: Resampling
 ) -> Array:
-    """Losses along the grid, shape (n_alphas,), over the samples that some part leaves out."""
+    """Return relative losses, shape (n_alphas,), over the samples that are ever left out."""
     squares = _mean_square(residuals, weights, resampling)
     return np.asarray(squares / reference if reference > 0.0 else np.ones_like(squares))
 
 
 def _error_of_mean(targets: Array, weights: SampleWeights, resampling: Resampling) -> float:
-    """Mean squared error of predicting each sample by the mean of those it is not left out with."""
+    """Return the mean squared error of predicting left-out samples by the mean of the others."""
     errors = targets - resampling.left_out_means(targets, weights)
     return float(_mean_square(errors[None], weights, resampling)[0])
 
 
 def _mean_square(residuals: Array, weights: SampleWeights, resampling: Resampling) -> Array:
-    """Mean over samples and outputs, shape (n_alphas,)."""
+    """Return means of squares over left-out samples and outputs, shape (n_alphas,)."""
     if not resampling.one_at_a_time and resampling.covered.size < len(weights):
         residuals, weights = residuals[:, resampling.covered], weights.take(resampling.covered)
     return weights.mean(np.square(residuals).mean(axis=2).T)
 
 
 def _lowest(losses: Array) -> int:
-    """Index of the lowest loss, the last among those that are equal up to rounding."""
+    """Return the index of the lowest loss, the last among losses equal up to rounding."""
     return int(np.flatnonzero(losses <= losses.min() * (1.0 + TIE))[-1])

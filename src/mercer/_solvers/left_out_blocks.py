@@ -12,29 +12,29 @@ from mercer._typing import Array
 
 
 def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) -> Iterator[Array]:
-    """Blocks of V diag(d) V' among the rows of each part.
+    """Yield blocks of V diag(d) V' for the rows of each part.
 
     Parameters
     ----------
     vectors : ndarray of shape (n_rows, n_vectors)
         V.
     factors : ndarray of shape (n_factors, n_vectors)
-        Each d, not negative.
+        The vectors d as rows, not negative.
     batches : sequence of ndarray of int of shape (n_parts, size)
-        Rows, those of a part in a row.
+        Indices of rows of V, with one part in each row of an array.
 
     Yields
     ------
     ndarray of shape (n_factors, n_parts, size, size)
-        For each batch.
+        Blocks of a batch.
 
     Notes
     -----
-    Of parts with fewer than twice as many samples as there are factors, products of pairs of rows
-    are formed once for all factors; of others, rows are multiplied with the roots of each d. Either
-    takes half the operations of V diag(d) V', which is symmetric, and the choice the fewer
-    multiplications outside of matrix products. In all that is O(n_factors size n_vectors) for
-    each row.
+    For parts with fewer than twice as many samples as there are factors, products of pairs of rows
+    are formed once for all factors. For larger parts, rows are multiplied by the square roots of
+    each d. Both ways take half the operations of V diag(d) V', because it is symmetric, and the
+    choice minimizes the multiplications outside of matrix products. In total, each row takes
+    O(n_factors size n_vectors).
 
     Examples
     --------
@@ -64,7 +64,7 @@ def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) 
 
 @lru_cache(maxsize=64)
 def _triangle(size: int) -> tuple[Indices, Indices]:
-    """Rows and columns on and above a diagonal, and where in this order each entry is."""
+    """Return indices on and above a diagonal, and the position of each entry among them."""
     above = np.array(np.triu_indices(size))
     position = np.empty((size, size), dtype=np.intp)
     position[*above] = position[*above[::-1]] = np.arange(above.shape[1])
@@ -72,12 +72,12 @@ def _triangle(size: int) -> tuple[Indices, Indices]:
 
 
 def _outer(rows: Array) -> Array:
-    """Products of all rows with each other."""
+    """Return the products of all rows with each other."""
     return np.asarray(rows @ rows.T)
 
 
 def _pair_sums(vectors: Array, factors: Array, first: Indices, second: Indices) -> Array:
-    """Sums of the products of two rows and each d, shape (n_factors, n_pairs)."""
+    """Return sums of products of two rows and each d, shape (n_factors, n_pairs)."""
     sums = np.empty((len(first), len(factors)))
     for tile in gen_batches(len(first), max(CACHED_VALUES // vectors.shape[1], 1)):
         products = vectors[first[tile]]

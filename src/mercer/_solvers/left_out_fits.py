@@ -1,4 +1,4 @@
-"""Kernel ridge regression without each sample, or group of samples, at one penalty."""
+"""Leave-one-out kernel ridge regression at one penalty, also for groups of samples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def left_out_residuals(
     weights: SampleWeights | Array | None = None,
     resampling: Resampling | None = None,
 ) -> Array:
-    """Residual of each sample under ridge regression on samples it is not left out with.
+    """Return leave-one-out residuals of kernel ridge regression at one penalty.
 
     Parameters
     ----------
@@ -46,10 +46,11 @@ def left_out_residuals(
 
     Notes
     -----
-    One Cholesky factorization and the inverse of the factor; the squared norms of its columns are
-    the diagonal of the inverse. That takes about a tenth of the time of an eigendecomposition.
-    Samples that are left out together take the block of the inverse among them, and a system of
-    their number; where they are more than half of all, the fit to the others.
+    One Cholesky factorization and the inverse of the factor are computed; squared norms of the
+    columns of this inverse are the diagonal of the inverse of the system. This takes about a tenth
+    of the time of an eigendecomposition. For samples that are left out together, a linear system
+    with their block of the inverse is solved. If they are more than half of all samples, the model
+    is refitted to the others.
 
     Examples
     --------
@@ -83,15 +84,16 @@ def left_out_residuals(
 
 @dataclass(frozen=True)
 class LeftOutFits:
-    """The fits without each of the training samples, in closed form.
+    """Fits without each of the training samples, in closed form.
 
     Attributes
     ----------
     ridge : Ridge
         The fit to all samples.
     inverse : ndarray of shape (n_samples, n_samples)
-        Of the Gram matrix, scaled by the roots of the weights, plus the penalty, and one more
-        penalty on constants: predictions do not depend on it, and leverages keep their digits.
+        Inverse of the Gram matrix, scaled by the square roots of the weights, plus the penalty and
+        an additional penalty on constants. The latter does not change predictions, and preserves
+        the digits of leverages.
     weights : SampleWeights
     resampling : Resampling
         Which samples are left out together.
@@ -109,13 +111,13 @@ class LeftOutFits:
         return _left_out(diagonal, self.ridge.dual_coef_, self.ridge.alpha, self.weights)
 
     def _without(self, removed: Indices) -> Array:
-        """Residuals of parts that are left out, shape (n_parts, n_removed, n_outputs)."""
+        """Return residuals of left-out parts, shape (n_parts, n_removed, n_outputs)."""
         dual = self.ridge.dual_coef_[removed] / self.weights.roots[removed, None]
         blocks = self.inverse[removed[:, :, None], removed[:, None, :]]
         return _left_out_together(blocks, dual, removed, self.ridge.alpha, self.weights)
 
     def predict(self, rows: Array, output: int = 0) -> Array:
-        """Predictions of one output by the fits without each training sample.
+        """Predict one output by the fits without each training sample.
 
         Parameters
         ----------
@@ -126,15 +128,15 @@ class LeftOutFits:
         Returns
         -------
         ndarray of shape (n_rows, n_samples)
-            Column i: without sample i. The mean of all samples is subtracted.
+            Predictions without sample i in column i. The mean target of all samples is subtracted.
 
         Notes
         -----
-        A linear smoother that is fitted without sample i predicts what the whole fit would if the
-        target of i were the prediction without it. Its predictions therefore change by the
-        derivative in that target times the leave-one-out residual, and without several samples by
-        the sum of these products. Where more than half of the samples are left out together, as
-        all that follow, the predictions are those of the whole fit.
+        A linear smoother fitted without sample i has the same predictions as the full fit with the
+        target of i replaced by its prediction without i. Leaving out i therefore changes
+        predictions by the derivative in this target times the leave-one-out residual, and leaving
+        out several samples by the sum of these products. If more than half of the samples are left
+        out together, for example all later samples, the predictions are those of the full fit.
         """
         roots = self.weights.roots
         derivatives = ((rows * roots) @ self.inverse) * roots
@@ -160,12 +162,12 @@ def left_out_fits(
     weights: SampleWeights | Array | None,
     resampling: Resampling | None = None,
 ) -> LeftOutFits:
-    """The fits without each of the training samples of a ridge regression.
+    """Return the fits without each of the training samples of a ridge regression.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
-        The centered Gram matrix that it was fitted to.
+        The centered Gram matrix that the ridge regression was fitted to.
     ridge : Ridge
     weights : SampleWeights or ndarray of shape (n_samples,), or None
     resampling : Resampling, default=None
@@ -178,11 +180,11 @@ def left_out_fits(
 
 
 def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights) -> Array:
-    """Residuals of the fits without each sample, from the diagonal of the inverse.
+    """Return leave-one-out residuals from the diagonal of the inverse.
 
-    With the inverse G of the system with a penalty on constants, its part E on vectors without
-    mean, and the dual coefficients c, residuals of the fit to all samples are alpha c_i / w_i and
-    leverages 1 - alpha E_ii.
+    Let G be the inverse of the system with a penalty on constants, E its part on vectors of zero
+    mean, and c the dual coefficients. The residuals of the fit to all samples are alpha c_i / w_i,
+    and the leverages are 1 - alpha E_ii.
     """
     remaining = diagonal - weights.values / (weights.total * (1.0 + alpha))
     return np.asarray(dual / (weights.values * remaining)[:, None])
@@ -191,18 +193,18 @@ def _left_out(diagonal: Array, dual: Array, alpha: float, weights: SampleWeights
 def _left_out_together(
     blocks: Array, scaled: Array, removed: Indices, alpha: float, weights: SampleWeights
 ) -> Array:
-    """Residuals of parts that are left out; see :func:`_left_out`.
+    """Return residuals of left-out parts; see :func:`_left_out`.
 
     Parameters
     ----------
     blocks : ndarray of shape (n_parts, n_removed, n_removed)
-        Of the inverse of the system, among the samples of each part.
+        Blocks of the inverse of the system for the samples of each part.
     scaled : ndarray of shape (n_parts, n_removed, n_outputs)
-        Dual coefficients over the roots of the weights.
+        Dual coefficients divided by the square roots of the weights.
     removed : ndarray of int of shape (n_parts, n_removed)
     alpha : float
     weights : SampleWeights
-        Of all samples.
+        Weights of all samples.
     """
     roots = weights.roots[removed, None]
     constants = roots * roots.transpose(0, 2, 1) / (weights.total * (1.0 + alpha))

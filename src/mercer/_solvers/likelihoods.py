@@ -1,8 +1,8 @@
 """Likelihoods of classes, counts and ordered grades, for generalized kernel machines.
 
-The loss of a sample is its negative log-likelihood, less the lowest that it can have. It depends on
-the sample's linear predictors: its value f plus the levels that all samples share, which are the
-intercept of classes and counts, or one level for each threshold between grades.
+The loss of a sample is its negative log-likelihood minus the lowest possible value. It depends on
+the linear predictors of the sample: its value f plus the levels, which are common to all samples.
+Levels are the intercept for classes and counts, or one level for each threshold between grades.
 """
 
 from abc import ABC, abstractmethod
@@ -17,11 +17,11 @@ from mercer._data.weights import SampleWeights
 from mercer._typing import Array
 
 LARGEST_LOGARITHM = 700.0
-"""Logarithms of what is exponentiated are at most this, below the overflow of double precision."""
+"""Upper bound of arguments of exponentials, which prevents overflow in double precision."""
 
 
 def rates(values: Array) -> Array:
-    """Expected counts, from the logarithms of rates."""
+    """Return expected counts from the logarithms of rates."""
     return np.exp(np.minimum(values, LARGEST_LOGARITHM))
 
 
@@ -32,14 +32,14 @@ def grade_probabilities(eta: Array) -> Array:
     ----------
     eta : ndarray of shape (n_rows, n_grades - 1)
     """
-    # Left-out levels may be out of order, where nothing is known of a grade.
+    # Leave-one-out levels may be out of order if there is no information on a grade.
     above = np.minimum.accumulate(expit(eta), axis=1)
     ends = np.ones((len(eta), 1))
     return np.asarray(-np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1))
 
 
 def bounded_probabilities(probabilities: Array, n_samples: int) -> Array:
-    """Probabilities of at least one in two more than the number of samples.
+    """Raise probabilities to at least 1 / (n_samples + 2), and normalize them.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def bounded_probabilities(probabilities: Array, n_samples: int) -> Array:
 
 
 def log_losses(probabilities: Array, codes: NDArray[np.intp]) -> Array:
-    """Negative logarithms of the probabilities of the true classes.
+    """Return the negative logarithms of the probabilities of the true classes.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Derivatives:
 
     @classmethod
     def of_sums(cls, slope: Array, curvature: Array, n_levels: int = 1) -> Self:
-        """Of losses that depend on the sum of the value and all levels, from those in the sum.
+        """Return derivatives of losses that depend on the sum of the value and all levels.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Likelihood(ABC):
     y : ndarray of shape (n_samples,)
         Encoded targets.
     weights : SampleWeights
-        Losses are multiplied by them.
+        Weights by which the losses are multiplied.
     """
 
     y: Array
@@ -110,7 +110,7 @@ class Likelihood(ABC):
         return len(self.y)
 
     def take(self, rows: Any) -> Self:
-        """The likelihood of some of the samples.
+        """Return the likelihood of some of the samples.
 
         Parameters
         ----------
@@ -120,9 +120,9 @@ class Likelihood(ABC):
 
     @abstractmethod
     def start(self) -> Array:
-        """The levels of highest likelihood where all values are zero, shape (n_levels,).
+        """Return the levels of highest likelihood if all values are zero, shape (n_levels,).
 
-        They are infinite, or equal, where a class is not there.
+        They are infinite or equal if a class does not occur.
         """
 
     @property
@@ -133,18 +133,18 @@ class Likelihood(ABC):
 
     @property
     def mean_curvature(self) -> float:
-        """Mean second derivative of the losses, in the values of the constant model."""
+        """Mean second derivative of the losses in the values, at the constant model."""
         local = self.derivatives(np.tile(self.start(), (len(self), 1)))
         return float(local.hessian[:, 0, 0].sum()) / self.weights.total
 
     @property
     def kinds(self) -> NDArray[np.intp]:
-        """Numbers of classes, each with at least one sample; -1 for other samples."""
+        """Indices of classes that each need at least one sample; -1 for other samples."""
         return self.y.astype(np.intp)
 
     @abstractmethod
     def losses(self, eta: Array) -> Array:
-        """Losses of the samples, without their weights; infinite for levels that are out of order.
+        """Return unweighted losses of the samples; infinite if levels are out of order.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def derivatives(self, eta: Array) -> Derivatives:
-        """Derivatives of the weighted losses.
+        """Return the derivatives of the weighted losses.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def means(self, eta: Array) -> Array:
-        """What is predicted: probabilities of classes, or expected counts.
+        """Return predictions: probabilities of classes, or expected counts.
 
         Parameters
         ----------
@@ -171,11 +171,11 @@ class Likelihood(ABC):
         """
 
     def bounded(self, eta: Array) -> Array:
-        """The linear predictors nearest to given ones that predict no sample to be impossible.
+        """Clip linear predictors such that no sample is predicted to be impossible.
 
-        Where all samples of a class are left out, the others say that there is no such class. By
-        the rule of succession, they say that its probability is one in two more than their number.
-        The linear predictors of grades stay as they are: their probabilities are bounded instead.
+        If all samples of a class are left out, the maximum-likelihood estimate of its probability
+        is zero. By the rule of succession, it is replaced by 1 / (n + 2) for n samples. Linear
+        predictors of grades are not changed, because their probabilities are bounded instead.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True)
 class Bernoulli(Likelihood):
-    """Two classes, y in {0, 1}, of log-odds eta.
+    """Two classes, y in {0, 1}, with log-odds eta.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Bernoulli(Likelihood):
             return np.asarray(np.log(mean) - np.log1p(-mean))
 
     def losses(self, eta: Array) -> Array:
-        """Log(1 + exp(eta)) - y eta; see :class:`Likelihood`."""
+        """Return log(1 + exp(eta)) - y eta; see :class:`Likelihood`."""
         odds = eta[:, 0]
         return np.logaddexp(0.0, odds) - self.y * odds
 
@@ -213,7 +213,7 @@ class Bernoulli(Likelihood):
         return Derivatives.of_sums(w * (p - self.y), w * (p * expit(-odds)))
 
     def means(self, eta: Array) -> Array:
-        """Probabilities of the class 1; see :class:`Likelihood`."""
+        """Return probabilities of class 1; see :class:`Likelihood`."""
         return np.asarray(expit(eta[:, 0]))
 
     def bounded(self, eta: Array) -> Array:
@@ -224,7 +224,7 @@ class Bernoulli(Likelihood):
 
 @dataclass(frozen=True)
 class Poisson(Likelihood):
-    """Counts of the expectation exp(eta + offset).
+    """Counts with expectation exp(eta + offset).
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class Poisson(Likelihood):
 
     def start(self) -> Array:
         """See :class:`Likelihood`."""
-        # The largest exposure is divided out, so that none overflows.
+        # Exposures are divided by the largest one, so that none overflows.
         unit = self.offset.max()
         exposures = np.exp(self.offset - unit)
         with np.errstate(divide="ignore"):
@@ -256,11 +256,11 @@ class Poisson(Likelihood):
 
     @property
     def kinds(self) -> NDArray[np.intp]:
-        """Zero for counts that are not; see :class:`Likelihood`."""
+        """Zero for positive counts, -1 for others; see :class:`Likelihood`."""
         return np.where(self.y > 0.0, 0, -1)
 
     def losses(self, eta: Array) -> Array:
-        """Half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
+        """Return half the unit deviance, m - y - y log(m / y); see :class:`Likelihood`."""
         means = self.means(eta)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(means), kl_div(self.y, means), np.inf)
@@ -271,12 +271,12 @@ class Poisson(Likelihood):
         return Derivatives.of_sums(w * (means - self.y), w * means)
 
     def means(self, eta: Array) -> Array:
-        """Expected counts of the samples; see :class:`Likelihood`."""
+        """Return expected counts of the samples; see :class:`Likelihood`."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(eta[..., 0] + self.offset))
 
     def bounded(self, eta: Array) -> Array:
-        """Expectations between half a count in all samples, and all counts; see the base class."""
+        """Clip expectations to [1 / (2 n), 1 + sum(y)] for n samples; see :class:`Likelihood`."""
         low, high = -np.log(2.0 * len(self)), np.log1p(self.y.sum())
         offset = self.offset[:, None]
         return np.asarray(np.clip(eta, low - offset, high - offset))
@@ -286,9 +286,9 @@ class Poisson(Likelihood):
 class OrderedLogit(Likelihood):
     """Ordered grades, y in {0, ..., k}, with P(y > j) = 1 / (1 + exp(-eta_j)).
 
-    Linear predictors descend. With a = eta_y (for y < k) and b = eta_(y - 1) (for y > 0), the loss
-    is log(1 + exp(a)) + log(1 + exp(-b)) - log(1 - exp(a - b)), whose last term depends on levels
-    alone.
+    Linear predictors are in descending order. With a = eta_y (for y < k) and b = eta_(y - 1)
+    (for y > 0), the loss is log(1 + exp(a)) + log(1 + exp(-b)) - log(1 - exp(a - b)). The last term
+    depends only on the levels.
 
     Attributes
     ----------
@@ -318,14 +318,14 @@ class OrderedLogit(Likelihood):
             return np.asarray(np.log(above) - np.log(below))
 
     def _ends(self, eta: Array) -> tuple[Array, Array, Array]:
-        """The ends a and b of each sample, infinite where it has none, and their difference."""
+        """Return a and b of each sample, infinite if undefined, and the difference b - a."""
         infinite, rows = np.full((*eta.shape[:-1], 1), np.inf), np.arange(len(self))
         every = np.concatenate([infinite, eta, -infinite], axis=-1)
         a, b = every[..., rows, self.y + 1], every[..., rows, self.y]
         return a, b, b - a
 
     def losses(self, eta: Array) -> Array:
-        """By the formula of the class; see :class:`Likelihood`."""
+        """Return losses by the formula of the class; see :class:`Likelihood`."""
         a, b, gaps = self._ends(eta)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.logaddexp(0.0, a) + np.logaddexp(0.0, -b) - np.log(-np.expm1(-gaps))
@@ -341,7 +341,7 @@ class OrderedLogit(Likelihood):
         # Derivatives of -log(1 - exp(-gap)).
         push = np.where(inner, 1.0 / np.expm1(some), 0.0)
         bend = np.where(inner, 0.25 / np.sinh(0.5 * some) ** 2, 0.0)
-        # The value, a level above all grades, the levels, and one below all grades.
+        # The order is: the value, a level above all grades, the levels, a level below all grades.
         size, rows = self.n_grades + 2, np.arange(len(self))
         gradient, hessian = np.zeros((*a.shape, size)), np.zeros((*a.shape, size, size))
         gradient[..., 0], hessian[..., 0, 0] = up - down, of_a + of_b
@@ -357,5 +357,5 @@ class OrderedLogit(Likelihood):
         )
 
     def means(self, eta: Array) -> Array:
-        """Probabilities of the grades, shape (n_samples, n_grades); see :class:`Likelihood`."""
+        """Return grade probabilities, (n_samples, n_grades); see :class:`Likelihood`."""
         return grade_probabilities(eta)

@@ -1,7 +1,7 @@
 """Kernel ridge regression with an intercept: at one penalty, and at every penalty.
 
-Gram matrices are centered by the weights of the samples. With weights W, all systems are those of
-W^(1/2) K W^(1/2), so that squared errors count as the weights say. The intercept is not penalized.
+Gram matrices are centered by weighted means. With weights W, all linear systems are formed with
+W^(1/2) K W^(1/2), so that squared errors are weighted by W. The intercept is not penalized.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,12 +21,12 @@ from mercer._validation import INDEFINITE_ADVICE
 
 
 def check_definite(values: Array) -> None:
-    """Raise unless ascending eigenvalues are those of a positive semi-definite matrix.
+    """Raise an error if ascending eigenvalues do not belong to a positive semi-definite matrix.
 
     Raises
     ------
     ValueError
-        If the smallest is negative beyond rounding.
+        If the smallest eigenvalue is negative beyond rounding.
     """
     if values[0] < -TOLERANCE * max(values[-1], 0.0):
         raise ValueError(
@@ -43,7 +43,7 @@ class Ridge:
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_fitted,) or (n_fitted, n_outputs)
-        Coefficients of the training samples. Those of an output sum to zero.
+        Coefficients of the training samples, which sum to zero for each output.
     intercept_ : float or ndarray of shape (n_outputs,)
     alpha : float
         The penalty that was used.
@@ -59,8 +59,8 @@ class Ridge:
         Parameters
         ----------
         rows : ndarray of shape (n_samples, n_fitted)
-            Kernel between new samples and the training samples, as it is. Since coefficients sum to
-            zero, centering the rows changes the intercept alone.
+            Kernel between new samples and the training samples. Since coefficients sum to zero,
+            centering the rows would change only the intercept.
 
         Returns
         -------
@@ -69,11 +69,11 @@ class Ridge:
         return np.asarray(self.deviations(rows) + self.intercept_)
 
     def deviations(self, rows: Array) -> Array:
-        """Predictions without the intercept: of centered rows, from the mean response."""
+        """Return predictions without the intercept; for centered rows, deviations from the mean."""
         return np.asarray(rows @ self.dual_coef_)
 
     def refitted(self, gram: Array, target: Any) -> "Ridge":
-        """Ridge regression at the same penalty, on another centered Gram matrix.
+        """Fit ridge regression with the same penalty to another centered Gram matrix.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Ridge:
         return fit_ridge(gram, target.values, self.alpha, target.weights)
 
     def linear(self, n_fitted: int) -> tuple[Array, Array]:
-        """What `deviations` multiplies rows by, (n_fitted, n_outputs), and the zeros it adds.
+        """Return coefficients, shape (n_fitted, n_outputs), and constants, which are zero.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ def fit_ridge(
     weights, targets = as_weights(weights, len(gram)), y.reshape(len(y), -1)
     factor, alpha = penalized_factor(gram, alpha, weights)
     dual = weights.scaled(cho_solve((factor, True), weights.centered(targets), check_finite=False))
-    # Rounding is taken from the sum in proportion to the weights.
+    # Remove the rounding error of the sum in proportion to the weights.
     dual = dual - np.outer(weights.values, dual.sum(axis=0)) / weights.total
     dual = dual.reshape(y.shape)
     intercept = weights.mean(y)
@@ -143,8 +143,8 @@ class RidgePath:
     Attributes
     ----------
     values : ndarray of shape (n_samples - 1,)
-        Eigenvalues of the centered Gram matrix, ascending, none negative, without that of the
-        constant vector.
+        Nonnegative eigenvalues of the centered Gram matrix, ascending, without the eigenvalue of
+        the constant vector.
     vectors : ndarray of shape (n_samples, n_samples - 1)
         The eigenvectors.
     projected : ndarray of shape (n_samples - 1, n_outputs)
@@ -169,7 +169,7 @@ class RidgePath:
     resampling: Resampling
 
     def left_out_residuals(self, alphas: Array) -> Array:
-        r"""Residual of each sample under the fit to samples that it is not left out with.
+        r"""Return the leave-one-out residual of each sample at every penalty.
 
         Parameters
         ----------
@@ -189,12 +189,13 @@ class RidgePath:
         .. math:: r = Q D Q^\top y_c, \quad 1 - h_i = \sum_k q_{ik}^2 d_k, \quad
                   d_k = \alpha / (\lambda_k + \alpha).
 
-        The sums leave out the constant eigenvector, because the intercept is not penalized, and so
-        no term is negative and no digit is lost where :math:`h_i` is close to one. The residual of
-        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`, whatever the
-        weights of the samples are. Those of samples G that are left out together are
-        :math:`(I - H_{GG})^{-1} r_G`: O(g^2 n + g^3) for g samples and each penalty. Where these
-        are more than half of all, the others are fitted anew, which takes less time.
+        The sums exclude the constant eigenvector, because the intercept is not penalized. All terms
+        are therefore nonnegative, and no digits are lost if :math:`h_i` is close to one. The
+        residual of sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`,
+        for any weights of the samples. The residuals of samples G that are left out together are
+        :math:`(I - H_{GG})^{-1} r_G`, which takes O(g^2 n + g^3) for g samples and each penalty. If
+        they are more than half of all samples, the model is refitted to the others, which is
+        faster.
         """
         n, k = len(self.vectors), self.projected.shape[1]
         shrink = alphas[:, None] / (self.values + alphas[:, None])
@@ -208,13 +209,13 @@ class RidgePath:
         return residuals.transpose(1, 0, 2)
 
     def _left_out_together(self, shrink: Array, residuals: Array, alphas: Array) -> Array:
-        """Residuals of samples that are left out together, shape (n_alphas, n_samples, n_outputs).
+        """Return residuals of jointly left-out samples, shape (n_alphas, n_samples, n_outputs).
 
         Parameters
         ----------
         shrink : ndarray of shape (n_alphas, n_samples - 1)
         residuals : ndarray of shape (n_alphas, n_samples, n_outputs)
-            Of the fits to all samples, times the roots of the weights.
+            Residuals of the fits to all samples, times the square roots of the weights.
         alphas : ndarray of shape (n_alphas,)
         """
         n = len(self.vectors)
@@ -233,7 +234,7 @@ class RidgePath:
         return self.resampling.assembled(of_batches)
 
     def predict(self, rows: Array, alphas: Array) -> Array:
-        """Predictions for new samples at each penalty.
+        """Predict new samples at each penalty.
 
         Parameters
         ----------
@@ -275,8 +276,8 @@ def ridge_path(
     Notes
     -----
     A multiple of 1 1' that exceeds every eigenvalue is added, so that the last eigenvector is the
-    constant one, which is dropped: the others are orthogonal to it up to rounding, and are not
-    mixed with it in the null space.
+    constant one, which is dropped. The other eigenvectors are orthogonal to it up to rounding, and
+    are not mixed with it in the null space.
 
     Examples
     --------
@@ -309,15 +310,15 @@ def held_out_residuals(
     alphas: Array,
     weights: SampleWeights | Array | None = None,
 ) -> Array:
-    """Residuals of samples that ridge regression was not fitted to, at every penalty.
+    """Return residuals of held-out samples under ridge regression, at every penalty.
 
     Parameters
     ----------
     gram : ndarray of shape (n_train, n_train)
-        Gram matrix of the training samples, at any center.
+        Gram matrix of the training samples, with any centering.
     targets : ndarray of shape (n_train, n_outputs)
     rows : ndarray of shape (n_test, n_train)
-        Kernel between held-out and training samples, at the same center.
+        Kernel between held-out and training samples, with the same centering.
     held_out : ndarray of shape (n_test, n_outputs)
         Targets of the held-out samples.
     alphas : ndarray of shape (n_alphas,)
@@ -337,7 +338,7 @@ def held_out_residuals(
 def refitted_residuals(
     gram: Array, targets: Array, alphas: Array, weights: SampleWeights, removed: Indices
 ) -> Array:
-    """Residuals of some samples under ridge regression on all others, fitted anew.
+    """Return residuals of some samples under ridge regression refitted to all others.
 
     Parameters
     ----------
@@ -365,9 +366,9 @@ def refitted_residuals(
 def penalized_factor(
     gram: Array, alpha: float, weights: SampleWeights, constant: float = 0.0
 ) -> tuple[Array, float]:
-    """Cholesky factor of the Gram matrix plus penalties, and the penalty that was taken.
+    """Return the Cholesky factor of the Gram matrix plus penalties, and the penalty used.
 
-    Where rounding errors exceed the penalty, it is raised to the size that they may have.
+    If rounding errors exceed the penalty, it is raised to their possible size.
     """
 
     def factor(penalty: float) -> Array:
@@ -379,7 +380,7 @@ def penalized_factor(
         return factor(alpha), alpha
     except ValueError:
         values = eigvalsh(weights.scaled_gram(gram), check_finite=False)
-        # Rounding of kernels in single precision raises the penalty.
+        # Rounding of kernels to single precision is no error: it only raises the penalty.
         if values[0] < -10.0 * float(np.finfo(np.float32).eps) * values[-1]:
             check_definite(values)
         alpha = max(-2.0 * float(values[0]), TOLERANCE * float(values[-1]))

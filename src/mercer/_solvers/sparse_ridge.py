@@ -17,7 +17,7 @@ def ridge_on_sparse_features(
     tol: float = 1e-3,
     max_iter: int = 200,
 ) -> tuple[Array, Array]:
-    """Coefficients of the features, and intercepts, at several penalties.
+    """Return coefficients of the features, and intercepts, at several penalties.
 
     Minimizes sum_i w_i |y_i - c - B'z_i|^2 + alpha |B|^2 over B and c.
 
@@ -28,11 +28,12 @@ def ridge_on_sparse_features(
     alphas : ndarray of shape (n_alphas,)
         Positive.
     weights : ndarray of shape (n_samples,), default=None
-        Positive; ones if None.
+        Weights of the samples, positive; ones if None.
     tol : float, default=1e-3
-        A system is solved when its preconditioned gradient is this fraction of that at zero.
+        Relative tolerance of the norm of the preconditioned gradient, compared to its value at
+        zero.
     max_iter : int, default=200
-        Maximum number of iterations; fits that are stopped by it are regularized further.
+        Maximum number of iterations. Fits that are stopped by this limit are regularized further.
 
     Returns
     -------
@@ -79,13 +80,13 @@ def ridge_on_products(
     tol: float = 1e-3,
     max_iter: int = 200,
 ) -> Array:
-    """Coefficients at several penalties from the products of features, by conjugate gradients.
+    """Return coefficients at several penalties from products of features.
 
     Parameters
     ----------
     product : callable
-        From directions of shape (n_features, n_directions) to G times them, where G has the sums of
-        products of centered features.
+        Maps directions of shape (n_features, n_directions) to their products with G, the matrix of
+        sums of products of centered features.
     squares : ndarray of shape (n_features,)
         The diagonal of G, up to rounding.
     cross : ndarray of shape (n_features, n_outputs)

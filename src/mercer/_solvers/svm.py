@@ -21,11 +21,11 @@ C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 """Values of C among which ``C="auto"`` searches."""
 
 FIRST_TRIED: Array = C_GRID[2:7]
-"""Those tried first, which suit most tables at unit scale."""
+"""Values of C that are tried first, which suit most tables at unit scale."""
 
 WIDER = 2.0
-"""The best Gaussian bandwidth for support vector machines is about this many times that for ridge
-regression on class indicators."""
+"""Approximate ratio of the best Gaussian bandwidth for support vector machines to the best one for
+ridge regression on class indicators."""
 
 _EXACT, _ROUGH = 1e-9, 1e-3
 """Tolerances of LIBSVM: the first takes two to five times as many iterations as the second."""
@@ -50,18 +50,18 @@ def fit_svm(
     labels : ndarray of shape (n_samples,)
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
     max_iter : int, default=None
-        Maximum number of iterations; the machine is then solved to scikit-learn's tolerance, or
-        stopped without a warning.
+        Maximum number of iterations. If given, the machine is solved to scikit-learn's tolerance,
+        or stopped without a warning.
     most_exact : int, default=200
-        Without `max_iter`, at most this many samples are solved to rounding, so that weights of
-        samples are exactly as if these were repeated.
+        Without `max_iter`, problems of at most this many samples are solved to rounding precision,
+        so that weighting samples is exactly equivalent to repeating them.
     exact_iterations : int, default=1000
-        Maximum number of iterations for that, per sample.
+        Maximum number of iterations per sample for these exact solutions.
 
     Notes
     -----
-    More samples are solved to scikit-learn's tolerance, and so are fewer where rounding errors keep
-    LIBSVM from more.
+    Larger problems are solved to scikit-learn's tolerance, and so are smaller ones if rounding
+    errors prevent LIBSVM from reaching a lower tolerance.
     """
     sample_weight = as_weights(weights, len(gram)).given
     svc = SVC(kernel="precomputed", C=C, tol=_ROUGH, break_ties=True)
@@ -76,7 +76,7 @@ def fit_svm(
 
 def _silent_fit(svc: SVC, gram: Array, labels: NDArray[Any], sample_weight: Array | None) -> SVC:
     """Fit a machine without scikit-learn's warning of too few iterations."""
-    # Filters of warnings are common to all threads, and folds may be fitted in several.
+    # Warning filters are shared by all threads, and folds may be fitted in several threads.
     svc._warn_from_fit_status = lambda: None
     svc.fit(gram, labels, sample_weight=sample_weight)
     del svc._warn_from_fit_status
@@ -84,12 +84,12 @@ def _silent_fit(svc: SVC, gram: Array, labels: NDArray[Any], sample_weight: Arra
 
 
 def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
-    """Decision values with a column for each class, also for those that a machine does not know.
+    """Return decision values with a column for each class, also for classes without samples.
 
     Parameters
     ----------
     machine : SVC
-        Fitted to numbers of classes.
+        A machine fitted to class indices.
     rows : ndarray of shape (n_rows, n_train)
         Kernel between samples and the machine's training samples.
     n_classes : int
@@ -97,9 +97,9 @@ def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
     Returns
     -------
     ndarray of shape (n_rows, n_classes)
-        Of two classes, the decision value with a minus sign, and as it is. Of more, the votes of
-        the machines of pairs and their confidence, as of scikit-learn's SVC; classes that the
-        machine does not know lose every vote.
+        For two classes, the negative decision value and the decision value. For more, the votes of
+        the pairwise machines and their confidences, as in scikit-learn's SVC; classes without
+        training samples lose every vote.
     """
     values, known = machine.decision_function(rows), machine.classes_
     if n_classes == 2:
@@ -116,13 +116,13 @@ def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
 
 
 def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, float]:
-    """What a machine of two classes multiplies kernel values by, and its intercept.
+    """Return the coefficients of kernel values and the intercept of a machine for two classes.
 
     Parameters
     ----------
     machine : SVC
     n_fitted : int
-        Number of samples that it was fitted to.
+        Number of samples that the machine was fitted to.
 
     Returns
     -------
@@ -137,12 +137,12 @@ def machine_coefficients(machine: SVC, n_fitted: int) -> tuple[Array, float]:
 
 @dataclass(frozen=True)
 class SVMPath:
-    """Support vector machines along a grid of C, tried on held-out samples.
+    """Results of support vector machines along a grid of C on held-out samples.
 
     Attributes
     ----------
     correct : ndarray of bool of shape (n_grid, n_test)
-        Which held-out samples are predicted correctly; none where a value was not tried.
+        Which held-out samples are predicted correctly; False for values that were not tried.
     tried : ndarray of bool of shape (n_grid,)
         Which values of C were tried.
     expensive : ndarray of bool of shape (n_grid,)
@@ -151,8 +151,8 @@ class SVMPath:
         Whether no dual variable of the last machine is at its bound C, so that every larger C
         gives the same machine.
     decisions : list of ndarray of shape (n_test, n_classes)
-        Decision values of the held-out samples, one entry for each C, None where it was not tried;
-        see :func:`class_decisions`.
+        Decision values of the held-out samples for each C, None for values that were not tried; see
+        :func:`class_decisions`.
     weights : SampleWeights
         Weights of the held-out samples.
     """
@@ -166,7 +166,7 @@ class SVMPath:
 
     @property
     def scores(self) -> Array:
-        """Accuracy on the held-out samples, NaN where not tried, shape (n_grid,)."""
+        """Accuracy on the held-out samples, NaN if not tried, shape (n_grid,)."""
         return np.where(self.tried, self.weights.mean(self.correct.T), np.nan)
 
     def joined(self, following: SVMPath) -> SVMPath:
@@ -192,32 +192,32 @@ def svm_path(
     n_classes: int,
     chosen: NDArray[np.bool_] | None = None,
 ) -> SVMPath:
-    """Fit support vector machines with growing C and evaluate them on held-out samples.
+    """Fit support vector machines with increasing C and evaluate them on held-out samples.
 
     Parameters
     ----------
     gram : ndarray of shape (n_train, n_train)
         Gram matrix of the training samples.
     labels : ndarray of int of shape (n_train,)
-        Their classes, as numbers below `n_classes`.
+        Class indices of the training samples, below `n_classes`.
     rows : ndarray of shape (n_test, n_train)
         Kernel between the held-out samples and the training samples.
     held_out : ndarray of int of shape (n_test,)
         Classes of the held-out samples.
     weights : tuple of SampleWeights
-        Of the training and of the held-out samples.
+        Weights of the training and of the held-out samples.
     grid : ndarray of shape (n_grid,)
         Values of C, ascending.
     n_classes : int
         Number of classes. Some may have no training samples.
     chosen : ndarray of bool of shape (n_grid,), default=None
-        The values to try, all where None.
+        Mask of the values to try; all if None.
 
     Notes
     -----
-    C enters the dual problem only as the bound of its variables. Once none of them is at the
-    bound (in no pair of classes), the conditions of optimality hold for every larger C, and the
-    machine is kept instead of being fitted again.
+    C enters the dual problem only as the bound of its variables. Once no variable of any pair of
+    classes is at the bound, the optimality conditions hold for every larger C, and the machine is
+    reused instead of being fitted again.
     """
     tried = np.ones(len(grid), dtype=bool) if chosen is None else chosen
     correct = np.zeros((len(grid), len(held_out)), dtype=bool)
@@ -242,11 +242,12 @@ def svm_path(
 
 
 Paths = Callable[[Splits, Array, NDArray[np.bool_] | None], list[SVMPath]]
-"""Machines in some folds, along a grid of C, for all of its values or for chosen ones."""
+"""Maps folds, a grid of C and a mask of the values to try (None for all) to results in each
+fold."""
 
 
 Scores = Callable[[Sequence[SVMPath]], Array]
-"""From the machines of all folds to scores of shape (n_folds, n_grid)."""
+"""Maps the results of all folds to scores of shape (n_folds, n_grid)."""
 
 
 @dataclass(frozen=True)
@@ -294,23 +295,23 @@ def choose_c(
     Parameters
     ----------
     paths_of : callable
-        Fits machines in some folds.
+        Fits machines in given folds.
     splits : list of (ndarray, ndarray)
         Training and held-out samples.
     grid : ndarray of shape (n_grid,)
         Values of C that are tried first, ascending.
     auto : bool
-        Whether values of C may be given up after some folds (:func:`surviving_values`), and the
-        grid be extended.
+        Whether values of C may be dropped after some folds (:func:`surviving_values`), and the grid
+        may be extended.
     scores : callable, default=None
-        What takes the place of accuracies. No value of C is then given up.
+        Scores to use instead of accuracies. No value of C is dropped then.
     """
     judged = accuracies if scores is None else scores
 
     def raced(grid: Array) -> list[SVMPath]:
         found: list[SVMPath] = []
         while len(found) < len(splits):
-            # Folds are run one at a time while values of C may be given up.
+            # Folds are run one at a time while values of C may be dropped.
             done = len(found)
             unsettled = done == 0 or (done == 1 and found[0].expensive.any())
             racing = auto and scores is None and unsettled
@@ -348,9 +349,9 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
     Parameters
     ----------
     paths : sequence of SVMPath
-        Of the folds so far.
+        Results in the folds that were run so far.
     n_deviations : float, default=2.5
-        A value is given up if it is behind another by more standard deviations than this.
+        A value is dropped if it is worse than the best by more standard deviations than this.
 
     Returns
     -------
@@ -358,11 +359,11 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
 
     Notes
     -----
-    Where classes overlap, fits with a large C take very many iterations. An expensive value is
-    given up if it misses more samples that the best value predicts correctly than the other way
-    round, by more than two and a half standard deviations of that difference under equal accuracy
-    (McNemar's test). Larger expensive values are then given up if they are behind the best at all.
-    This race can in principle drop the best value.
+    If classes overlap, fits with a large C take very many iterations. For an expensive value, the
+    samples that only the best value predicts correctly and the samples that only the expensive
+    value predicts correctly are counted. The value is dropped if the difference exceeds two and a
+    half standard deviations under equal accuracy (McNemar's test). Larger expensive values are then
+    dropped if they are at all worse than the best. This race can in principle drop the best value.
 
     References
     ----------
@@ -381,5 +382,5 @@ def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDA
 
 
 def accuracies(paths: Sequence[SVMPath]) -> Array:
-    """Accuracy of each value of C in each fold, NaN where not tried, shape (n_folds, n_grid)."""
+    """Return the accuracy of each C in each fold, NaN if not tried, shape (n_folds, n_grid)."""
     return np.array([path.scores for path in paths])

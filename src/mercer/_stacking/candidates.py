@@ -1,4 +1,4 @@
-"""Candidates of a stack: kernels of one width and of learned relevance, on views of a table."""
+"""Candidates of a stack: kernels of one width or of learned relevance, on views of a table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Weight
 from mercer.kernels._kernel import check_takes
 
 Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
-"""Maps samples, their responses or labels, and what is regressed in place of these to kernels."""
+"""Function from samples, their responses or labels, and the encoded target to kernels."""
 
 
 # --- ways to kernels -----------------------------------------------------------------------------
@@ -29,24 +29,24 @@ Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to a kernel, or to several that are learned together.
+    """A method that yields a kernel, or several kernels that are learned together.
 
     Attributes
     ----------
     descriptions : sequence of str
-        Of the kernels.
+        Descriptions of the kernels.
     view : {"given", "scaled", "quantiles"}
-        The view of the table that the kernels are evaluated on.
+        The view of the table on which the kernels are evaluated.
     learn : callable
-        From samples, responses or labels, and their encoded target, to the kernels.
+        Function from samples, responses or labels, and the encoded target to the kernels.
     uses_labels : bool
-        Whether more than a width is learned from the labels, so that leave-one-out predictions are
-        unbiased only for samples that the kernels were not learned from.
+        Whether more than a single width is learned from the labels. Leave-one-out predictions are
+        then unbiased only for samples from which the kernels were not learned.
     learns_widths : bool
-        Whether the widths are not given as numbers, so that more rows may change them.
+        Whether the widths are learned, so that they may change with more rows.
     memorizes_labels : bool
-        Whether the kernels tell single labels that they were learned from, as those of trees do, so
-        that leave-one-out errors would choose too small a penalty.
+        Whether the kernels memorize single training labels, as those of trees do, so that
+        leave-one-out errors would choose too small a penalty.
     """
 
     descriptions: Sequence[str]
@@ -58,12 +58,12 @@ class Candidate:
 
     @property
     def keys(self) -> list[tuple[int, str, str]]:
-        """What tells each of its kernels from those of other candidates in the same fit."""
+        """Keys that distinguish its kernels from those of other candidates in the same fit."""
         return [(id(self.learn), self.view, description) for description in self.descriptions]
 
 
 def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
-    """Families of one width on each view of the table.
+    """Return the kernel families of a single width on each view of the table.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
 
 
 def relevance_candidates(view: ViewName) -> list[Candidate]:
-    """Kernels that learn how strongly to depend on each feature, or direction of features.
+    """Return the kernels with a learned relevance of each feature, or of directions of features.
 
     Parameters
     ----------
@@ -99,20 +99,20 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
 
 
 def given_candidates(sources: Any, names: Any) -> list[Candidate]:
-    """Candidates that a user gives, which are evaluated on the table as it is.
+    """Return the candidates given by a user, which are evaluated on the table as it is.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners
     names : data frame, or None
-        What holds the names of columns.
+        Provides the names of columns.
 
     Raises
     ------
     ValueError
-        If there are none.
+        If `sources` is empty or not a list.
     TypeError
-        If one is neither a kernel nor a learner.
+        If a source is neither a kernel nor a learner.
     """
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(
@@ -123,7 +123,7 @@ def given_candidates(sources: Any, names: Any) -> list[Candidate]:
 
 
 def takes_missing(sources: Any) -> bool:
-    """Whether one of the candidates that a user gives is of kernels that take missing values.
+    """Whether a candidate given by a user has a kernel that accepts missing values.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def takes_missing(sources: Any) -> bool:
 
 
 def learns_relevance(X: Features, fewest: int = 40) -> bool:
-    """Whether a table has enough rows, and more than one column, to learn relevance from.
+    """Whether a table has enough rows, and more than one column, to learn relevance.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def learn_widths(
 ) -> list[Kernel]:
     """Learn a Gaussian, and a sum of kernels, with one width per feature by marginal likelihood.
 
-    The sum holds three kernels, because functions of tables are often smooth in some features and
+    The sum has three kernels, because functions of tables are often smooth in some features and
     rough in others. Its search starts from the widths of the Gaussian.
 
     Parameters
@@ -167,12 +167,12 @@ def learn_widths(
     y : ignored
     target : EncodedTarget
     deviations : tuple of float, default=(0.5, 1.0)
-        Standard deviations of the priors on the log-widths of one kernel, and of a sum. A narrower
-        prior keeps the search for one kernel from other optima than that for the sum.
+        Standard deviations of the priors on the log-widths of a single kernel, and of a sum. The
+        narrower prior of the single kernel keeps its search from other optima.
     tol : float, default=1e-3
         Searches end when an iteration changes the log marginal likelihood by less than this
-        fraction of the number of observations. Left-out errors judge the kernels, so that it is
-        large, and no maximum is searched for twice.
+        fraction of the number of observations. It is large, and searches are not repeated, because
+        kernels are compared by left-out errors.
     """
     n_rows = _relevance_rows(X)
     learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
@@ -193,7 +193,7 @@ def learn_projection(
     y : ignored
     target : EncodedTarget
     n_iter : int, default=2
-        Number of times that features are mapped.
+        Number of iterations of the mapping.
     """
     rows = spread_rows(X, target.values, _relevance_rows(X))
     some = target.take(rows)
@@ -209,12 +209,12 @@ def learn_projection(
 
 
 _PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}
-"""What descriptions call the views."""
+"""Names of the views in descriptions."""
 
 
 @dataclass(frozen=True)
 class _WidthChoice:
-    """Choose the width of a family by leave-one-out errors on a part of the samples."""
+    """Choose the width of a family by leave-one-out errors on part of the samples."""
 
     family: Kernel
 
@@ -224,7 +224,7 @@ class _WidthChoice:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """A kernel as it was given, with the column names of the table."""
+    """A kernel as given, with the column names of the table."""
 
     kernel: Kernel
     names: Any
@@ -237,7 +237,7 @@ class _Fixed:
 
 @dataclass(frozen=True)
 class _Learned:
-    """The kernel that an estimator learns, from a data frame where the table is one."""
+    """The kernel that an estimator learns, from a data frame if the table is one."""
 
     learner: Any
     names: Any
@@ -263,17 +263,17 @@ def _given(source: Any, names: Any) -> Candidate:
 
 
 def _relevance_rows(X: Features) -> int:
-    """Number of samples that relevance is learned from: 500, or half of them if these are more."""
+    """Number of samples to learn relevance from: 500, or half of the samples if that is more."""
     return min(max(500, X.shape[0] // 2), _affordable_rows(X))
 
 
 def _affordable_rows(X: Features, work: float = 3e7) -> int:
-    """Number of samples whose pairs, times features, are at most a number."""
+    """Number of samples for which the number of pairs times features is at most `work`."""
     return int(np.sqrt(work / X.shape[1]))
 
 
 def has_default(sources: Any) -> bool:
-    """Whether the default candidates are among those that a user asks for.
+    """Whether the default candidates are among those requested by a user.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def has_default(sources: Any) -> bool:
 
 
 def views_of(sources: Any, views: TableViews) -> list[ViewName]:
-    """The views that candidates are evaluated on.
+    """Return the views on which candidates are evaluated.
 
     Parameters
     ----------
@@ -296,19 +296,19 @@ def views_of(sources: Any, views: TableViews) -> list[ViewName]:
 
 
 def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candidate]:
-    """The candidates that are evaluated first: the default families of one width, and those given.
+    """Return the candidates to evaluate first: default families of a single width, and given ones.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
     views : TableViews
     names : data frame, or None
-        What holds the names of columns.
+        Provides the names of columns.
 
     Raises
     ------
     ValueError, TypeError
-        As of `given_candidates`.
+        See :func:`given_candidates`.
     """
     if not has_default(sources):
         return given_candidates(sources, names)
@@ -318,7 +318,7 @@ def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candid
 
 
 def _others(sources: Any) -> list[Any]:
-    """The candidates beside the default ones."""
+    """The candidates other than the default ones."""
     return [one for one in sources if not has_default(one)] if _lists(sources) else []
 
 

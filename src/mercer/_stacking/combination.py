@@ -1,8 +1,8 @@
 """Combinations of predictors with nonnegative weights, learned from left-out predictions.
 
-What is combined are deviations: predictions less the mean of the samples that they were learned
-from. A left-out prediction itself holds the mean without the sample, which falls as the sample's
-own target rises, so that weights of any sign could read the target off it.
+Members are combined by their deviations: predictions less the mean of their training samples. A
+left-out prediction itself contains the mean without the sample, which falls as the sample's own
+target rises, so that weights of any sign could recover the target from it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from mercer._typing import Array, RandomState
 
 _PENALTIES = (0.1, 0.25, 0.3)
 """Penalties of a logistic combination: on the square of the sum of its weights, on the squares of
-their differences from the mean weight, and on those of the entries of the mixing matrix. Of the
-values .02 to 4 they had the lowest log-loss on tables of 100 and 400 rows."""
+their differences from the mean weight, and on the squares of the entries of the mixing matrix.
+Among values from .02 to 4, they had the lowest log-loss on tables of 100 and 400 rows."""
 
 
 class Combination(Protocol):
-    """A function of the deviations that several members predict."""
+    """A function of the deviations predicted by several members."""
 
     @property
     def used(self) -> Array:
-        """Indices of the members that it depends on."""
+        """Indices of the members on which it depends."""
         ...
 
     def take(self, members: Array) -> Self:
-        """The same function of some of the members, among which are all that are used."""
+        """The same function of some of the members, which include all that are used."""
         ...
 
     def combine(self, deviations: Sequence[Array], means: Array) -> Array:
@@ -44,9 +44,9 @@ class Combination(Protocol):
         Parameters
         ----------
         deviations : sequence of ndarray of shape (n_samples, n_outputs)
-            Of the predictions of each member from the means.
+            Deviations of the predictions of each member from the means.
         means : ndarray of shape (n_outputs,) or (n_samples, n_outputs)
-            What is predicted without any member.
+            Predictions without any member.
 
         Returns
         -------
@@ -55,7 +55,7 @@ class Combination(Protocol):
         ...
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """Matrices that deviations are multiplied by in a sum, and what is added to the sum.
+        """Matrices by which deviations are multiplied in a sum, and the intercept of the sum.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Combination(Protocol):
         ...
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """How much of each member is taken, shape (n_members,)."""
+        """Share of each member in the combination, shape (n_members,)."""
         ...
 
 
@@ -80,7 +80,7 @@ class LinearCombination:
     Attributes
     ----------
     weights : ndarray of shape (n_members,)
-        Between zero and one.
+        Weights between zero and one.
     """
 
     weights: Array
@@ -100,7 +100,7 @@ class LinearCombination:
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """The sum; see :class:`Combination`."""
+        """Matrices and intercept of the sum; see :class:`Combination`."""
         return [weight * np.eye(len(means)) for weight in self.weights], means
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
@@ -115,10 +115,10 @@ class LogisticCombination:
     Attributes
     ----------
     slopes : ndarray of shape (n_members, n_classes, n_classes)
-        What each deviation is multiplied by in the sum that is added to the logarithms of the class
-        frequencies.
+        Matrices by which deviations are multiplied in the sum that is added to the logarithms of
+        the class frequencies.
     intercepts : ndarray of shape (n_classes,)
-        Added to them as well.
+        Intercepts that are added to this sum.
     """
 
     slopes: Array
@@ -140,12 +140,12 @@ class LogisticCombination:
         return np.asarray(softmax(logits, axis=1))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """The sum whose softmax is the probabilities; see :class:`Combination`."""
+        """Sum whose softmax is the probabilities; see :class:`Combination`."""
         with np.errstate(divide="ignore"):
             return list(self.slopes), np.log(means) + self.intercepts
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Mean size of each member's part of the sum, with a sum of one; zeros if there is none."""
+        """Mean absolute contribution of each member, summing to one; zeros if all are zero."""
         sizes = np.array(
             [
                 float(weights.mean(np.abs(found @ slopes).mean(axis=1)))
@@ -158,16 +158,16 @@ class LogisticCombination:
 def linear_combination(
     deviations: Sequence[Array], targets: Array, weights: SampleWeights | Array | None = None
 ) -> LinearCombination:
-    """Weights between zero and one whose sum of deviations fits the targets best.
+    """Fit weights between zero and one by which the weighted sum of deviations fits the targets.
 
     Weights above one would amplify members that hardly deviate from the mean.
 
     Parameters
     ----------
     deviations : sequence of ndarray of shape (n_samples, n_outputs)
-        Of leave-one-out predictions from the mean of all other samples.
+        Deviations of leave-one-out predictions from the mean of all other samples.
     targets : ndarray of shape (n_samples, n_outputs)
-        Less the same means.
+        Targets less the same means.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns
@@ -177,8 +177,8 @@ def linear_combination(
 
     Notes
     -----
-    Weights that minimize the absolute error or a pinball loss, which are linear programs, predict
-    new samples no better in these losses, but for a constant.
+    Weights that minimize the absolute error or a pinball loss, which are linear programs, do not
+    predict new samples better in these losses, except for a constant.
 
     References
     ----------
@@ -194,7 +194,7 @@ def linear_combination(
         return LinearCombination(np.zeros(0))
     weights = as_weights(weights, len(targets))
     columns = [np.ravel(weights.scaled(found)) for found in [*deviations, targets]]
-    # The triangular factor has the same normal equations as the many rows.
+    # The triangular factor has the same normal equations as the full matrix.
     factor = np.asarray(np.linalg.qr(np.column_stack(columns), mode="r"))
     found = lsq_linear(factor[:, :-1], factor[:, -1], bounds=(0.0, 1.0), method="bvls")
     return LinearCombination(np.asarray(found.x))
@@ -209,23 +209,23 @@ def logistic_combination(
     tol: float = 1e-8,
     max_iter: int = 1000,
 ) -> LogisticCombination:
-    """Slopes and intercepts of highest penalized likelihood.
+    """Fit slopes and intercepts by maximum penalized likelihood.
 
     Parameters
     ----------
     deviations : sequence of ndarray of shape (n_samples, n_classes)
-        Of leave-one-out predictions of class indicators from the class frequencies among all other
-        samples.
+        Deviations of leave-one-out predictions of class indicators from the class frequencies among
+        all other samples.
     codes : ndarray of int of shape (n_samples,)
         The classes.
     frequencies : ndarray of shape (n_classes,)
-        Of the classes; those of zero have no probability.
+        Frequencies of the classes; classes of frequency zero get probability zero.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        With a mean of one.
+        Weights with a mean of one.
     tol : float, default=1e-8
-        The search ends where no derivative exceeds this fraction of the number of samples.
+        The search ends when no derivative exceeds this fraction of the number of samples.
     max_iter : int, default=1000
-        It takes some tens of iterations.
+        Maximum number of iterations; some tens are typical.
 
     Returns
     -------
@@ -233,9 +233,9 @@ def logistic_combination(
 
     Notes
     -----
-    The slopes of member k are w_k I + V / n_members, with weights w_k that are not negative and one
+    The slopes of member k are w_k I + V / n_members, with nonnegative weights w_k and a common
     mixing matrix V, which is zero for two classes. The penalty shrinks the weights towards equal
-    ones rather than towards zero, and the matrix towards zero.
+    weights rather than towards zero, and the matrix towards zero.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def logistic_combination(
 
 @dataclass(frozen=True)
 class _LogisticProblem:
-    """Penalized negative log-likelihood a sample, with its gradient.
+    """Penalized negative log-likelihood per sample, with its gradient.
 
     Attributes
     ----------
@@ -313,13 +313,13 @@ class _LogisticProblem:
 
 
 CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array]]]
-"""From some rows to a combination that depends on them alone, and deviations of all samples."""
+"""Function from rows to a combination that depends only on them, and deviations of all samples."""
 
 
 def combination_folds(
     target: EncodedTarget, random_state: RandomState, *, folded: int = 1000
 ) -> list[Split]:
-    """Folds that are combined without their labels.
+    """Return the folds for which combinations are learned without their labels.
 
     Parameters
     ----------
@@ -327,8 +327,8 @@ def combination_folds(
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     folded : int, default=1000
-        Number of folds, two to five, times number of samples: more folds of
-        larger tables would take too long.
+        Number of folds, two to five, times number of samples. More folds of larger tables would
+        take too long.
     """
     return target.folds(int(np.clip(folded // len(target), 2, N_FOLDS)), random_state)
 
@@ -336,16 +336,16 @@ def combination_folds(
 def left_out_predictions(
     target: EncodedTarget, means: Array, choose: CombinedWithout, folds: Splits
 ) -> Array:
-    """Combined predictions for all samples, in which their own labels had no part.
+    """Compute combined predictions for all samples without using their own labels.
 
     Parameters
     ----------
     target : EncodedTarget
     means : ndarray of shape (n_samples, n_outputs)
-        What is predicted without any member.
+        Predictions without any member.
     choose : callable
-        From some rows to a combination that depends on these alone, and the deviations that its
-        members predict for all samples, each from other samples.
+        Function from some rows to a combination that depends only on these, and to its members'
+        left-out deviations for all samples.
     folds : list of (ndarray, ndarray)
         See :func:`combination_folds`.
 
@@ -356,9 +356,9 @@ def left_out_predictions(
 
     Notes
     -----
-    The predictions for a fold are combined as its complement says. Left-out predictions of a
-    complement whose members were fitted with the fold would not do: whether the members predict j
-    from i is nearly the same as whether they predict i from j.
+    The combination for a fold is learned from its complement. Left-out predictions for the
+    complement by members that were fitted with the fold would be biased: whether the members
+    predict j from i is nearly the same as whether they predict i from j.
     """
     found, counts = np.zeros_like(means), np.zeros((len(means), 1))
     for train, test in folds:

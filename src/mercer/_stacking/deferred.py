@@ -1,4 +1,4 @@
-"""A result that is computed when it is first asked for."""
+"""A result that is computed when it is first requested."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ _keeps_inputs: ContextVar[bool] = ContextVar("keeps_inputs", default=True)
 
 
 class Once(Generic[Result]):
-    """A result that is computed when it is first asked for, or until then what it is computed from.
+    """A result that is computed when it is first requested; its inputs are stored until then.
 
-    Pickles and copies hold the one or the other, and compute nothing. Several threads that ask for
-    it wait for the first of them; after an error it is computed again.
+    Pickles and copies contain either the result or its inputs, and compute nothing. If several
+    threads request the result, they wait for the first of them. After an error, the next request
+    computes it again.
 
     Parameters
     ----------
     compute : callable
-        Without arguments, to the result. It can be pickled, and does not change.
+        Function without arguments that returns the result; picklable and immutable.
     """
 
     def __init__(self, compute: Callable[[], Result] | None) -> None:
@@ -31,14 +32,14 @@ class Once(Generic[Result]):
 
     @classmethod
     def of(cls, result: Result) -> Once[Result]:
-        """A result that is known."""
+        """Return an instance whose result is known."""
         found = cls(None)
         found._results = [result]
         return found
 
     @property
     def is_known(self) -> bool:
-        """Whether it has been computed."""
+        """Whether the result has been computed."""
         return bool(self._results)
 
     def __call__(self) -> Result:
@@ -54,7 +55,7 @@ class Once(Generic[Result]):
             return self._results[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        # The result is set before its inputs are forgotten, and is read after them.
+        # The inputs are read before the result, because the result is set before they are dropped.
         compute = self._compute if _keeps_inputs.get() else None
         results = self._results
         return {"compute": None if results else compute, "results": list(results)}
@@ -66,7 +67,7 @@ class Once(Generic[Result]):
 
 @contextmanager
 def without_inputs() -> Iterator[None]:
-    """Let what is saved inside hold known results alone, and nothing that others need."""
+    """Context in which pickles contain only known results, and no inputs of unknown ones."""
     token = _keeps_inputs.set(False)
     try:
         yield

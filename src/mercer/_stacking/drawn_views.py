@@ -1,4 +1,4 @@
-"""Stacks of large tables: members on Nyström features of all rows, chosen on a sample of these."""
+"""Stacks for large tables: members on Nyström features of all rows, chosen on a sample of rows."""
 
 from __future__ import annotations
 
@@ -37,30 +37,32 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _FEWEST_GROUPS = 6
-"""Of fewer groups, or folds of `cv`, kernels are learned from those that they are evaluated on."""
+"""With fewer groups, or folds of `cv`, kernels are learned from the groups on which they are
+evaluated."""
 
 _SEEN_PARTS = 2
-"""Of a third of the groups candidates are evaluated, on kernels that were learned from the others.
-Kernels that predict a half of these others are learned from as many groups."""
+"""Candidates are evaluated on a third of the groups, with kernels learned from the others. Kernels
+that predict one half of these others are learned from as many groups."""
 
 
 @dataclass(frozen=True)
 class DrawnViews(ViewedSample):
     """Views of rows drawn from a large table; members are fitted to all of its rows.
 
-    Ridge regressions on Nyström features take one pass for each kernel, so that kernels of a small
-    part of the weights do not earn theirs.
+    Ridge regressions on Nyström features take one pass over the rows for each kernel, so that
+    kernels with a small share of the weights are not worth a pass.
 
     Attributes
     ----------
     drawn : DrawnSample
     views : TableViews
     n_components : int or "auto"
-        Number of centers. By default some rows are all centers where this predicts clearly better.
+        Number of centers. With "auto", a fit to all pairs of some rows is used instead if it
+        predicts clearly better.
     max_tree_samples : int, default=0
-        Number of rows that trees are grown on, at most; zero where there are none.
+        Maximum number of rows on which trees are grown; zero for no trees.
     random_state : int, RandomState instance or None
-        Draws the centers, and the samples that kernels are learned from.
+        Draws the centers, and the samples from which kernels are learned.
     """
 
     drawn: DrawnSample = field(kw_only=True)
@@ -76,7 +78,7 @@ class DrawnViews(ViewedSample):
         return replace(super().take(rows), drawn=self.drawn.take(rows))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
-        """A sample of the rows; of a third of the groups, so that others have other groups."""
+        """Sample the rows, from a third of the groups if any: the others are of other groups."""
         groups = self.target.resampling.together
         if groups is None or len(names := np.unique(groups[groups >= 0])) < _FEWEST_GROUPS:
             return super().evaluated_rows(max_samples, random_state)
@@ -86,9 +88,10 @@ class DrawnViews(ViewedSample):
         return rows[sample_rows(len(rows), max_samples, codes, random_state)]
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`.
+        """Samples that are not evaluated, if there are enough; see :class:`ViewedSample`.
 
-        Where samples are predicted from some of the others, kernels are learned from these alone.
+        None if samples are predicted from only some of the others, because kernels are then learned
+        from these alone.
         """
         if self._own_splits is not None:
             return None
@@ -96,11 +99,11 @@ class DrawnViews(ViewedSample):
         return None if len(rest) < len(rows) else self._drawn_from(rest, len(rows))
 
     def _apart_from(self, rows: Array) -> NDArray[np.intp]:
-        """Samples that are none of some, and of none of their groups."""
+        """Samples that are neither among `rows` nor in their groups."""
         return apart_from(rows, self.target.resampling.together, len(self))
 
     def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int, ratio: int = 2) -> Self:
-        """Some samples, to learn kernels from; `ratio` times as many as these are evaluated on."""
+        """Sample the rows to learn kernels from: `ratio` times as many as are evaluated."""
         codes, n_learned = self.target.take(rest).codes, ratio * n_evaluated
         return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
 
@@ -111,9 +114,9 @@ class DrawnViews(ViewedSample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """The selection with leaves of boosted trees, and of responses with sums of kernels.
+        """Add the leaves of boosted trees to the selection, and sums of kernels for responses.
 
-        Kernels that hardly count beside leaves are not kept where rows are many.
+        Kernels with little weight beside the leaves are dropped if there are many rows.
         """
         leaves = self._leaves(on_failure)
         evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
@@ -129,12 +132,12 @@ class DrawnViews(ViewedSample):
     def adds_kernels(self) -> bool:
         """Whether sums of kernels are tried in place of several members.
 
-        Probabilities of classes are worse with them.
+        Probabilities of classes are less accurate with sums.
         """
         return self.target.encoding.classes is None
 
     def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
-        """Ridge regression on the leaves of boosted trees, where it can be evaluated."""
+        """Ridge regression on the leaves of boosted trees; empty if it cannot be evaluated."""
         if not self.max_tree_samples:
             return []
         view, state = next(iter(self.X)), self.random_state
@@ -146,9 +149,10 @@ class DrawnViews(ViewedSample):
             return []
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
-        """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
+        """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
         members = [found.on_all_rows(self.member) for found in kept]
-        # Members that predict best come first. Where one is better on features, so are the others.
+        # The best members come first: if one of them is better on features, the others are assumed
+        # to be, too.
         for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
             if not isinstance(member := members[k], NystroemMember):
                 continue
@@ -158,7 +162,7 @@ class DrawnViews(ViewedSample):
         return members
 
     def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
-        """Ridge regression on the kernel of a candidate, its widths rescaled if it learns them.
+        """Fit ridge regression on the kernel of a candidate, with learned widths rescaled.
 
         Parameters
         ----------
@@ -179,7 +183,7 @@ class DrawnViews(ViewedSample):
     def _of_all_pairs(
         self, member: NystroemMember, kernel: Kernel, candidate: Candidate
     ) -> NystroemMember:
-        """A member on all pairs of some rows, where these predict better than its features."""
+        """Refit a member to all pairs of some rows, if this predicts better than its features."""
         data = self._drawn_in(candidate.view)
         n_rows = data.source.count_rows()
         n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
@@ -192,7 +196,7 @@ class DrawnViews(ViewedSample):
         return replace(member, kernel=model.columns.kernel, model=model)
 
     def _tree_rows(self, view: ViewName) -> DrawnSample:
-        """The rows that trees are grown on, in a view; few at a time are copied on the way."""
+        """The rows on which trees are grown, in a view; they are transformed in batches."""
         drawn = self._drawn_in(view)
         found = self.drawn.resized(self.max_tree_samples, self.random_state)
         if found is self.drawn:
@@ -203,16 +207,16 @@ class DrawnViews(ViewedSample):
         return replace(found, X=X, source=drawn.source)
 
     def _drawn_in(self, view: ViewName) -> DrawnSample:
-        """The rows that were drawn, and their source, in a view."""
+        """The drawn rows, and their source, in a view."""
         encoder = ViewEncoder(self.drawn.source.encoder, self.views, view)
         return replace(self.drawn, X=self.X[view], source=self.drawn.source.with_encoder(encoder))
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
     ) -> Selection:
-        """The selection, combined by predictions out of fold for all samples that were drawn.
+        """Combine the selection by out-of-fold predictions for all drawn samples.
 
-        Samples that a kernel was learned from, or samples of their groups, are predicted on a
+        Samples from which a kernel was learned, and samples of their groups, are predicted with a
         kernel that was learned without them.
         """
         every = np.arange(len(self))
@@ -227,10 +231,10 @@ class DrawnViews(ViewedSample):
         return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
 
     def _out_of_fold(self, member: NystroemMember, rows: Array) -> Array:
-        """Deviations of the predictions for some samples by the fits without their folds.
+        """Deviations of out-of-fold predictions for some samples.
 
-        They are those from the mean, which random folds hardly change, or with folds that are given
-        from that of the samples that a fold trains on.
+        For random folds, these are deviations from the overall mean, which the folds hardly change;
+        for given folds, from the mean of the training samples of the fold.
         """
         drawn = self.drawn.take(rows)
         means = self.target.mean if drawn.listed is None else self.target.left_out_means[rows]
@@ -238,19 +242,20 @@ class DrawnViews(ViewedSample):
 
     @property
     def _own_splits(self) -> Sequence[Split] | None:
-        """The folds, where samples are predicted from some of the others; None elsewhere."""
+        """The folds if samples are predicted from only some of the others; None otherwise."""
         resampling = self.target.resampling
         if resampling.one_at_a_time or resampling.together is not None:
             return None
         return self.target.folds(_SEEN_PARTS, self.random_state)
 
     def _unseen(self, rows: Array) -> list[Split]:
-        """Samples to learn kernels from, and samples that are predicted on these kernels.
+        """Splits into samples to learn kernels from, and samples predicted with these kernels.
 
-        These are halves of the groups that kernels were learned from; none where groups are many.
-        Of as many groups as samples are evaluated, kernels hardly know one, as they hardly know one
-        of as many samples where there are no groups. Folds that train on some of the samples have a
-        kernel each; what several hold out is predicted on that of the first.
+        The latter are halves of the groups from which kernels were learned; none if there are at
+        least as many groups as evaluated samples, because kernels then hardly depend on any single
+        group, just as they hardly depend on any single one of as many samples without groups. Folds
+        that train on only some of the samples have a kernel each; samples that several folds hold
+        out are predicted with the kernel of the first.
         """
         if (splits := self._own_splits) is not None:
             return _first_held_out(splits, len(self))
@@ -267,16 +272,16 @@ class DrawnViews(ViewedSample):
         inside: ViewedSample,
         part: Array,
     ) -> None:
-        """Predict some samples, in place, on kernels that were learned from others.
+        """Predict some samples, in place, with kernels that were learned from other samples.
 
-        They are predicted by the mean where nothing can be learned from these.
+        They are predicted by the mean if nothing can be learned from the others.
 
         Parameters
         ----------
         predicted : sequence of (Evaluation, member, ndarray)
-            What is kept, with the fits to all rows, and the deviations.
+            The kept evaluations, their fits to all rows, and the deviations.
         inside : ViewedSample
-            The others.
+            The other samples.
         part : ndarray of int
         """
         kept = [e for e, _, _ in predicted]
@@ -294,9 +299,9 @@ class DrawnViews(ViewedSample):
                 values[part] = self._out_of_fold(anew, part)
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
-        """Combinations of the same members, learned on some rows; see :class:`ViewedSample`.
+        """Combinations of the same members, learned from some rows; see :class:`ViewedSample`.
 
-        Where none of these rows is held out, as before the first fold of `TimeSeriesSplit`, members
+        If none of these rows is held out, as before the first fold of `TimeSeriesSplit`, members
         are combined by the exact left-out predictions of their candidates on a sample of the rows.
         """
         deviations = [e.deviations for e in found.kept]
@@ -319,12 +324,13 @@ class DrawnViews(ViewedSample):
         return combined
 
     def combined_alone(self, kept: Sequence[Evaluation], combine: Combine) -> Combination:
-        """The combination of candidates by their exact left-out predictions of these samples.
+        """Combine candidates by their exact left-out predictions of these samples.
 
         Parameters
         ----------
         kept : sequence of Evaluation
-            On other samples; one that fails on these has no part.
+            Evaluations on other samples; those whose candidate fails on these samples get no
+            weight.
         combine : callable
         """
         candidates = list({id(e.candidate): e.candidate for e in kept}.values())
@@ -337,12 +343,12 @@ class DrawnViews(ViewedSample):
         return combine(deviations, self.target)
 
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
-        """Views of the rows that were evaluated: enough to know which new ones are far."""
+        """Views of the evaluated rows, which suffice to detect new rows that are far away."""
         return {name: view[rows] for name, view in self.X.items()}, rows
 
 
 def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[Kernel]:
-    """The kernels that a candidate learns; none from a single class, or where its learner fails."""
+    """The kernels that a candidate learns; empty for a single class, or if its learner fails."""
     codes = table.target.codes
     if codes is not None and not np.ptp(codes):
         return []
@@ -353,7 +359,7 @@ def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[
 
 
 def _first_held_out(splits: Sequence[Split], n_samples: int) -> list[Split]:
-    """Splits with the samples that are held out by none before them."""
+    """Splits whose test samples are those that no earlier split holds out."""
     taken = np.zeros(n_samples, dtype=bool)
     found = []
     for train, test in splits:

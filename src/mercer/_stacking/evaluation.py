@@ -1,4 +1,4 @@
-"""Samples that a stack is fitted to, and left-out predictions by which candidates are combined."""
+"""Training samples of a stack, and left-out predictions by which candidates are combined."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from mercer.kernels import Kernel
 
 @dataclass(frozen=True)
 class ViewedSample(Sample):
-    """Samples in each view of a table, on whose Gram matrices a stack is fitted.
+    """Samples in each view of a table; a stack is fitted to their Gram matrices.
 
     Attributes
     ----------
     target : EncodedTarget
-        What is regressed in place of the labels.
+        The encoded target, which is regressed in place of the labels.
     least_share : float
-        Kernels of at most this part of the weights are left out.
+        Kernels with at most this share of the weights are left out.
     n_machines : int
         Number of support vector machines that are combined with ridge regressions.
     """
@@ -47,17 +47,17 @@ class ViewedSample(Sample):
         return replace(super().take(rows), target=self.target.take(rows))
 
     def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
-        """Centered Gram matrix of a kernel on a view, at unit scale, and what repeats that."""
+        """Centered Gram matrix of a kernel on a view at unit scale, and its `UnitScale`."""
         return unit_gram(kernel, self.X[view], self.weights.given)
 
     def learned(self, candidate: Candidate, rows: Any = slice(None)) -> Sequence[Kernel]:
-        """The kernels that a candidate learns from rows that stand for weighted samples.
+        """The kernels that a candidate learns from rows that represent weighted samples.
 
         Parameters
         ----------
         candidate : Candidate
         rows : ndarray of int, default=slice(None)
-            The samples that are learned from, by default all.
+            The samples to learn from, by default all.
         """
         weights = self.weights.take(rows)
         X, y = self.X[candidate.view][rows], self.y[rows]
@@ -67,14 +67,14 @@ class ViewedSample(Sample):
         return candidate.learn(X, y, target.take(some))
 
     def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
-        """Rows that candidates are evaluated on: all, or `max_samples` of more."""
+        """Rows on which candidates are evaluated: at most `max_samples`."""
         ranks = self.target.resampling.ranks
         return sample_rows(len(self), max_samples, self.target.codes, random_state, ranks)
 
     def others(self, rows: Array) -> ViewedSample | None:
-        """What kernels that are evaluated on some rows are learned from; None for these rows.
+        """Samples from which kernels are learned; None to learn them from `rows` themselves.
 
-        The other rows, where they are no fewer and each row is left out alone.
+        These are the other rows, if they are at least as many and rows are left out one at a time.
         """
         resampling = self.target.resampling
         alone = resampling.one_at_a_time and resampling.groups is None
@@ -89,45 +89,45 @@ class ViewedSample(Sample):
         combine: Combine,
         on_failure: Callable[[str], None],
     ) -> Selection:
-        """The selection of what is fitted to all rows of the table.
+        """Revise the selection before members are fitted to all rows of the table.
 
-        `combine` is called as :meth:`refined` calls it, and `on_failure` with a message for each
-        further candidate that fails.
+        `combine` is as in :meth:`refined`; `on_failure` is called with a message for each
+        additional candidate that fails.
         """
         return chosen
 
     def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
-        """Predictors on kernels that were evaluated on some rows, fitted to all of them."""
+        """Fit predictors on the kernels, which were evaluated on some rows, to all rows."""
         return [found.fitted(self) for found in kept]
 
     def refined(
         self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
     ) -> Selection:
-        """The selection, combined by left-out predictions of the members for as many samples.
+        """Combine the selection by left-out predictions of the fitted members.
 
         Parameters
         ----------
         found : Selection
         members : sequence
-            Fitted to all rows, on the kernels that are kept.
+            Members on the kernels that are kept, fitted to all rows.
         combine : callable
-            From deviations and a target to a combination.
+            Function from deviations and a target to a combination.
         rows : ndarray of int
-            The samples that candidates were evaluated on.
+            The samples on which candidates were evaluated.
         """
         return found
 
     def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
-        """Combinations that depend on some rows alone; see :func:`left_out_predictions`.
+        """Combinations that depend only on some rows; see :func:`left_out_predictions`.
 
-        Ridge regressions are fitted to all rows but one, machines without a fold.
+        Ridge regressions are fitted to all rows but one, and machines to all but a fold.
 
         Parameters
         ----------
         found : Selection
             The refined selection.
         select : callable
-            From indices of some of the samples to the selection by these alone.
+            Function from indices of some samples to the selection by these samples alone.
         combine : callable
         """
 
@@ -138,12 +138,12 @@ class ViewedSample(Sample):
         return chosen
 
     def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
-        """The views of the samples that predictions need, and which samples these are.
+        """Views of the samples that are needed for predictions, and the indices of these samples.
 
         Parameters
         ----------
         rows : ndarray of int
-            Those that candidates were evaluated on.
+            The samples on which candidates were evaluated.
         """
         return dict(self.X), np.arange(len(self))
 
@@ -152,7 +152,7 @@ class Predictor(Protocol):
     """A function of kernel values that was fitted to a Gram matrix at unit scale."""
 
     def deviations(self, rows: Array) -> Array:
-        """Predictions less the mean, from centered rows at the same scale."""
+        """Predictions less the mean, from centered rows of kernel values at the same scale."""
         ...
 
     def refitted(self, gram: Array, target: EncodedTarget) -> Any:
@@ -160,7 +160,7 @@ class Predictor(Protocol):
         ...
 
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
-        """Coefficients and constant of the deviations, where these are linear in the rows.
+        """Coefficients and constant of the deviations; None if these are not linear in the rows.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class GramMember:
     Attributes
     ----------
     view : {"given", "scaled", "quantiles"}
-        The view of the table that the kernel is evaluated on.
+        The view of the table on which the kernel is evaluated.
     kernel : Kernel
     unit : UnitScale
         Centering and scale of the training samples' Gram matrix.
@@ -195,14 +195,14 @@ class GramMember:
     predictor: Predictor
 
     def deviations(self, X: Features, Z: Features) -> Array:
-        """Predictions for new samples less the mean, in the target's encoding.
+        """Predictions for new samples less the mean, in the encoding of the target.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
-            The member's view of new samples.
+            New samples in the view of the member.
         Z : ndarray or sparse matrix of shape (n_samples, n_features)
-            Its view of the training samples.
+            Training samples in the same view.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class GramMember:
         return gram_term(self, Z, n_outputs)
 
     def fitted_to(self, table: ViewedSample) -> GramMember:
-        """A predictor of the same kind and penalty, on the kernel for the samples of a table."""
+        """Refit the predictor, with the same penalty, to the kernel on the samples of a table."""
         gram, unit = table.gram(self.kernel, self.view)
         return replace(self, unit=unit, predictor=self.predictor.refitted(gram, table.target))
 
@@ -227,15 +227,16 @@ class GramMember:
         Parameters
         ----------
         Z : ndarray or sparse matrix of shape (n_samples, n_features)
-            The member's view of the training samples.
+            Training samples in the view of the member.
         resampling : Resampling
-            Which of them are left out together.
+            The samples that are left out together.
         output : int, default=0
 
         Returns
         -------
         callable
-            From the view of new samples to predictions of shape (n_rows, n_samples), less the mean.
+            Function from the view of new samples to predictions less the mean, of shape (n_rows,
+            n_samples).
         """
         assert isinstance(self.predictor, Ridge)
         gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
@@ -244,7 +245,7 @@ class GramMember:
 
 
 class Solver(Protocol):
-    """A way from a Gram matrix at unit scale to a predictor."""
+    """A method that fits a predictor to a Gram matrix at unit scale."""
 
     @property
     def alpha(self) -> float:
@@ -252,11 +253,11 @@ class Solver(Protocol):
         ...
 
     def fit(self, gram: Array, target: EncodedTarget) -> Predictor:
-        """The predictor that is fitted to all samples."""
+        """Fit the predictor to all samples."""
         ...
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
-        """Deviations for all samples by predictors that were fitted without them."""
+        """Left-out deviations for all samples, by predictors fitted without the sample."""
         ...
 
 
@@ -280,25 +281,26 @@ class RidgeSolver:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A kernel of a candidate, with a solver, and its left-out predictions.
+    """A kernel of a candidate, with its solver and left-out predictions.
 
     Attributes
     ----------
     description : str
     kernel : Kernel
-        Learned from all samples of the table.
+        Kernel learned from all samples of the table.
     solver : Solver
     deviations : ndarray of shape (n_samples, n_outputs)
-        Of the prediction for each sample, by a fit without it on a kernel that was learned without
-        it, from the mean that this fit predicts by default, in the target's encoding.
+        Left-out prediction for each sample, by a fit and a kernel that were learned without it,
+        less the mean of the training samples of this fit, in the encoding of the target.
     loo_error : float
-        Of ridge regression, the mean squared error of the predictions relative to that of the mean;
-        of a machine, the fraction of samples that it misclassifies.
+        For ridge regression, the mean squared error of the predictions relative to that of the
+        mean; for a machine, the fraction of samples that it misclassifies.
     candidate : Candidate
     score : float, default=None
-        Of the predictions, by the scorer that was given; None without one.
+        Score of the predictions; None if no scorer was given.
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
-        Other samples and a part of them, and the kernel that was learned without this part.
+        Splits into training samples and a held-out part, each with the kernel learned without this
+        part.
     """
 
     description: str
@@ -312,36 +314,36 @@ class Evaluation:
 
     @property
     def cost(self) -> float:
-        """What the best candidate has least of: the negative score, or the error without one."""
+        """Quantity that is lowest for the best candidate: the negative score, or else the error."""
         return self.loo_error if self.score is None else -self.score
 
     @property
     def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from labels of some rows, and predicts these as well."""
+        """Whether the kernel was learned from labels of some rows, which it predicts as well."""
         return self.candidate.uses_labels
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
-        """A predictor that is fitted to all rows of a large table.
+        """Fit a predictor to all rows of a large table.
 
         Parameters
         ----------
         member : callable
-            Fits one, on a kernel of a candidate.
+            Function from a kernel and its candidate to the fitted predictor.
         """
         return member(self.kernel, self.candidate)
 
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """Deviations for all rows that were drawn, by fits without their folds.
+        """Out-of-fold deviations for all drawn rows.
 
         Parameters
         ----------
         predicted : callable
-            Predicts them by the member of this kernel.
+            Function that predicts them by the member of this kernel.
         """
         return predicted()
 
     def fitted(self, table: ViewedSample) -> GramMember:
-        """The predictor on the kernel, fitted to all samples of a table."""
+        """Fit the predictor on the kernel to all samples of a table."""
         view = self.candidate.view
         gram, unit = table.gram(self.kernel, view)
         return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
@@ -349,7 +351,7 @@ class Evaluation:
     def left_out_deviations(self, table: ViewedSample) -> Array:
         """Deviations of left-out predictions for all samples of a table.
 
-        They are unbiased for samples that had no part in the kernel and the penalty.
+        They are unbiased for samples from which neither kernel nor penalty was learned.
         """
         gram, _ = table.gram(self.kernel, self.candidate.view)
         return self.solver.left_out(gram, table.target)
@@ -362,12 +364,12 @@ class Selection:
     Attributes
     ----------
     evaluations : sequence of Evaluation
-        Of all candidates.
+        Evaluations of all candidates.
     kept : sequence of Evaluation
-        Those that are combined.
+        Evaluations that are combined.
     combination : Combination
     weights : SampleWeights
-        Of the samples that were combined.
+        Weights of the samples of the combined predictions.
     """
 
     evaluations: Sequence[Evaluation]
@@ -377,7 +379,7 @@ class Selection:
 
     @property
     def shares(self) -> Array:
-        """How much of each candidate is taken, shape (n_kept,)."""
+        """Share of each candidate in the combination, shape (n_kept,)."""
         deviations = [e.deviations for e in self.kept]
         if not deviations:
             return np.zeros(0)
@@ -386,10 +388,10 @@ class Selection:
 
 
 Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
-"""From deviations that several members predict, and the target, to their combination."""
+"""Function from deviations predicted by several members, and the target, to their combination."""
 
 Score: TypeAlias = Callable[[Array], float]
-"""From the deviations of left-out predictions to their score."""
+"""Function from the deviations of left-out predictions to their score."""
 
 Select: TypeAlias = Callable[[Array], Selection]
-"""From indices of samples to the candidates that are best on them."""
+"""Function from indices of samples to the candidates that are best on these samples."""

@@ -57,12 +57,12 @@ class EvaluatedCandidate:
         Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
         scale.
     loo_error : float
-        Of ridge regression, the mean squared leave-one-out error relative to that of the mean; of a
-        machine, the fraction of samples that it misclassifies out of fold.
+        For ridge regression, the mean squared leave-one-out error relative to that of the mean; for
+        a machine, the fraction of samples that it misclassifies out of fold.
     weight : float
-        Its weight in the stack; zero if it was left out.
+        Weight in the stack; zero if the candidate was left out.
     score : float or None
-        Of its left-out predictions, by the scorer that `scoring` names; None without one.
+        Score of the left-out predictions by `scoring`; None without it.
     """
 
     description: str
@@ -118,7 +118,7 @@ class KernelStacking(
         return tags
 
     def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work."""
+        """Raise errors for invalid settings."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
         trees = {"max_tree_samples": self.max_tree_samples}
         check_approximation(self.approximation, n_components=self.n_components, **trees)
@@ -128,15 +128,16 @@ class KernelStacking(
     def _training_rows(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any
     ) -> TableSample:
-        """Validated training rows: all, or a sample of a table too large for an exact fit.
+        """Validate training rows: all, or a sample of a table too large for an exact fit.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         sample_weight : array-like of shape (n_samples,), or None
-            Weights of zero leave samples out. They are divided by their mean, together with those
-            of classes, as the penalties of machines and of their combination are fixed.
+            Samples of weight zero are left out. Weights, multiplied by those of classes, are
+            divided by their mean, because the penalties of machines and of their combination are
+            fixed.
         groups : array-like of shape (n_samples,), or None
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
@@ -153,16 +154,16 @@ class KernelStacking(
         return replace(data, weights=data.weights.relative())
 
     def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Any) -> None:
-        """Choose, fit and combine the members, and set what all stacks report of them.
+        """Choose, fit and combine the members, and set the attributes that all stacks have.
 
         Parameters
         ----------
         data : TableSample
         target : EncodedTarget
         means : ndarray of shape (n_samples, n_outputs)
-            What is predicted for left-out samples without any member.
+            Predictions for left-out samples without any member.
         X : object
-            The table as it was given, with the samples of weight zero.
+            The table as given, including the samples of weight zero.
         """
         check_scoring_of(self.scoring, data.y, target)
         candidates, table = self._candidates(data), self._viewed(data, target)
@@ -189,12 +190,12 @@ class KernelStacking(
         self._keep_left_out(LeftOutFits(stack, *learned, *all_given, means), now=is_drawn)
 
     def _candidates(self, data: TableSample) -> list[Candidate]:
-        """Set the views of the training samples, and return the candidates with one width."""
+        """Set the views of the training samples, and return the candidates to evaluate first."""
         self._views = TableViews(data.weights.representative(data.X))
         return first_candidates(self.candidates, self._views, data.names)
 
     def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
-        """The samples in the views that the candidates are evaluated on."""
+        """The samples in the views on which the candidates are evaluated."""
         names = views_of(self.candidates, self._views)
         if (far := self._views.of_distances) not in names:
             names = [*names, far]
@@ -215,17 +216,17 @@ class KernelStacking(
         )
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
-        """The evaluated candidates that are kept, and their combination."""
+        """Choose the evaluated candidates that are kept, and combine them."""
         raise NotImplementedError
 
     def _score_on(self, table: ViewedSample) -> StackScore | None:
-        """What ranks candidates and their combinations on some samples, where a scorer is given."""
+        """Scorer of candidates and their combinations on some samples; None without `scoring`."""
         if self.scoring is None:
             return None
         return StackScore(prediction_scorer(self.scoring), self._combined, table)
 
     def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
-        """The combination of members that is learned from their left-out predictions."""
+        """Learn the combination of members from their left-out predictions."""
         covered = target.resampling.covered
         if len(covered) < len(target):
             deviations = [found[covered] for found in deviations]
@@ -234,13 +235,13 @@ class KernelStacking(
     def _combination_of(
         self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
     ) -> Combination:
-        """The combination by deviations of the samples that are left out."""
+        """Learn the combination from the deviations of the samples that are left out."""
         raise NotImplementedError
 
     def _select(
         self, candidates: Sequence[Candidate], table: ViewedSample, **settings: Any
     ) -> Selection:
-        """Evaluate candidates, and those of learned relevance on the better view; combine the best.
+        """Evaluate candidates, also of learned relevance on the better view; combine the best.
 
         Parameters
         ----------
@@ -260,7 +261,7 @@ class KernelStacking(
         return self._choose(found, table)
 
     def _report(self, chosen: Selection, members: Sequence[Any], found: Selection) -> None:
-        """Set the candidates, the members that are used, and what is known of them."""
+        """Set the candidates, the members that are used, their weights and their relevance."""
         shares, used = found.shares, found.combination.used
         fitted = {
             id(e): (m.kernel, w) for e, m, w in zip(chosen.kept, members, shares, strict=True)
@@ -280,13 +281,13 @@ class KernelStacking(
         self.relevance_ = self._relevance(self._members, self.weights_)
 
     def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
-        """Apply a function of the views of new samples, block by block to a source."""
+        """Apply a function to the views of new samples; a source is processed block by block."""
         check_is_fitted(self)
         return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
 
     @property
     def _views_of(self) -> SeveralViews:
-        """From validated samples to these in each view."""
+        """Function from validated samples to their views."""
         return SeveralViews(self._views, tuple(self._training), tuple(self.kernels_))
 
     def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
@@ -302,7 +303,7 @@ class KernelStacking(
         ]
 
     def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
-        """Blocks of new rows whose kernel values, or as many others for each row, fit in memory."""
+        """Blocks of new rows whose kernel values, or `n_values` numbers per row, fit in memory."""
         name = next(iter(self._training))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
         size = fitting_rows(max(n_samples, n_values))
@@ -311,7 +312,7 @@ class KernelStacking(
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
         """Weighted mean of the members' relevances, each with a sum of one; NaN if one is unknown.
 
-        Zeros if no member counts, or none depends on a feature: the prediction is a constant.
+        Zeros if no member has weight, or none depends on a feature: the prediction is constant.
         """
         total = np.zeros(self.n_features_in_)
         for member, weight in zip(members, weights, strict=True):
@@ -321,7 +322,7 @@ class KernelStacking(
         return np.asarray(total / (total.sum() or 1.0))
 
     def kernel_terms(self) -> KernelTerms:
-        """Return the candidates that the fitted stack kept, the largest weight first.
+        """Return the candidates that the fitted stack keeps, in decreasing order of weight.
 
         Returns
         -------
@@ -336,8 +337,8 @@ class KernelStacking(
     def learned_gram(self, X: Features) -> Array:
         """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.
 
-        A stack combines predictions and not kernels, so that it does not predict with this matrix.
-        The matrix shows which samples its kernels find similar.
+        A stack combines predictions rather than kernels, so that it does not predict with this
+        matrix. The matrix shows which samples are similar according to its kernels.
 
         Parameters
         ----------

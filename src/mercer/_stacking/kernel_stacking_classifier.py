@@ -27,57 +27,60 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice
 
 _N_RIDGE = 5
-"""Number of ridge regressions that are combined, those of lowest error."""
+"""Number of ridge regressions, those of lowest error, that are combined."""
 
 
 class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
     """Classifiers on several kernels, combined by a logistic model of their left-out predictions.
 
-    There is nothing to tune. The candidates are ridge regressions of class indicators on the
-    Gaussian, the Laplacian and the product Laplacian kernel, each with its best width, on the
-    scaled features and on their normal quantiles; on a sum of these kernels, and a Gaussian
-    kernel, with one width per feature each, learned by the marginal likelihood; and on a Gaussian
-    kernel of projections of the features, learned from average gradient outer products. Support
-    vector machines on the best kernels of one width complete them.
+    There is nothing to tune. The candidates are ridge regressions of class indicators on Gaussian,
+    Laplacian and product Laplacian kernels, each with its best width, on the scaled features and on
+    their normal quantiles; on a Gaussian kernel and a sum of these kernels, with one width per
+    feature learned by the marginal likelihood; and on a Gaussian kernel of projections of the
+    features, learned from average gradient outer products. Support vector machines on the best
+    kernels of a single width are candidates as well.
 
     Parameters
     ----------
     candidates : list of kernels or learners, default=None
-        What is combined in place of the default, or beside it if "default" is among them: kernels,
-        names of kernels, or kernel learners such as `GradientOuterProduct()`. They are evaluated on
-        the features as they are given. One that fails on the table is left out with a warning.
+        Candidates to combine in place of the default ones, or in addition to them if the list
+        contains "default": kernels, names of kernels, or kernel learners such as
+        `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
+        fails on the table is left out with a warning.
     loss : {"squared_error", "log_loss", "all"}, default="squared_error"
-        Whether ridge regressions of class indicators are combined, logistic regressions on the same
-        kernels, or both. See Notes; the last two are for exact fits to one label a sample.
+        Whether to combine ridge regressions of class indicators, logistic regressions on the same
+        kernels, or both. The last two require an exact fit to one label per sample.
     class_weight : dict, "balanced" or None, default=None
-        Factor of the weights of the samples of each class, by label; "balanced" gives all classes
+        Factor for the weights of the samples of each class, by label; "balanced" gives all classes
         the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
+        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
-        Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
-        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples, and learned from the others where
-        these are no fewer and each is left out alone; on Nyström features from up to twice as many.
+        Candidates are compared on at most this many samples. They are learned from the other
+        samples if these are at least as many and samples are left out one at a time; on Nyström
+        features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
-        Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
-        samples. Each takes some 8 (4 n_features + 150) bytes of memory. "auto" stands for
-        500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression on their
-        leaves is fitted to all samples if two matrices with a row and a column for each leaf fit
-        it, too: up to 350 MB, and for k responses k^2 times as much.
+        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
+        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
+        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
+        also fit this memory: up to 350 MB, times k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
-        How samples are left out, where kernels, penalties and weights are chosen and for
-        `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
-        takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
-        samples, may predict each from some of the others, such as those before it. Only samples
-        that are held out count; what several folds hold out, as repeated ones do, by the mean of
-        its predictions. See Notes for Nyström features.
+        How samples are left out to choose kernels, penalties and weights, and for
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
+        divides samples, or groups, in random order. With a splitter, or pairs of training and
+        held-out samples, a sample may be predicted from some of the others, such as those before
+        it. Only held-out samples count; predictions of a sample that several folds hold out are
+        averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
-        A name or a scorer of scikit-learn, such as "neg_log_loss" or "balanced_accuracy", which
-        ranks the candidates. None for the errors in `candidates_`. See Notes.
+        A scorer of scikit-learn or its name, such as "neg_log_loss" or "balanced_accuracy", by
+        which candidates are ranked. None for the errors in `candidates_`. See Notes.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
@@ -86,43 +89,45 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     Attributes
     ----------
     candidates_ : list of EvaluatedCandidate
-        The candidates: `description`, `kernel`, `alpha`, `loo_error`, `weight` and `score`,
-        which is None without `scoring`. The error of a ridge regression is the mean squared
-        leave-one-out error of class indicators, relative to that of the class frequencies; that of
-        a machine, or of logistic regression, is the fraction of samples that it misclassifies.
+        The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
+        `score` (None without `scoring`). The error of a ridge regression is the mean squared
+        leave-one-out error of class indicators, relative to that of the class frequencies. The
+        error of a machine, or of logistic regression, is the fraction of samples that it
+        misclassifies.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        How much each of them moves the probabilities, with a sum of one; empty if none does.
+        How much each kernel changes the probabilities, summing to one; empty if none does.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes for the training samples, in which their own labels had no
-        part: predictions without the sample, or its group, with kernels, penalties and a
-        combination that were chosen without its fold. NaN for samples that no fold of `cv` holds
-        out. Those of weight zero are predicted by the whole fit, or are left out where not all
-        rows are stored. See Notes for when they are computed.
+        Left-out probabilities of the classes for the training samples: by fits without the sample,
+        or its group, with kernels, penalties and a combination that were chosen without its fold.
+        NaN for samples that no fold of `cv` holds out. Samples of weight zero are predicted by the
+        fit to all samples, or omitted if not all rows are stored. See Notes for when they are
+        computed.
     loo_score_ : float
-        Accuracy of these predictions, or their value by `scoring`: an estimate for new samples.
+        Accuracy of `loo_predictions_`, or their score by `scoring`: an estimate for new samples.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
-        kernel that counts is unknown, and zeros if the prediction is a constant.
+        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
+        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `X` has column names.
+        Defined only if `X` has column names.
 
     See Also
     --------
-    KernelStackingRegressor : The same for responses.
+    KernelStackingRegressor : Stacking for regression.
     mercer.preprocessing.table_encoder : Encodes tables of mixed types.
 
     Notes
     -----
-    Features are scaled inside, and rows that are copies of one another are left out together. Exact
-    fits compute left-out scores and prediction sets when they are first asked for (so does
-    `hasattr`), or before `mercer.save`. Probabilities far from all training samples are class
-    frequencies. O(s^3) for the s samples that candidates are compared on, and for each kernel that
-    is kept O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features. :doc:`/guide/tables` says what is
-    combined, and :doc:`/guide/fits` how.
+    Features are scaled internally, and rows that are copies of one another are left out together.
+    Exact fits compute left-out scores and prediction sets when they are first read (also by
+    `hasattr`), or before `mercer.save`. Probabilities far from all training samples are the class
+    frequencies. A fit takes O(s^3) time for the s samples on which candidates are compared, and
+    O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each kernel that is kept.
+    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
+    and folds of `cv` on Nyström features.
 
     References
     ----------
@@ -190,12 +195,12 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: how much each matters, relative to the others. A weight of zero
-            leaves the sample out, and leave-one-out predictions leave it out with all of its
-            weight. None for a table that is not in memory, unless the fit is exact.
+            Weights of the samples relative to each other. A sample of weight zero is left out.
+            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
+            that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together.
+            Groups that the samples belong to, such as patients or days, as numbers or strings.
+            Samples of a group are left out together.
 
         Returns
         -------
@@ -205,8 +210,8 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Raises
         ------
         ValueError
-            If there is one class or one group, if X holds NaN or infinities, or if `candidates` is
-            empty or no candidate can be evaluated.
+            If there is only one class or group, if X contains NaN or infinities, or if `candidates`
+            is empty or no candidate can be evaluated.
         """
         self._check_settings()
         labels = None if y is None else label_indicators(y)
@@ -250,7 +255,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     @property
     def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
-        """Of one label, what prediction sets and held-out classifiers are made from."""
+        """Held-out probabilities, of one label per sample, for prediction sets and classifiers."""
         if (found := self._left_out_result("_held_out").held_out) is None:
             raise AttributeError("Prediction sets are of one label.")
         return found
@@ -279,7 +284,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Of several labels, the probability of each.
+            For several labels, the probability of each label.
         """
         found: Array = self._for_rows(X, self._probabilities_of)
         return found
@@ -301,7 +306,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Classes, or indicators of several labels.
+            Class labels, or indicators of several labels.
         """
         found: Array = self._for_rows(X, self._labels_of)
         return found
@@ -324,7 +329,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
-        # Machines are on kernels whose parameters were not learned from labels.
+        # Machines use only kernels whose parameters were not learned from labels.
         n_machines = 0 if table.target.codes is None else table.n_machines
         kernels = [e for e in found if not e.candidate.uses_labels][:n_machines]
         alone = None if score is None else score.alone

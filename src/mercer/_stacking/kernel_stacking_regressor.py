@@ -35,88 +35,93 @@ from mercer._validation import check_choice, check_coverage
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
     """Kernel ridge regressions on several kernels, combined by their leave-one-out predictions.
 
-    There is nothing to tune. The candidates are the Gaussian, the Laplacian and the product
-    Laplacian kernel, each with its best width, on the scaled features and on their normal
-    quantiles; a sum of these kernels, and a Gaussian kernel, with one width per feature each,
-    learned by the marginal likelihood; and a Gaussian kernel on projections of the features,
-    learned from average gradient outer products.
+    There is nothing to tune. The candidates are Gaussian, Laplacian and product Laplacian kernels,
+    each with its best width, on the scaled features and on their normal quantiles; a Gaussian
+    kernel and a sum of these kernels, with one width per feature learned by the marginal
+    likelihood; and a Gaussian kernel on projections of the features, learned from average gradient
+    outer products.
 
     Parameters
     ----------
     candidates : list of kernels or learners, default=None
-        What is combined in place of the default, or beside it if "default" is among them: kernels,
-        names of kernels, or kernel learners such as `GradientOuterProduct()`. They are evaluated on
-        the features as they are given. One that fails on the table is left out with a warning.
+        Candidates to combine in place of the default ones, or in addition to them if the list
+        contains "default": kernels, names of kernels, or kernel learners such as
+        `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
+        fails on the table is left out with a warning.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
-        Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
+        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
     n_components : int or "auto", default="auto"
-        Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
-        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples, and learned from the others where
-        these are no fewer and each is left out alone; on Nyström features from up to twice as many.
+        Candidates are compared on at most this many samples. They are learned from the other
+        samples if these are at least as many and samples are left out one at a time; on Nyström
+        features, from up to twice as many.
     max_tree_samples : int or "auto", default="auto"
-        Trees, whose leaves are a candidate from 3,000 samples on, are grown on at most this many
-        samples. Each takes some 8 (4 n_features + 150) bytes of memory. "auto" stands for
-        500,000, or for as many as fit scikit-learn's `working_memory`. The fit on leaves is to all
-        samples if two matrices of leaves fit it, too: up to 350 MB, k^2 times it for k responses.
+        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
+        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
+        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
+        also fit this memory: up to 350 MB, times k^2 for k responses.
     cv : int, cross-validation generator, iterable or None, default=None
-        How samples are left out, where kernels, penalties and weights are chosen and for
-        `loo_predictions_`. None leaves out one sample at a time, or one group. A number of folds
-        takes samples, or groups, in a random order; a splitter, or pairs of training and held-out
-        samples, may predict each from some of the others, such as those before it. Only samples
-        that are held out count; what several folds hold out, as repeated ones do, by the mean of
-        its predictions. See Notes for Nyström features.
+        How samples are left out to choose kernels, penalties and weights, and for
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
+        divides samples, or groups, in random order. With a splitter, or pairs of training and
+        held-out samples, a sample may be predicted from some of the others, such as those before
+        it. Only held-out samples count; predictions of a sample that several folds hold out are
+        averaged. See Notes for Nyström features.
     scoring : str, callable or None, default=None
-        A name or a scorer of scikit-learn, such as "neg_mean_absolute_error", which ranks the
-        candidates. None for the squared error. See Notes.
+        A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
+        are ranked. None for the squared error. See Notes.
     random_state : int, RandomState instance or None, default=0
-        Draws samples and centers, and divides samples into the parts that relevance is learned
-        from and evaluated on.
+        Draws samples and centers, and divides samples into parts for learning and for evaluating
+        relevance.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     candidates_ : list of EvaluatedCandidate
-        The candidates: `description`, `kernel`, `alpha`, `loo_error`, which is the mean squared
-        leave-one-out error relative to that of the mean, `weight`, and `score`, which is None
-        without `scoring`.
+        The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error` (mean squared
+        leave-one-out error relative to that of predicting the mean), `weight`, and `score` (None
+        without `scoring`).
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        The weights of their deviations from the mean, between zero and one.
+        Weights of the kernels' predicted deviations from the mean, between zero and one.
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of the training samples in which their own responses had no part: without the
-        sample, or its group, with kernels, penalties and weights that were chosen without its fold.
-        NaN for samples that no fold of `cv` holds out. Those of weight zero are predicted by the
-        whole fit, or are left out where not all rows are stored. For when, see Notes.
+        Left-out predictions of the training samples: by fits without the sample, or its group, with
+        kernels, penalties and weights that were chosen without its fold. NaN for samples that no
+        fold of `cv` holds out. Samples of weight zero are predicted by the fit to all samples, or
+        omitted if not all rows are stored. See Notes for when they are computed.
     loo_score_ : float
-        Coefficient of determination of these predictions, with the unbiased variance, or their
-        value by `scoring`: an estimate for new samples; of new groups, where groups were given,
-        with the variance between samples of different groups.
+        Coefficient of determination of `loo_predictions_` with the unbiased variance, or their
+        score by `scoring`: an estimate of the score on new samples. If groups were given, it is an
+        estimate for new groups, with the variance between samples of different groups.
     relevance_ : ndarray of shape (n_features_in_,)
-        How strongly the kernels depend on each feature, with a sum of one. NaN if the formula of a
-        kernel that counts is unknown, and zeros if the prediction is a constant.
+        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
+        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `X` has column names.
+        Defined only if `X` has column names.
 
     See Also
     --------
-    KernelStackingClassifier : The same for classes.
+    KernelStackingClassifier : Stacking for classification.
     mercer.preprocessing.table_encoder : Encodes tables of mixed types.
 
     Notes
     -----
-    Features are scaled inside, and rows that are copies of one another are left out together. Exact
-    fits compute left-out scores and intervals when they are first asked for (so does `hasattr`), or
-    before `mercer.save`. Predictions far from all training samples are the mean response. O(s^3)
-    for the s samples that candidates are compared on, and for each kernel that is kept O(n^3 / 3),
-    or O(n m^2 + m^3) on m Nyström features. :doc:`/guide/tables` says what is combined, and
-    :doc:`/guide/fits` how.
+    Features are scaled internally, and rows that are copies of one another are left out together.
+    Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
+    or before `mercer.save`. Predictions far from all training samples are the mean response. A fit
+    takes O(s^3) time for the s samples on which candidates are compared, and O(n^3 / 3), or
+    O(n m^2 + m^3) on m Nyström features, for each kernel that is kept. :doc:`/guide/tables`
+    describes what is combined, and :doc:`/guide/fits` how, including `scoring` and folds of `cv` on
+    Nyström features.
 
     References
     ----------
@@ -145,7 +150,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def fit(
         self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:
-        """Compare the candidates, combine them, and fit those that are kept.
+        """Compare the candidates, combine the best, and fit them to all samples.
 
         Parameters
         ----------
@@ -153,12 +158,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: how much each matters, relative to the others. A weight of zero
-            leaves the sample out, and leave-one-out predictions leave it out with all of its
-            weight. None for a table that is not in memory, unless the fit is exact.
+            Weights of the samples relative to each other. A sample of weight zero is left out.
+            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
+            that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together.
+            Groups that the samples belong to, such as patients or days, as numbers or strings.
+            Samples of a group are left out together.
 
         Returns
         -------
@@ -168,9 +173,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples, if X or y holds NaN or infinities, if a weight is
-            negative, if there is one group, or if `candidates` is empty or no candidate can be
-            evaluated.
+            If there are fewer than two samples, if X or y contains NaN or infinities, if a weight
+            is negative, if there is only one group, or if `candidates` is empty or no candidate can
+            be evaluated.
         """
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
@@ -209,7 +214,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return self._decoded(self._values(views))
 
     def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
-        """Predictions in the target's encoding; `near` is the rows' closeness, if it is known."""
+        """Predictions in the target's encoding; `near` is the closeness of the rows, if known."""
         deviations = self._combination.combine(self._deviations(views), np.zeros(1))
         near = self._fall_back.closeness(views) if near is None else near
         return np.asarray(self._target.mean + near * deviations)
@@ -217,7 +222,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
     ) -> Array:
-        """Intervals that hold the response with about a given probability, as by the jackknife+.
+        """Predict intervals that contain the response with about a given probability.
 
         Parameters
         ----------
@@ -225,8 +230,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            Whether the width may depend on the sample by a learned scale of the residuals. "auto"
-            learns one, and takes it if that clearly lowers the interval score of left-out samples,
+            Whether widths depend on the sample through a learned scale of the residuals. "auto"
+            learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
             so that intervals are narrower or cover more evenly. None for widths that are nearly the
             same for all samples.
 
@@ -238,27 +243,31 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, or `scale` is neither.
+            If the coverage is not between zero and one, or `scale` is neither "auto" nor None.
 
         Notes
         -----
-        Residuals are those of `loo_predictions_`. For new samples, the kernels and their weights
-        are those of the whole fit, and ridge regressions are fitted without each training sample,
-        in closed form, so that the theorem on the jackknife+ does not apply as it stands. That
-        takes a Cholesky factorization for each kernel, and O(n^2) for each new sample. Fits to more
-        than 500 samples hardly depend on one: intervals are around the prediction by all.
+        Intervals are computed as by the jackknife+, from the residuals of `loo_predictions_`. For
+        new samples, the kernels and their weights are those of the fit to all samples, and only
+        ridge regressions are fitted without each training sample, in closed form, so that the
+        theorem on the jackknife+ does not apply as it stands. This takes a Cholesky factorization
+        for each kernel, and O(n^2) for each new sample. Fits to more than 500 samples hardly depend
+        on any single one: their intervals are centered at the prediction of the fit to all samples.
 
-        The scale is a function of the features, by ridge regression of the logarithms of the
-        residuals' sizes on a Gaussian kernel. Each residual is divided by the scale learned without
-        its sample, and multiplied by that of the new one. It is learned from at most 1,000 samples,
-        in the first call, and judged in five folds, without which it and the widths are learned.
+        The scale is a function of the features, fitted to the logarithms of the absolute residuals
+        by ridge regression on a Gaussian kernel. Each residual is divided by the scale of its
+        sample, learned without this sample, and multiplied by the scale of the new sample. The
+        scale is learned from at most 1,000 samples, in the first call, and evaluated on five folds,
+        with the scale and the widths learned without the fold.
 
-        Where groups were given to `fit`, samples of a group are left out together, and quantiles
-        are over groups, for samples of new groups. Fits to samples before others, as by
-        `TimeSeriesSplit`, leave residuals alone: predictions for new samples are by the whole fit.
+        If groups were given to `fit`, samples of a group are left out together, and quantiles are
+        over groups, for samples of new groups. If samples are predicted from those before them, as
+        with `TimeSeriesSplit`, only the residuals are left-out ones: predictions for new samples
+        are those of the fit to all samples.
 
-        Farther from all training samples than any of these is from its nearest neighbor, intervals
-        widen with the square of the distance, at two widths to those of the mean response.
+        At distances from the training samples larger than that of any of them to its nearest
+        neighbor, intervals widen with the square of the distance, up to those of the mean response
+        at two widths.
         """
         check_coverage(coverage)
         check_choice("scale", scale, ("auto", None))
@@ -270,7 +279,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     @property
     def _scaled(self) -> Any:
-        """What scales of intervals are learned from; see :class:`LeftOut`."""
+        """Residuals from which the scales of intervals are learned; see :class:`LeftOut`."""
         return self._without().scaled
 
     def _intervals(
@@ -303,7 +312,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     def _left_out_samples(
         self, output: int, scale: ResidualScale | None
     ) -> tuple[Array, LeftOutSamples]:
-        """The samples whose left-out errors bound intervals of one output, in the encoding."""
+        """Samples whose left-out errors bound the encoded intervals of one output."""
         target = self._target
         known = target.resampling.covered if scale is None else self._scaled[0]
         groups = target.resampling.take(known).groups

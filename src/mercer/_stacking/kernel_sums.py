@@ -1,4 +1,4 @@
-"""Sums of the kernels that a stack keeps, in whose place one predictor is fitted to many rows."""
+"""Sums of the kernels of a stack, so that one predictor is fitted in place of several."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def with_sums(
     combine: Combine,
     tol: float = 0.02,
 ) -> list[Evaluation]:
-    """Evaluations, and in place of those on the same view one of the sum of their kernels.
+    """Replace evaluations on the same view by one with the sum of their kernels.
 
-    The sum takes their place if it predicts left-out samples about as well.
+    They are replaced if the sum predicts left-out samples about as well.
 
     Parameters
     ----------
     kept : sequence of Evaluation
     deviations : sequence of ndarray of shape (n_samples, n_outputs)
-        What each predicts for the samples.
+        Deviations that each evaluation predicts for the samples.
     table : ViewedSample
-        The samples that they were evaluated on.
+        The samples on which they were evaluated.
     combine : callable
-        From deviations and a target to a combination.
+        Function from deviations and a target to a combination.
     tol : float, default=0.02
-        A sum takes their place, and takes one fit in place of several, if it raises the squared
-        error by at most this part.
+        A sum, which takes one fit instead of several, is used if it raises the squared error by at
+        most this fraction.
 
     Notes
     -----
-    Ridge regressions f_k with penalties a_k on kernels K_k, in a weighted sum, are a prediction by
-    the sum of all w_k K_k / a_k if their functions do not overlap. Where they do, the sum of all
-    w_k K_k may predict better, so that the better of both is taken.
+    A sum with weights w_k of ridge regressions f_k on kernels K_k with penalties a_k is a
+    prediction with the kernel sum w_k K_k / a_k if their functions do not overlap. If they do, the
+    kernel sum w_k K_k may predict better, so that the better of both is used.
     """
     found, known = list(kept), list(deviations)
     for parts in _on_same_view(kept):
@@ -63,10 +63,10 @@ def with_sums(
 
 
 def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """Several evaluations on a view.
+    """Groups of several evaluations on the same view.
 
-    The leaves of trees, which memorize labels, are evaluated otherwise, and candidates that a user
-    gives are on the table as it is, and have weights of their own.
+    Leaves of trees, which memorize labels, are excluded because they are evaluated differently, and
+    candidates given by a user, on the table as it is, because they have weights of their own.
     """
     groups: dict[str, list[Evaluation]] = {}
     for e in kept:
@@ -76,7 +76,7 @@ def _on_same_view(kept: Sequence[Evaluation]) -> list[list[Evaluation]]:
 
 
 def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -> float:
-    """Squared error of the combination of what several members predict."""
+    """Squared error of the combined predictions of several members."""
     target = table.target
     values = combine(deviations, target).combine(deviations, target.left_out_means)
     known = np.flatnonzero(np.isfinite(values).all(axis=1))
@@ -85,16 +85,16 @@ def _error(deviations: Sequence[Array], table: ViewedSample, combine: Combine) -
 
 
 def _sums(parts: Sequence[Evaluation], shares: Array, table: ViewedSample) -> list[Evaluation]:
-    """The sums of kernels whose weights are their shares, and shares divided by penalties.
+    """Sums of kernels, weighted by their shares, and by their shares divided by penalties.
 
-    Kernels without a share are left out. No sum is one whose predictions are not finite.
+    Kernels without a share, and sums whose predictions are not finite, are left out.
     """
     parts = [e for e, share in zip(parts, shares, strict=True) if share]
     shares, found = shares[shares != 0.0], []
     if len(parts) < 2:
         return parts
     for weights in (shares, shares / [e.solver.alpha for e in parts]):
-        # The penalties of noise may be infinite.
+        # Penalties may be infinite if the target is noise.
         if total := weights.sum():
             with suppress(ValueError):
                 found.append(_sum(parts, weights / total, table))
@@ -122,7 +122,7 @@ def _sum(parts: Sequence[Evaluation], weights: Array, table: ViewedSample) -> Ev
 def unit_sum(
     kernels: Sequence[Kernel], weights: Array, X: Features, max_samples: int = 500
 ) -> WeightedSum:
-    """The sum of kernels, each centered and at unit scale, times weights; not centered.
+    """Return the weighted sum of kernels, each divided by the scale of its centered Gram matrix.
 
     Parameters
     ----------
@@ -130,7 +130,8 @@ def unit_sum(
     weights : ndarray of shape (n_kernels,)
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     max_samples : int, default=500
-        Scales are means over at most this many: their errors change the weights by some percent.
+        Scales are means over at most this many samples; their errors change the weights by a few
+        percent.
     """
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], max_samples)).astype(int)
     scales = np.array([unit_gram(kernel, X[rows])[1].scale for kernel in kernels])

@@ -1,4 +1,4 @@
-"""Probabilities of several labels, each from what several members predict of it."""
+"""Probabilities of several labels, each from the predictions of this label by several members."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class LabelCombination:
     Attributes
     ----------
     slopes : ndarray of shape (n_members, n_labels)
-        What the deviations of each label are multiplied by in the sum that is added to the log-odds
-        of its frequency. None is negative.
+        Nonnegative factors of the deviations of each label in the sum that is added to the log-odds
+        of its frequency.
     intercepts : ndarray of shape (n_labels,)
-        Added to them as well.
+        Intercepts that are added to this sum.
     n_samples : int
-        Frequencies are at least one in two more than this, by the rule of succession.
+        Number of samples n; frequencies are at least 1 / (n + 2), by the rule of succession.
     """
 
     slopes: Array
@@ -48,13 +48,13 @@ class LabelCombination:
         return np.asarray(expit(self.linear(means)[1] + sum((d * s for d, s in pairs), 0.0)))
 
     def linear(self, means: Array) -> tuple[Sequence[Array], Array]:
-        """The sum that is the log-odds; see :class:`Combination`."""
+        """Matrices and intercept of the log-odds; see :class:`Combination`."""
         least = 1.0 / (self.n_samples + 2.0)
         base = logit(np.clip(means, least, 1.0 - least))
         return [np.diag(slopes) for slopes in self.slopes], base + self.intercepts
 
     def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
-        """Mean size of each member's part of the sum, with a sum of one; zeros if there is none."""
+        """Mean absolute contribution of each member, summing to one; zeros if all are zero."""
         pairs = zip(deviations, self.slopes, strict=True)
         sizes = np.array([float(weights.mean(np.abs(d * s).mean(axis=1))) for d, s in pairs])
         return sizes / (sizes.sum() or 1.0)
@@ -66,9 +66,10 @@ def label_combination(deviations: Sequence[Array], target: EncodedTarget) -> Lab
     Parameters
     ----------
     deviations : sequence of ndarray of shape (n_samples, n_labels)
-        Of left-out predictions of the indicators from the frequencies among all other samples.
+        Deviations of left-out predictions of the indicators from the frequencies among all other
+        samples.
     target : EncodedTarget
-        With indicators as values.
+        Target with indicators as values.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def label_combination(deviations: Sequence[Array], target: EncodedTarget) -> Lab
             np.array([1.0 - frequency, frequency]),
             target.weights,
         )
-        # Of values -v and v, the difference is twice v.
+        # The difference of v and -v is twice v.
         slopes[:, label] = 2.0 * found.slopes[:, 1, 1]
         intercepts[label] = found.intercepts[1] - found.intercepts[0]
     return LabelCombination(slopes, intercepts, len(target))

@@ -1,4 +1,4 @@
-"""Members of stacks of large tables that are ridge regressions on the leaves of boosted trees."""
+"""Members of stacks for large tables: ridge regressions on the leaves of boosted trees."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from mercer._typing import Array, Features, RandomState, own_fields
 from mercer.kernels import Forest, Kernel
 
 _PENALTIES = 10.0 ** np.arange(-2.5, 0.1, 0.5)
-"""Penalties for each thousand rows that are compared, for a kernel of unit diagonal; those outside
-were best on no table at 10,000 rows."""
+"""Candidate penalties per thousand rows, for a kernel of unit diagonal; penalties outside this
+range were best on no table at 10,000 rows."""
 
 _FEW_ROWS = 500
-"""Trees of scikit-learn take milliseconds for one row, and half as long as arrays for many."""
+"""scikit-learn's trees take milliseconds for one row, and half the time of arrays for many rows."""
 
 DESCRIPTION = "leaves of boosted trees"
 
 
 @dataclass(frozen=True)
 class LeafMember:
-    """Ridge regression on indicators of leaves, of trees that were grown on some of the rows.
+    """Ridge regression on leaf indicators of trees that were grown on some of the rows.
 
     Attributes
     ----------
     view : {"given", "scaled", "quantiles"}
-        The view of the table that the trees are evaluated on.
+        The view of the table on which the trees are evaluated.
     kernel : Forest
-        The share of trees in which two rows fall into the same leaf.
+        Kernel whose value is the fraction of trees in which two rows fall into the same leaf.
     coefficients : ndarray of shape (n_leaves, n_outputs)
     intercept : ndarray of shape (n_outputs,)
-        Less the mean of the target.
+        Intercept less the mean of the target.
     mean : ndarray of shape (n_outputs,)
-        Of the target.
+        Mean of the target.
     alpha : float
         The penalty.
     """
@@ -74,7 +74,7 @@ class LeafMember:
 
     @cached_property
     def _trees(self) -> TreeTerm | None:
-        """The function of leaves by nodes in arrays, which takes less time for few rows."""
+        """The function of leaves with tree nodes in arrays, which is faster for few rows."""
         return tree_term(self._leaves)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,20 +87,20 @@ class LeafMember:
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions of one output, which hardly depend on any one of many samples."""
+        """Predictions of one output, which hardly depend on any single one of many samples."""
         return lambda X: self.deviations(X, Z)[:, [output]]
 
     def row_sums(
         self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
     ) -> LeafSums:
-        """Sums over the rows of the fit; see :func:`mercer._nystroem.row_sums.row_sums`."""
+        """Compute sums over the rows of the fit; see :func:`mercer._nystroem.row_sums.row_sums`."""
         n_features = int(self.kernel.first_features[-1])
         check_gram_memory(n_features, 2, "fit anew, with smaller max_tree_samples")
         none = Moments.zero(n_features, encoding.n_outputs)
         return LeafSums(self.kernel, encoding, none).plus(rows)
 
     def fitted_to(self, sums: LeafSums) -> LeafMember:
-        """The same penalty and leaves, for the rows of some sums."""
+        """Refit with the same penalty and leaves, to the rows of given sums."""
         coefficients, intercepts = sums.solved(np.array([self.alpha]))
         intercept = intercepts[0] - self.mean
         return replace(self, coefficients=coefficients[0], intercept=intercept)
@@ -108,19 +108,19 @@ class LeafMember:
 
 @dataclass(frozen=True)
 class LeafEvaluation(Evaluation):
-    """A ridge regression on leaves, and its predictions of rows by trees grown without them.
+    """A ridge regression on leaves, with predictions of rows by trees grown without them.
 
     Attributes
     ----------
     member : callable
-        Fits a :class:`LeafMember` to all rows.
+        Function that fits a :class:`LeafMember` to all rows.
     """
 
     member: Callable[[], LeafMember] = field(kw_only=True)
 
     @property
     def learned_from_some(self) -> bool:
-        """Whether the kernel was learned from some rows, and predicts these as well."""
+        """Whether the kernel was learned from some rows, which it predicts as well."""
         return False
 
     def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> LeafMember:
@@ -128,7 +128,7 @@ class LeafEvaluation(Evaluation):
         return self.member()
 
     def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
-        """The deviations as they are; see :class:`Evaluation`."""
+        """The deviations, unchanged; see :class:`Evaluation`."""
         return self.deviations
 
 
@@ -139,18 +139,18 @@ def leaves_of_boosted_trees(
     target: EncodedTarget,
     random_state: RandomState,
 ) -> LeafEvaluation:
-    """Ridge regression on leaves, with predictions of rows by trees that have not seen them.
+    """Fit ridge regression on leaves, and predict rows by trees that were grown without them.
 
     Parameters
     ----------
     view : {"given", "scaled", "quantiles"}
-        Name of the view that the rows are in.
+        Name of the view of the rows.
     sample : DrawnSample
-        The rows that trees are grown on, of a source that yields their view.
+        The rows on which trees are grown, of a source that yields their view.
     predicted : DrawnSample
-        The rows that are predicted by trees without their folds, of the same table.
+        The rows of the same table that are predicted by trees grown without their folds.
     target : EncodedTarget
-        Of these rows, with how they are left out.
+        Target of these rows, with the resampling that leaves them out.
     random_state : int, RandomState instance or None
         Seed of the trees.
 
@@ -161,16 +161,17 @@ def leaves_of_boosted_trees(
     Raises
     ------
     ValueError
-        If no fold has rows to hold out, and two rows, of two classes, to learn from.
+        If no fold has rows to hold out and two rows (of two classes) to learn from.
 
     Notes
     -----
-    A row falls into a leaf with rows of similar labels because its own has been seen. So trees are
-    grown without each of five folds, whose rows are predicted by ridge regression on the leaves of
-    these trees. The first fold chooses the penalty. Where at most a fifth of the rows are
-    predicted, or of their groups, they are one fold, and where they are at most a tenth, its
-    trees are those of the member. O(n d) time for the trees of the sample, and O(n n_trees^2) for
-    sums of products; the leaves of a row are as many numbers as there are trees.
+    A training row falls into a leaf with rows of similar labels because trees depend on its own
+    label. Trees are therefore grown without each of five folds, whose rows are predicted by ridge
+    regression on the leaves of these trees. The first fold chooses the penalty. If at most a fifth
+    of the rows, or of the groups, are predicted, they are a single fold; if at most a tenth, the
+    trees grown without it are used for the member as well. O(n d) time for the trees of the sample,
+    and O(n n_trees^2) for sums of products; the leaves of a row are as many numbers as there are
+    trees.
     """
     rows = TreeRows.of(sample, target.encoding, random_state)
     values, alphas, known = _out_of_fold(rows, sample, predicted, target)
@@ -201,10 +202,10 @@ def _out_of_fold(
     target: EncodedTarget,
     few: float = 0.1,
 ) -> tuple[Array, Array, tuple[Forest, Array] | None]:
-    """Predictions of rows by trees without their folds, and the penalty of the least error.
+    """Predict rows by trees grown without their folds, and choose the penalty of lowest error.
 
-    Rows of a fold without which there is nothing to learn from are predicted by the mean. Trees
-    that were grown without few rows, at most this part of them, are returned as well, with the
+    Rows of a fold are predicted by the mean if nothing can be learned from the others. Trees that
+    were grown on all but a fraction of at most `few` of the rows are returned as well, with the
     leaves of all rows: trees of all rows would hardly be better, and take as long again.
     """
     total, counts = np.zeros_like(target.values), np.zeros(len(predicted))
@@ -233,7 +234,7 @@ def _out_of_fold(
 
 
 def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Array:
-    """The leaves of all rows; those of some are known."""
+    """The leaves of all rows, given those of the rows in `known`."""
     found = np.empty((len(X), leaves.shape[1]), dtype=leaves.dtype)
     found[known] = leaves
     if not known.all():
@@ -242,7 +243,7 @@ def _completed(kernel: Forest, leaves: Array, X: Features, known: Array) -> Arra
 
 
 def _folds(sample: DrawnSample, predicted: DrawnSample) -> list[tuple[Array, Array]]:
-    """Which rows are predicted, and which rows of the sample their trees are grown on, by fold."""
+    """Masks, for each fold, of the rows to predict and of the sample rows to grow trees on."""
     if predicted.listed is None:
         names, own = sample.positions, predicted.positions
         if sample.groups is not None and predicted.groups is not None:
@@ -260,15 +261,15 @@ def _fit_to_all_rows(
     grown: tuple[Forest, Array],
     alphas: Array,
 ) -> Callable[[], tuple[Array, Array]]:
-    """A function that fits ridge regression on leaves to all rows of the table.
+    """Return a function that fits ridge regression on leaves to all rows of the table.
 
-    The penalty is the same for the sample and for all rows, as it is the variance of the noise
-    relative to that of coefficients. Where sums of products do not fit into memory, the fit is to
+    The penalty is the same for the sample and for all rows, because it is the variance of the noise
+    relative to that of the coefficients. If sums of products do not fit into memory, the fit is to
     the sample.
     """
     (kernel, leaves), source = grown, sample.source
     n_rows = source.count_rows()
-    # A state, and one that it is merged with.
+    # Two states are in memory when they are merged.
     if n_rows == len(sample) or 16 * int(kernel.first_features[-1]) ** 2 > working_memory():
         found = rows.regressed(kernel, leaves, alphas)
         return lambda: found
@@ -282,7 +283,7 @@ def _fit_to_all_rows(
 
 
 def _grown_on(random_state: RandomState) -> Callable[[Features, Any, EncodedTarget], list[Kernel]]:
-    """How the kernel is learned from some rows alone, for their combination."""
+    """Return a function that learns the kernel from some rows alone, for their combination."""
 
     def learn(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         ones = np.ones(X.shape[0])

@@ -1,4 +1,4 @@
-"""Ridge regression on the leaves of trees from sums over rows, to which blocks are added."""
+"""Ridge regression on the leaves of trees, from sums over rows that are updated by blocks."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from mercer._typing import Array
 from mercer.kernels import Forest
 
 _TILE_VALUES = 2**19
-"""Number of leaves of a tile of rows: as whole numbers they are 4 MB, which stay in the cache."""
+"""Number of leaves in a tile of rows: 4 MB as integers, which stay in the cache."""
 
 _TOLERANCE = 1e-8
-"""Of fits to sums over all rows, which predict the same then whatever the order of the rows."""
+"""Tolerance of fits to sums over all rows; predictions then do not depend on the order of rows."""
 
 
 @dataclass(frozen=True)
 class LeafEquations:
-    """The statistic that ridge regression on leaves depends on: moments of their indicators.
+    """Sufficient statistic of ridge regression on leaves: moments of their indicators.
 
     Parameters
     ----------
     kernel : Forest
-        With leaves.
+        Kernel with leaves.
     encoding : TargetEncoding
     weights : RowWeights
-        By default all are one.
+        Weights of the rows, by default all one.
 
     Notes
     -----
-    A state holds a matrix with a row and a column for each leaf; its entries below the diagonal are
-    zero. O(T^2) additions for each row, and T trees.
+    A state contains a matrix with a row and a column for each leaf; its entries below the diagonal
+    are zero. O(T^2) additions per row, for T trees.
     """
 
     kernel: Forest
@@ -53,7 +53,7 @@ class LeafEquations:
         return Moments.zero(int(self.kernel.first_features[-1]), self.encoding.n_outputs)
 
     def add(self, state: Moments, block: Block) -> Moments:
-        """Add the rows of a block, with targets, to a state, which is changed.
+        """Add the rows of a block, with targets, to a state, in place.
 
         Parameters
         ----------
@@ -77,12 +77,12 @@ class LeafEquations:
 
 
 def add_leaves(sums: Moments, kernel: Forest, leaves: Array, Y: Array, weights: Array) -> None:
-    """Add the indicators of leaves, and targets, of some rows to sums, in place.
+    """Add the leaf indicators and targets of some rows to sums, in place.
 
     Parameters
     ----------
     sums : Moments
-        Of indicators; of their products on and above the diagonal.
+        Sums of indicators, and of their products on and above the diagonal.
     kernel : Forest
     leaves : ndarray of int of shape (n_rows, n_trees)
     Y : ndarray of shape (n_rows, n_outputs)
@@ -107,7 +107,7 @@ def _add_tile(sums: Moments, firsts: Array, leaves: Array, Y: Array, weights: Ar
         )
     weighted = bool(np.any(weights != 1.0))
     for tree, (first, end) in enumerate(pairwise(firsts)):
-        # A pair of leaves, of this tree and of one that is not before it, is one number.
+        # A pair of leaves, of this tree and of this or a later one, is encoded as one number.
         width = n_features - int(first)
         pairs = ((columns[tree] - first) * width + columns[tree:] - first).ravel()
         masses = every[: pairs.size] if weighted else None
@@ -118,20 +118,21 @@ def _add_tile(sums: Moments, firsts: Array, leaves: Array, Y: Array, weights: Ar
 def ridge_on_sums(
     sums: Moments, n_trees: int, alphas: Array, n_outputs: int, *, tol: float = 1e-3
 ) -> tuple[Array, Array]:
-    """Coefficients of leaves, and intercepts, at several penalties.
+    """Compute coefficients of leaves, and intercepts, at several penalties.
 
     Parameters
     ----------
     sums : Moments
-        What :func:`add_leaves` has added.
+        Sums computed by :func:`add_leaves`.
     n_trees : int
-        Features are the indicators divided by the root of this number.
+        Number of trees; features are the indicators divided by its square root.
     alphas : ndarray of shape (n_alphas,)
         Positive.
     n_outputs : int
-        Number of outputs, the first ones, that are regressed.
+        Number of outputs that are regressed, which are the first ones.
     tol : float, default=1e-3
-        See :func:`ridge_on_products`. An iteration takes as long for any number of rows.
+        See :func:`ridge_on_products`. The time of an iteration does not depend on the number of
+        rows.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def ridge_on_sums(
     squares = sums.gram.diagonal() - sums.count * means**2
 
     def product(directions: Array) -> Array:
-        # The transpose has the order of columns that BLAS takes without a copy.
+        # The transpose is in the column-major order that BLAS accepts without a copy.
         whole = dsymm(1.0, sums.gram.T, directions, lower=True)
         return np.asarray(whole - np.outer(sums.count * means, means @ directions))
 
@@ -163,12 +164,12 @@ def ridge_on_leaves(
     tol: float = 1e-3,
     numbers_of_entry: int = 4,
 ) -> tuple[Array, Array]:
-    """Ridge regression on the features of a forest, of rows whose leaves are known.
+    """Fit ridge regression on the features of a forest, for rows whose leaves are known.
 
     Parameters
     ----------
     kernel : Forest
-        With leaves.
+        Kernel with leaves.
     leaves : ndarray of int of shape (n_rows, n_trees)
     Y : ndarray of shape (n_rows, n_outputs)
     alphas : ndarray of shape (n_alphas,)
@@ -178,7 +179,8 @@ def ridge_on_leaves(
     tol : float, default=1e-3
         See :func:`ridge_on_products`.
     numbers_of_entry : int, default=4
-        Doubles that an entry of sparse features takes: with its column, transposed, and weighted.
+        Memory of an entry of sparse features, in doubles: with its column, transposed, and
+        weighted.
 
     Returns
     -------
@@ -187,8 +189,8 @@ def ridge_on_leaves(
 
     Notes
     -----
-    Sums of products take the place of the sparse features where they take no more memory than these
-    with their transpose: then they take less time as well.
+    Sums of products replace the sparse features if they take at most as much memory as these with
+    their transpose: they are then faster as well.
     """
     n_leaves, n_trees = int(kernel.first_features[-1]), leaves.shape[1]
     if numbers_of_entry * leaves.size < n_leaves**2:
@@ -214,15 +216,15 @@ class LeafSums:
     sums: Moments
 
     def check_room(self, n_new: int) -> None:
-        """Nothing to refuse: the sums are as large for any number of rows."""
+        """Do nothing: the size of the sums does not depend on the number of rows."""
 
     def plus(self, rows: Sample) -> LeafSums:
-        """The same with further rows: one pass over blocks of them."""
+        """Add rows, in one pass over blocks of them."""
         statistic = LeafEquations(self.kernel, self.encoding, rows.weights)
         return replace(self, sums=self.sums.plus(block_source(rows.X, rows.y).reduce(statistic)))
 
     def solved(self, penalties: Array) -> tuple[Array, Array]:
-        """Coefficients and intercepts at some penalties; see :func:`ridge_on_sums`."""
+        """Compute coefficients and intercepts at some penalties; see :func:`ridge_on_sums`."""
         assert self.kernel.cuts is not None
         classes, n_trees = self.encoding.classes, len(self.kernel.cuts)
         n_solved = self.encoding.n_outputs - (classes is not None)
@@ -231,7 +233,7 @@ class LeafSums:
 
 
 def with_last_class(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
-    """Fits to the indicators of all classes, which sum to one, from those of all but the last.
+    """Complete fits to class indicators, which sum to one, by the last class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Logistic regressions on the kernels of candidates, one for each class against the rest."""
+"""One-versus-rest logistic regressions on the kernels of candidates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LinearPredictor:
     coefficients : ndarray of shape (n_samples, n_outputs)
     constant : ndarray of shape (n_outputs,)
     solver : LogisticSolver
-        What has fitted them.
+        The solver that fitted the coefficients.
     """
 
     coefficients: Array
@@ -47,13 +47,13 @@ class LinearPredictor:
 
 @dataclass(frozen=True)
 class LogisticSolver:
-    """Logistic regressions, whose log-odds are scaled to deviations of class indicators.
+    """Logistic regressions whose log-odds are scaled to deviations of class indicators.
 
     Attributes
     ----------
     alpha : float
     slope : float, default=1.0
-        Deviations are log-odds less those of the class frequencies, times this.
+        Factor by which log-odds, less those of the class frequencies, are multiplied.
     """
 
     alpha: float
@@ -80,7 +80,7 @@ class LogisticSolver:
 def _deviations(
     problems: LogisticProblems, left_out: Sequence[Array], target: EncodedTarget
 ) -> Array:
-    """Left-out log-odds less those of the frequencies among the samples that predict them."""
+    """Left-out log-odds less those of the class frequencies in the training samples."""
     return _spread(problems, np.hstack(left_out) - _frequencies(problems, target.left_out_means))
 
 
@@ -90,14 +90,14 @@ def _problems(target: EncodedTarget) -> LogisticProblems:
 
 
 def _spread(problems: LogisticProblems, values: Array) -> Array:
-    """Values of all classes, zero for those that are not there, shape (n_rows, n_classes)."""
+    """Values of all classes, zero for absent classes, shape (n_rows, n_classes)."""
     found, there = np.zeros((len(values), problems.n_classes)), problems.there
     found[:, there] = problems.odds(values)[:, there]
     return found
 
 
 def _frequencies(problems: LogisticProblems, means: Array) -> Array:
-    """Log-odds of the problems' classes among all samples but some, shape (n_rows, n_problems)."""
+    """Log-odds of the class frequencies of the problems, shape (n_rows, n_problems)."""
     columns = means[:, problems.there[-len(problems.likelihoods) :]]
     least = 1.0 / (len(problems.codes) + 2.0)
     return logit(np.clip(columns, least, 1.0 - least))
@@ -107,20 +107,20 @@ def _frequencies(problems: LogisticProblems, means: Array) -> Array:
 def evaluate_logistic(
     evaluations: Sequence[Evaluation], table: ViewedSample, score: Score | None = None
 ) -> list[Evaluation]:
-    """Logistic regressions on the kernels of ridge regressions.
+    """Fit and evaluate logistic regressions on the kernels of ridge regressions.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
     table : ViewedSample
-        With classes as targets.
+        Samples with classes as targets.
     score : callable, default=None
-        From deviations to their score. Those without one are left out.
+        Function from deviations to their score. Regressions without a score are left out.
 
     Notes
     -----
     The penalty has the lowest log-loss by approximate leave-one-out. Kernels that were learned from
-    labels predict only samples that they were not learned from, with this penalty.
+    labels predict, with this penalty, only samples from which they were not learned.
     """
     found = [_evaluated(e, table) for e in evaluations]
     return found if score is None else scored(found, score, lambda message: None)

@@ -1,4 +1,4 @@
-"""Support vector machines on the kernels of candidates, compared by their decisions in folds."""
+"""Support vector machines on the kernels of candidates, compared by out-of-fold decisions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mercer._stacking.ridges import scored
 from mercer._typing import Array, RandomState
 
 _C_GRID = (1.0, 10.0, 100.0, 1000.0)
-"""Values of C that are compared, for kernels of unit scale."""
+"""Candidate values of C, for kernels of unit scale."""
 
 
 @dataclass(frozen=True)
 class ScaledMachine:
-    """A support vector machine, whose decision values are scaled to deviations of indicators.
+    """A support vector machine whose decision values are scaled to deviations of class indicators.
 
     Attributes
     ----------
@@ -39,16 +39,16 @@ class ScaledMachine:
     center: Array
 
     def deviations(self, rows: Array) -> Array:
-        """Predicted class indicators less their means, from the kernel with training samples."""
+        """Predicted class indicators less their means, from kernel values with training samples."""
         decisions = class_decisions(self.machine, rows, self.center.size)
         return np.asarray(self.slope * (decisions - self.center))
 
     def refitted(self, gram: Array, target: EncodedTarget) -> ScaledMachine:
-        """A machine of the same C, on another Gram matrix; see :class:`Predictor`."""
+        """Fit a machine with the same C to another Gram matrix; see :class:`Predictor`."""
         return replace(self, machine=_fitted(float(self.machine.C), gram, target))
 
     def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
-        """See :class:`Predictor`; None of more than two classes, whose decisions are votes."""
+        """See :class:`Predictor`; None for more than two classes, whose decisions are votes."""
         if self.center.size != 2:
             return None
         coefficients, intercept = machine_coefficients(self.machine, n_fitted)
@@ -58,7 +58,7 @@ class ScaledMachine:
 
 @dataclass(frozen=True)
 class MachineSolver:
-    """A support vector machine, and its decision values in folds, scaled to class indicators.
+    """A support vector machine with out-of-fold decision values, scaled to class indicators.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class MachineSolver:
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     slope : float
-        The same for all classes, and not negative.
+        Nonnegative slope, the same for all classes.
     center : ndarray of shape (n_classes,)
-        Means of the decision values.
+        Mean decision values of the classes.
     """
 
     alpha: float
@@ -96,17 +96,17 @@ def evaluate_machines(
     random_state: RandomState,
     score: Score | None = None,
 ) -> list[Evaluation]:
-    """The best machine on each of some kernels, by errors out of fold or a score.
+    """Fit the best machine on each of several kernels, by out-of-fold errors or a score.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
     table : ViewedSample
-        With classes as targets.
+        Samples with classes as targets.
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     score : callable, default=None
-        From deviations to their score, which takes the place of the error. Machines without one
+        Function from deviations to their score, which replaces the error. Machines without a score
         are left out.
     """
     folds = table.target.folds(N_FOLDS, random_state)
@@ -116,7 +116,7 @@ def evaluate_machines(
         if score is not None:
             tried = scored(tried, score, lambda message: None)
         if tried:
-            # Of machines with equal errors the first one is taken, whatever rounding errors are.
+            # Among machines with equal errors up to rounding, the first is used.
             best = tried[0]
             for other in tried[1:]:
                 best = other if other.cost < best.cost - TIE else best
@@ -127,7 +127,7 @@ def evaluate_machines(
 def _machines(
     found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
 ) -> list[Evaluation]:
-    """Machines along the grid of C, on a kernel and, unless labels taught it, on a wider one."""
+    """Machines for each C, on a kernel and, unless it was learned from labels, on a wider one."""
     target, tried = table.target, []
     description = f"support vector machine on {found.description}"
     for factor in (1.0,) if found.candidate.uses_labels else (1.0, WIDER):
@@ -144,9 +144,9 @@ def _machines(
 
 
 def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, float]:
-    """What scales decision values in folds to deviations of class indicators, and their error.
+    """Slope and center that scale decision values to deviations of indicators, and the error.
 
-    A negative slope would read the labels off: a class that is frequent in its own fold is rare
+    A negative slope would leak the labels: a class that is frequent in its own fold is rare
     elsewhere.
     """
     covered, codes = target.resampling.covered, target.codes
@@ -164,9 +164,9 @@ def _scale_of(decisions: Array, target: EncodedTarget) -> tuple[float, Array, fl
 def _decisions_in_folds(
     values: Sequence[float], gram: Array, target: EncodedTarget, folds: Splits
 ) -> list[Array]:
-    """Decision values for each C by machines without the sample's fold; classes they lack lose.
+    """Out-of-fold decision values for each C; classes absent from the training samples lose.
 
-    They are the mean over the folds that hold the sample out, and NaN where none does.
+    They are means over the folds that hold the sample out, and NaN if no fold does.
     """
     assert target.codes is not None
     n_classes = target.values.shape[1]
@@ -181,13 +181,13 @@ def _decisions_in_folds(
                 decisions[k, test] += class_decisions(machine, across, n_classes)
         else:
             vote = target.values[train[0]]
-            # Of two classes, beyond the margins; of more, the votes of all pairs.
+            # For two classes, beyond the margins; for more, the votes of all pairs.
             decisions[:, test] += 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
     return list(decisions / np.where(counts > 0.0, counts, np.nan))
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
-    """A machine, stopped where its C is too large; errors out of fold say whether it is of use."""
+    """Fit a machine, stopped early if its C is too large; out-of-fold errors show its quality."""
     assert target.codes is not None
     with warnings.catch_warnings():
         # Folds of many classes have few samples of each.

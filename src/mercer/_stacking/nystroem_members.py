@@ -1,4 +1,4 @@
-"""Members of stacks of large tables that are ridge regressions on Nyström features."""
+"""Members of stacks for large tables: ridge regressions on Nyström features."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class NystroemMember:
     Attributes
     ----------
     view : {"given", "scaled", "quantiles"}
-        The view of the table that the kernel is evaluated on.
+        The view of the table on which the kernel is evaluated.
     kernel : Kernel
     model : NystroemModel
     mean : ndarray of shape (n_outputs,)
-        Of the target.
+        Mean of the target.
     """
 
     view: ViewName
@@ -48,15 +48,15 @@ class NystroemMember:
     def left_out(
         self, Z: Features, resampling: Resampling, output: int = 0
     ) -> Callable[[Features], Array]:
-        """Predictions of one output, which hardly depend on any one of many samples."""
+        """Predictions of one output, which hardly depend on any single one of many samples."""
         return lambda X: self.deviations(X, Z)[:, [output]]
 
     def row_sums(
         self, rows: Sample, encoding: TargetEncoding, random_state: RandomState
     ) -> RowSums:
-        """Sums over the rows of the fit; see :func:`row_sums`."""
+        """Compute sums over the rows of the fit; see :func:`row_sums`."""
         return row_sums(self.model, rows, random_state)
 
     def fitted_to(self, sums: RowSums) -> NystroemMember:
-        """The same kernel, centers and penalty, for the rows of some sums."""
+        """Refit with the same kernel, centers and penalty, to the rows of given sums."""
         return replace(self, model=sums.fitted(self.model))

@@ -25,11 +25,12 @@ from mercer._validation import warn
 from mercer.kernels import Kernel
 
 KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
-"""Kernels by the keys of candidates."""
+"""Mapping from keys of candidates to kernels."""
 
 _ROWS_DOWNHILL = 500
-"""Of fewer rows, an eigendecomposition takes no longer than fits at a few penalties. Errors on
-kernels that were learned from labels may have several minima, and are compared at all penalties."""
+"""With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties. Errors
+on kernels that were learned from labels may have several minima, and are compared at all
+penalties."""
 
 
 @serial_algebra()
@@ -44,26 +45,26 @@ def evaluate(
     on_step: Callable[[], None] = lambda: None,
     on_failure: Callable[[str], None] = warn,
 ) -> list[Evaluation]:
-    """Evaluate candidates, in threads; those that fail are left out with a warning.
+    """Evaluate candidates in threads; those that fail are left out with a warning.
 
     Parameters
     ----------
     candidates : sequence of Candidate
     table : ViewedSample
-        The samples that candidates are evaluated on.
+        The samples on which candidates are evaluated.
     random_state : int, RandomState instance or None
         Divides the samples into parts.
     others : ViewedSample, default=None
-        Other samples, from which kernels are learned. Without them, kernels are learned from those
-        that they are evaluated on.
+        Other samples, from which kernels are learned. If None, kernels are learned from the samples
+        on which they are evaluated.
     known : mapping, default={}
-        Kernels that candidates have learned from the same samples before.
+        Kernels that candidates have already learned from the same samples.
     score : callable, default=None
-        From deviations to their score.
+        Function from deviations to their score.
     on_step : callable, default=None
         Called after each candidate.
     on_failure : callable, default=warn
-        Called with a message where a candidate fails.
+        Called with a message if a candidate fails.
     """
 
     def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
@@ -85,15 +86,15 @@ def evaluate(
 def scored(
     evaluations: Sequence[Evaluation], score: Score, on_failure: Callable[[str], None]
 ) -> list[Evaluation]:
-    """Evaluations with the scores of their predictions, without those that have none.
+    """Return evaluations with the scores of their predictions, without those that have no score.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
     score : callable
-        From deviations to their score.
+        Function from deviations to their score.
     on_failure : callable
-        Called with a message for each that has none.
+        Called with a message for each evaluation without a score.
     """
     found = []
     for evaluation in evaluations:
@@ -111,29 +112,29 @@ def scored(
 def kernels_learned_from(
     rows: Array, evaluations: Sequence[Evaluation], evaluated: Array
 ) -> KnownKernels:
-    """The kernels that candidates have learned from some of the samples, by their keys.
+    """Return the kernels that candidates have learned from some of the samples, by their keys.
 
     Parameters
     ----------
     rows : ndarray of int
-        The samples, ascending.
+        Ascending indices of the samples from which kernels were learned.
     evaluations : sequence of Evaluation
-        With the kernels that were learned without a part of the samples that they are on.
+        Evaluations, with the kernels that were learned without a part of their samples.
     evaluated : ndarray of int
-        The latter, ascending.
+        Ascending indices of the samples of the evaluations.
     """
     found = {}
     for e in evaluations:
         keys = dict(zip(e.candidate.descriptions, e.candidate.keys, strict=True))
         for (rest, _), kernel in e.unseen:
-            # Other predictors on the same kernel have descriptions of their own.
+            # Other predictors on the same kernel have other descriptions.
             if e.description in keys and np.array_equal(evaluated[rest], rows):
                 found[keys[e.description]] = kernel
     return found
 
 
 def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
-    """Message on a candidate that failed.
+    """Return the message for a candidate that failed.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def _evaluated(
     known: KnownKernels,
     random_state: RandomState,
 ) -> list[Evaluation]:
-    """Leave-one-out predictions with each kernel of a candidate."""
+    """Compute leave-one-out predictions with each kernel of a candidate."""
     target, keys = table.target, candidate.keys
     if all(key in known for key in keys):
         kernels: Sequence[Kernel] = [known[key] for key in keys]
@@ -177,7 +178,7 @@ def evaluated_kernel(
     kernel: Kernel,
     unseen: Sequence[tuple[Split, Kernel]] = (),
 ) -> Evaluation:
-    """Leave-one-out predictions with one kernel of a candidate.
+    """Compute leave-one-out predictions with one kernel of a candidate.
 
     Parameters
     ----------
@@ -186,7 +187,8 @@ def evaluated_kernel(
     table : ViewedSample
     kernel : Kernel
     unseen : sequence of ((ndarray, ndarray), Kernel), default=()
-        Training rows and parts of the samples, and kernels that have seen no labels of the parts.
+        Training rows and held-out parts of the samples, with kernels learned without labels of the
+        parts.
 
     Raises
     ------
@@ -214,10 +216,10 @@ def _left_out_alone(
     unseen: Sequence[tuple[Split, Kernel]],
     least: float = 0.9e-8,
 ) -> tuple[float, Array]:
-    """Penalty and predictions by ridge regressions on all samples but those left out together.
+    """Penalty and predictions of ridge regressions on all samples but those left out together.
 
-    `unseen` has the kernels that have not seen the labels of a part. Below a penalty of 1e-8, up to
-    rounding, the Gram matrix of all samples may not be definite.
+    `unseen` has the kernels that were learned without the labels of a part. Below a penalty of
+    1e-8, up to rounding, the Gram matrix of all samples may not be definite.
     """
     Y, weights, resampling = table.target.values, table.weights, table.target.resampling
     gram, _ = table.gram(kernel, candidate.view)
@@ -229,7 +231,8 @@ def _left_out_alone(
         fit = leave_one_out(gram, Y, **settings)
     predictions = np.array(fit.best_predictions)
     for (_, part), other in unseen:
-        # Ridge regression has all other samples.
+        # Unlike the kernel, ridge regression is fitted to all samples that are not left out
+        # together.
         gram, _ = table.gram(other, candidate.view)
         residuals = left_out_residuals(gram, Y, fit.alpha, weights, resampling)
         predictions[part] = (Y - residuals)[part]
@@ -239,10 +242,10 @@ def _left_out_alone(
 def _held_out(
     candidate: Candidate, table: ViewedSample, unseen: Sequence[tuple[Split, Kernel]]
 ) -> tuple[float, Array]:
-    """Penalty and predictions by ridge regressions on the samples that kernels were learned from.
+    """Penalty and predictions of ridge regressions on the samples that kernels were learned from.
 
-    The kernel of the fit to all samples has seen the labels of all of them. So has that of a part
-    here, so that the penalty suits it.
+    The kernel of the fit to all samples is learned from the labels of all its training samples. So
+    are the kernels here, so that the chosen penalty is suitable for that fit.
     """
     Y, weights = table.target.values, table.weights
     paths = []

@@ -1,4 +1,4 @@
-"""Scores of left-out predictions, by which candidates are ranked where a scorer is given."""
+"""Scores of left-out predictions, by which candidates are ranked if a scorer is given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ def left_out_score(
     values: Array,
     rows: Array | None = None,
 ) -> float:
-    """Score of left-out predictions.
+    """Compute the score of left-out predictions.
 
     Parameters
     ----------
     scorer : PredictionScorer
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels, or responses in their own unit.
+        Labels, or responses in their original unit.
     target : EncodedTarget
     values : ndarray of shape (n_samples, n_outputs)
         Predictions in the target's encoding: probabilities of classes, or standardized responses.
     rows : ndarray of int, default=None
-        The samples that are scored; None for all that are left out.
+        The samples that are scored; None for all samples that are left out.
 
     Raises
     ------
     ValueError, TypeError, AttributeError
-        If the scorer cannot judge such predictions.
+        If the scorer does not support such predictions.
     """
     rows = target.resampling.covered if rows is None else rows
     known, found = np.asarray(y)[rows], values[rows]
@@ -49,7 +49,7 @@ def left_out_score(
 
 
 def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
-    """Refuse a scorer that cannot judge the true values of the samples that are left out.
+    """Raise an error if a scorer does not suit the targets of the samples that are left out.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
     Raises
     ------
     ValueError
-        If there is one, and it does not suit the target.
+        If there is a scorer that does not suit the target.
     """
     if scoring is not None:
         rows = target.resampling.covered
@@ -70,7 +70,7 @@ def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
 def final_score(
     scoring: Any, y: Array, target: EncodedTarget, values: Array, folds: Splits
 ) -> float:
-    """The score of a stack; NaN with a warning where the scorer cannot judge its predictions.
+    """Compute the score of a stack; NaN with a warning if the scorer fails on its predictions.
 
     Parameters
     ----------
@@ -78,12 +78,13 @@ def final_score(
     y, target, values : object
         See :func:`left_out_score`.
     folds : list of (ndarray, ndarray)
-        Samples that were combined without the labels of the held-out ones.
+        Training and held-out samples; combinations were learned without labels of the latter.
 
     Notes
     -----
-    Predictions of different folds are combined in different ways, so that a score of pairs of
-    samples compares within folds alone, and is the mean over those that hold out all classes.
+    Predictions of different folds are combined with different weights. A score that compares pairs
+    of samples is therefore computed within folds, and averaged over the folds that hold out all
+    classes.
     """
     scorer = prediction_scorer(scoring)
     try:
@@ -102,7 +103,7 @@ def final_score(
 def _mean_over_folds(
     scorer: PredictionScorer, y: Array, target: EncodedTarget, values: Array, folds: Splits
 ) -> float:
-    """Mean score of the held-out samples of folds, NaN where no fold holds out all classes."""
+    """Mean score of the held-out samples of folds; NaN if no fold holds out all classes."""
     assert target.codes is not None
     n_classes = np.unique(target.codes[target.resampling.covered]).size
     whole = [test for _, test in folds if np.unique(target.codes[test]).size == n_classes]
@@ -112,13 +113,13 @@ def _mean_over_folds(
 
 @dataclass(frozen=True)
 class StackScore:
-    """Scores of candidates, and of their combinations, on the samples that they are compared on.
+    """Scores of candidates and of their combinations on the samples used to compare them.
 
     Attributes
     ----------
     scorer : PredictionScorer
     combine : callable
-        From deviations and a target to a combination.
+        Function from deviations and a target to a combination.
     table : ViewedSample
     """
 
@@ -129,7 +130,8 @@ class StackScore:
     def alone(self, deviations: Array) -> float:
         """Score of the left-out predictions of one candidate.
 
-        Those of classes are turned into probabilities as in a stack of this candidate alone.
+        For classes, deviations are converted to probabilities as in a stack of this candidate
+        alone.
 
         Parameters
         ----------
@@ -151,16 +153,16 @@ class StackScore:
         target = self.table.target
         means = target.left_out_means
         if target.classes is not None:
-            # Frequencies among all samples that count: those of classes without any are zero.
+            # Frequencies among all samples that are left out; zero for classes absent from these.
             covered = target.take(target.resampling.covered)
             means = np.tile(covered.mean, (len(target), 1))
         values = combination.combine(deviations, means)
         return left_out_score(self.scorer, self.table.y, target, values)
 
     def best_few(self, evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-        """The best candidates, as many as have the highest score when they are combined.
+        """Return the best candidates, as many as have the highest score when they are combined.
 
-        Of equally good numbers the least is taken.
+        Among equally good numbers of candidates, the smallest is used.
 
         Parameters
         ----------
@@ -173,7 +175,7 @@ class StackScore:
             try:
                 value = self.of(deviations, self.combine(deviations, self.table.target))
             except ValueError:
-                # A combination may leave the range that a metric is defined for.
+                # A combination may leave the range for which a metric is defined.
                 continue
             if value > highest + ROUNDING * abs(value):
                 best, highest = number, value
@@ -181,10 +183,10 @@ class StackScore:
 
 
 def left_out_r2(target: EncodedTarget, predictions: Array) -> float:
-    """Coefficient of determination of left-out predictions, by the unbiased variance.
+    """Compute the coefficient of determination of left-out predictions, by the unbiased variance.
 
-    The variance about the mean of the same samples would be too low by the part that the mean
-    takes, and new samples take none.
+    The variance about the mean of the same samples is biased downwards, because this mean is fitted
+    to them; it is not fitted to new samples.
     """
     covered = target.resampling.covered
     weights, values = target.weights.take(covered).values, target.values[covered]
@@ -195,9 +197,9 @@ def left_out_r2(target: EncodedTarget, predictions: Array) -> float:
 
 
 def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
-    """The variance about the mean, relative to that of samples of new groups.
+    """Ratio of the variance about the mean to the variance for samples of new groups.
 
-    That is half the mean squared difference between samples of different groups, which are
+    The latter is half the mean squared difference between samples of different groups, which are
     independent.
 
     Parameters
@@ -209,7 +211,7 @@ def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
     Returns
     -------
     ndarray of shape (n_outputs,)
-        One where there is one group.
+        One if there is only one group.
     """
     codes = np.unique(groups, return_inverse=True)[1]
     sizes, total = np.bincount(codes, weights), weights.sum()
@@ -218,7 +220,7 @@ def _variance_ratio(values: Array, weights: Array, groups: Array) -> Array:
     np.add.at(sums, codes, mass * values)
     about_own = mass * np.square(values - (sums / sizes[:, None])[codes])
     about_all = np.sum(mass * np.square(values - sums.sum(axis=0) / total), axis=0)
-    # Over all pairs less those within groups, each group by its deviations from its own mean.
+    # Sum over all pairs less pairs within groups, by the deviations from the mean of each group.
     across = total * about_all - np.sum(sizes[codes, None] * about_own, axis=0)
     n_pairs = total**2 - np.sum(sizes**2)
     known = (len(sizes) > 1) & (across > 0.0)

@@ -1,4 +1,4 @@
-"""The function that a fitted stack has learned, as a sum over terms of its members."""
+"""The function learned by a fitted stack, as a sum of terms of its members."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,19 +26,19 @@ from mercer.kernels._distances import median_distance, scaled_features
 
 
 def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
-    """The deviations of a predictor on a Gram matrix as a term, and a constant.
+    """Return the deviations of a predictor on a Gram matrix as a term and a constant.
 
     Parameters
     ----------
     member : GramMember
     Z : ndarray or sparse matrix of shape (n_samples, n_features)
-        The member's view of the training samples.
+        Training samples in the view of the member.
     n_outputs : int
 
     Returns
     -------
     term : KernelTerm or FunctionTerm
-        A function where decisions are votes of several machines.
+        A FunctionTerm if decisions are votes of several machines.
     constant : ndarray of shape (n_outputs,)
     """
     n = Z.shape[0]
@@ -54,11 +54,11 @@ def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
 
 
 _REACH = 3.0
-"""Within so many widths of the data, predictions are those of the kernels."""
+"""Predictions are those of the kernels up to this number of widths from the data."""
 
 
 def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) -> float:
-    """Root mean square of the median distances of rows in the members' widths; one without any."""
+    """Root mean square of median distances of rows, in widths of members; one if unknown."""
     found, shares = [], []
     for member, weight in zip(members, np.abs(weights), strict=True):
         rows, kernel = training[member.view], member.kernel
@@ -72,7 +72,7 @@ def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) 
 
 
 class StackExpansionMixin:
-    """What a stack has learned, as one expansion."""
+    """Expansion of the function learned by a stack."""
 
     _members: Sequence[Any]
     _combination: Combination
@@ -83,11 +83,11 @@ class StackExpansionMixin:
     _fall_back: FallBack
 
     def _find_reach(self, target: EncodedTarget) -> None:
-        """Set what predictions fall back to far from all training rows, and from where on.
+        """Set the fallback of predictions far from all training rows, and its distances.
 
-        Within some widths of the data, functions in the space of a kernel go to limits of their
-        own. Those of a width beyond the typical distance of rows are nearly polynomials in the
-        data, which grow far outside, so that such a width counts as this distance.
+        Within some widths of the data, functions in the space of a kernel approach limits of their
+        own. If the width exceeds the typical distance of rows, they are nearly polynomials in the
+        data, which grow far outside, so that the width is replaced by this distance.
         """
         view = self._views.of_distances
         rows = known_values(self._training[view])
@@ -99,7 +99,7 @@ class StackExpansionMixin:
         self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
 
     def _stack_expansion(self, scale: Scale) -> KernelExpansion:
-        """The combination of members; of probabilities, the sum whose softmax they are.
+        """Expansion of the combined members; for probabilities, of the sum before the softmax.
 
         Parameters
         ----------
@@ -117,5 +117,5 @@ class StackExpansionMixin:
 
     @property
     def _views_of(self) -> Any:
-        """From validated samples to these in each view."""
+        """Function from validated samples to their views."""
         raise NotImplementedError

@@ -15,25 +15,25 @@ from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 JACKKNIFE_SAMPLES = 500
-"""Intervals of fits to more samples are around the prediction of the fit to all of them: whether
-one is left out changes them by less than a percent of their width."""
+"""Intervals of fits to more samples are centered at the prediction of the fit to all of them:
+leaving one out changes the intervals by less than a percent of their width."""
 
 
 @dataclass(frozen=True)
 class LeftOutSamples:
-    """Training samples whose left-out errors bound the intervals of one output, in the encoding.
+    """Training samples whose left-out errors bound the encoded intervals of one output.
 
     Attributes
     ----------
     targets : ndarray of shape (n_samples,)
     predictions : ndarray of shape (n_samples,)
-        By fits in which the sample's own target had no part.
+        Left-out predictions, by fits without the target of the sample.
     means : ndarray of shape (n_samples,)
-        What is predicted without any member.
+        Predictions without any member.
     sizes : ndarray of shape (n_samples,)
-        Scales of the residuals; ones without a scale.
+        Scales of the residuals; ones if no scale is used.
     masses : ndarray of shape (n_samples,), or None
-        How much each counts; see :func:`mercer._model_selection.intervals.upper_quantiles`.
+        Weights in quantiles; see :func:`mercer._model_selection.intervals.upper_quantiles`.
     """
 
     targets: Array
@@ -43,13 +43,13 @@ class LeftOutSamples:
     masses: Array | None
 
     def residuals(self, closeness: Array) -> Array:
-        """Sizes of residuals relative to their scales, shape (n_rows, n_samples).
+        """Absolute residuals relative to their scales, shape (n_rows, n_samples).
 
         Parameters
         ----------
         closeness : ndarray of shape (n_rows, 1)
-            How much of what was learned counts: of one, residuals are left-out ones; of zero, those
-            of the mean, where these are larger.
+            Weight of the fit. For one, residuals are the left-out ones; for zero, those of the
+            mean, if these are larger.
         """
         own = np.abs(self.targets - self.predictions)
         deviations = closeness * (self.predictions - self.means)
@@ -66,7 +66,7 @@ class LeftOutSamples:
         blocks : sequence of slice
             Rows whose residuals fit in memory.
         """
-        # Most new samples are close to the training samples, and share one quantile.
+        # Most new samples are close to the training samples and share one quantile.
         found = np.repeat(self._quantiles(np.ones((1, 1)), coverage), len(closeness))
         far = np.flatnonzero(closeness[:, 0] < 1.0)
         for block in blocks:
@@ -87,7 +87,7 @@ class LeftOutSamples:
         Parameters
         ----------
         left_out : iterable of ndarray of shape (n_block, n_samples)
-            Predictions of each block of new samples by fits without each of these samples.
+            Predictions of each block of new samples by fits without each of the training samples.
         closeness : ndarray of shape (n_rows, 1)
         sizes : ndarray of shape (n_rows,)
             Scales of the new samples.
@@ -111,7 +111,7 @@ def predictions_without_each(
     target: EncodedTarget,
     output: int,
 ) -> Callable[..., Array]:
-    """Prepare predictions of new samples by fits without each training sample.
+    """Prepare predictions for new samples by fits without each training sample.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def predictions_without_each(
     Returns
     -------
     callable
-        From views of new samples, their closeness and a slice of them to an array of shape
+        Function from views of new samples, their closeness and a slice of them to an array of shape
         (n_rows, n_samples).
     """
     means = target.left_out_means[:, output]
@@ -148,16 +148,16 @@ def scaled_residuals(
     stored_rows: Array,
     max_samples: int = 1000,
 ) -> tuple[Array, HeldOutResiduals]:
-    """Left-out residuals that scales of intervals are learned from, and whose they are.
+    """Return the left-out residuals from which scales of intervals are learned, and their samples.
 
     Parameters
     ----------
     target : EncodedTarget
     left_out : ndarray of shape (n_samples, n_outputs)
-        Left-out predictions, in the encoding.
+        Left-out predictions, in the encoding of the target.
     training : mapping from names of views to ndarray or sparse matrix of shape (n_stored, ...)
     stored_rows : ndarray of int of shape (n_stored,)
-        Which samples these are, ascending.
+        Ascending indices of these samples.
     max_samples : int, default=1000
 
     Returns

@@ -1,4 +1,4 @@
-"""Which samples a stack leaves out, and predictions of these, computed when they are first read."""
+"""Left-out samples of a stack, and their predictions, computed when they are first read."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,18 +29,19 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Predictions of the samples that a stack was fitted to, by fits without them.
+    """Predictions of the training samples of a stack, by fits without them.
 
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_outputs)
-        In the encoding of the target; of updates, too.
+        Predictions in the encoding of the target, including those of updates.
     predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     score : float
     held_out : HeldOutProbabilities, default=None
-        Of one label, what prediction sets and held-out classifiers are made from.
+        For one label per sample, the probabilities for prediction sets and held-out classifiers.
     scaled : (ndarray of int, HeldOutResiduals), default=None
-        Of responses, what scales of intervals are learned from; see :func:`scaled_residuals`.
+        For responses, the residuals from which scales of intervals are learned; see
+        :func:`scaled_residuals`.
     """
 
     values: Array
@@ -52,27 +53,28 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class LeftOutFits:
-    """What left-out predictions are computed from, when they are asked for.
+    """Inputs from which left-out predictions are computed when they are requested.
 
     Attributes
     ----------
     stack : estimator
-        Not fitted, with the parameters of the fit, which others may be set in place of meanwhile.
+        Unfitted estimator with the parameters of the fit; those of the original may change later.
     candidates : sequence of Candidate
     table : ViewedSample
         The samples in each view.
     chosen, found : Selection
-        Of what was fitted to all samples, before and after it was combined anew.
+        Selections of the members fitted to all samples, before and after they were combined again.
     rows : ndarray of int
-        The samples that candidates were evaluated on.
+        The samples on which candidates were evaluated.
     learned_apart : bool
-        Whether kernels were learned from others.
+        Whether kernels were learned from other samples.
     numbers : ndarray of int of shape (n_samples,)
-        Of the samples among those that were given.
+        Indices of the samples among all given samples.
     weightless : ndarray of shape (n_given - n_samples, ...), or None
-        Predictions for the samples of weight zero, by the whole fit, in which these have no part.
+        Predictions for the samples of weight zero, by the fit to all samples, which does not depend
+        on them.
     means : ndarray of shape (n_samples, n_outputs)
-        What is predicted for left-out samples without any member.
+        Predictions for left-out samples without any member.
     """
 
     stack: Any
@@ -87,7 +89,7 @@ class LeftOutFits:
     means: Array
 
     def __call__(self) -> LeftOut:
-        """The predictions, and what is read off them."""
+        """Compute the predictions and the results derived from them."""
         stack, target = self.stack, self.table.target
         choose = self.table.without(self.found, self._select, stack._combined)
         folds = combination_folds(target, stack.random_state)
@@ -98,7 +100,7 @@ class LeftOutFits:
         return stack._left_out_of(values, score, self)
 
     def completed(self, predictions: Array) -> Array:
-        """Predictions for all samples that were given.
+        """Return predictions for all given samples.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class LeftOutFits:
         return completed(self.numbers, predictions, self.weightless)
 
     def _select(self, train: Array) -> Selection:
-        """The selection by some of the samples alone."""
+        """Select candidates by some of the samples alone."""
         stack, inside, apart = self.stack, self.table.take(train), None
         most = stack.max_samples
         if self.learned_apart:
@@ -121,11 +123,12 @@ class LeftOutFits:
 
 
 _NAMES = {"loo_predictions_", "loo_score_", "_held_out", "_scaled"}
-"""Attributes that are not listed before they are known, as who displays all would compute them."""
+"""Attributes that `dir` omits before they are computed, because displaying all attributes would
+compute them."""
 
 
 class StackLeftOutMixin:
-    """Left-out samples of a stack, and what their predictions say of it."""
+    """Left-out samples of a stack, with their predictions and score."""
 
     _without: Once[LeftOut]
 
@@ -139,14 +142,14 @@ class StackLeftOutMixin:
     def _left_out(
         self, target: EncodedTarget, data: TableSample, X: Any, y: Any, groups: Any
     ) -> EncodedTarget:
-        """The target, with which of its samples are left out together.
+        """Return the target with the resampling that leaves samples out together.
 
         Parameters
         ----------
         target : EncodedTarget
         data : TableSample
         X, y, groups : object
-            As they were given, with the samples of weight zero, to which listed folds refer.
+            Arguments as given, including samples of weight zero, to which listed folds refer.
         """
         if not isinstance(data, DrawnSample):
             found = resampling_of_rows(self.cv, data, (X, y, groups), target.codes)
@@ -163,7 +166,7 @@ class StackLeftOutMixin:
         return replace(target, resampling=found)
 
     def _divided(self, data: TableSample, X: Any, y: Any, groups: Any) -> Resampling:
-        """How the rows of a table in memory are left out on Nyström features."""
+        """Resampling of the rows of a table in memory for fits on Nyström features."""
         codes = None
         if is_classifier(self):
             check_classification_targets(data.y)
@@ -171,9 +174,10 @@ class StackLeftOutMixin:
         return resampling_of_rows(self.cv, data, (X, y, groups), codes)
 
     def _keep_left_out(self, fits: LeftOutFits, *, now: bool) -> None:
-        """Compute left-out predictions, and what is read off them, now or when they are first read.
+        """Compute left-out predictions and derived results, now or when they are first read.
 
-        A scorer may warn, and a generator of random numbers would be at another place later.
+        They are computed now if a scorer is given, which may warn, or if `random_state` is not an
+        integer, because the state of a generator may change.
         """
         self._without = Once(fits)
         repeats = isinstance(self.random_state, Integral)
@@ -181,17 +185,17 @@ class StackLeftOutMixin:
             self._without()
 
     def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
-        """What left-out predictions say, by their score where a scorer is given."""
+        """Derive the results from left-out predictions, with their score if a scorer is given."""
         raise NotImplementedError
 
     @property
     def loo_predictions_(self) -> Array:
-        """Predictions of the training samples in which their own targets had no part."""
+        """Predictions of the training samples by fits without their own targets."""
         return self._left_out_result("loo_predictions_").predictions
 
     @property
     def loo_score_(self) -> float:
-        """The score of these predictions."""
+        """The score of the left-out predictions."""
         return self._left_out_result("loo_score_").score
 
     def _left_out_result(self, name: str) -> LeftOut:

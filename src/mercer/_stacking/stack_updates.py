@@ -1,4 +1,4 @@
-"""Further rows for a fitted stack: its members are fitted to all rows, and combined as before."""
+"""Updates of a fitted stack by new rows: members are refitted, and combined as before."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from mercer._typing import Array
 
 
 class StackUpdatesMixin(UpdatesMixin):
-    """Updates of stacks; see :class:`UpdatesMixin`."""
+    """Updates of stacks by new rows; see :class:`UpdatesMixin`."""
 
     _members: Any
     _training: Any
@@ -29,7 +29,7 @@ class StackUpdatesMixin(UpdatesMixin):
 
     @property
     def _keeps_rows(self) -> bool:
-        """Whether members are fitted to Gram matrices of all rows, which the stack keeps."""
+        """Whether members are fitted to Gram matrices of all rows, which the stack stores."""
         return all(isinstance(member, GramMember) for member in self._members)
 
     def _check_updates(self, n_new: int) -> None:

@@ -1,4 +1,4 @@
-"""Views of a table, which the kernels of a stack are evaluated on."""
+"""Views of a table, on which the kernels of a stack are evaluated."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from mercer.preprocessing import SoftClippingScaler
 
 ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]
 """The table as it is; scaled robustly; mapped to normal quantiles, column by column; or scaled
-without clipping, which tells how far rows are from others."""
+without clipping, to measure distances between rows."""
 
 
 class TableViews:
     """Scaled versions of a table, fitted to the training samples.
 
-    Columns of two values are zeros and ones in each view, because distances between categories
-    should not depend on how frequent they are. Sparse tables have no view of quantiles and are
-    divided by standard deviations only.
+    Columns with two values are zeros and ones in each view, because distances between categories
+    should not depend on their frequencies. Sparse tables have no view of quantiles and are only
+    divided by standard deviations.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class TableViews:
     """Values beyond the training range are mapped to normal quantiles of at most this size."""
 
     largest_unclipped: ClassVar[float] = 1e15
-    """Values without clipping are of at most this size, so that their squares are finite."""
+    """Unclipped values are limited to this size, so that their squares are finite."""
 
     def __init__(self, X: Features) -> None:
         X = X.astype(np.float64, copy=False)
@@ -62,14 +62,14 @@ class TableViews:
             self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
 
     def names(self) -> list[ViewName]:
-        """Views that differ from each other."""
+        """Names of the views that differ from each other."""
         if self.is_sparse or self._quantiles is None:
             return ["scaled"]
         return ["scaled", "quantiles"]
 
     @property
     def of_distances(self) -> ViewName:
-        """The view whose distances tell how far rows are from others: nothing is clipped in it."""
+        """Name of the view, without clipping, in which distances between rows are measured."""
         return "scaled" if self.is_sparse else "unclipped"
 
     def transform(self, X: Features, name: ViewName) -> Features:
@@ -106,18 +106,18 @@ class TableViews:
         return {name: found[name] for name in names}
 
     def _scaled(self, X: Features) -> Features:
-        """The scaled table, which is validated already."""
+        """Scale a table that was validated already."""
         return self._scaler.transform(X) if self.is_sparse else self._scaler.scaled(X)
 
     def forget_quantiles(self) -> None:
-        """Drop what the view of quantiles needs."""
+        """Drop the data of the view of quantiles."""
         self._quantiles = None
 
     def _clipped_quantiles(self, scaled: Array) -> Array:
-        """Normal quantiles of the scaled columns, as the transformer's tolerance has their unit.
+        """Normal quantiles of the scaled columns, to which the transformer's tolerance refers.
 
-        They are what the transformer returns: it validates its input, and calls a law of scipy's
-        for each column, which takes a millisecond for one row.
+        The result is that of the transformer, which validates its input and calls a SciPy
+        distribution for each column; this takes a millisecond for one row.
         """
         assert self._quantiles is not None
         x, references = scaled[:, self._many], self._quantiles.references_
@@ -134,14 +134,14 @@ class TableViews:
 
 @dataclass(frozen=True)
 class SeveralViews:
-    """A function from validated rows to these in several views.
+    """A function from validated rows to several views of them.
 
     Attributes
     ----------
     views : TableViews
     names : tuple of {"given", "scaled", "quantiles", "unclipped"}
     kernels : tuple of Kernel, default=()
-        They say whether values may be missing.
+        Kernels that determine whether values may be missing.
     """
 
     views: TableViews
@@ -154,7 +154,7 @@ class SeveralViews:
         return self.views.transforms(X, self.names)
 
     def only(self, names: tuple[Any, ...]) -> SeveralViews:
-        """The function to some of the views, without what the others need."""
+        """Return the function to some of the views, without the data of the others."""
         views = copy(self.views)
         if "quantiles" not in names:
             views.forget_quantiles()
@@ -163,12 +163,12 @@ class SeveralViews:
 
 @dataclass(frozen=True)
 class ViewEncoder:
-    """A transformer from rows of a source to one view of them.
+    """A transformer from rows of a source to a view of them.
 
     Attributes
     ----------
     encoder : transformer or None
-        Turns rows into numbers; None if they are numbers.
+        Encodes rows as numbers; None if they are numbers already.
     views : TableViews
     name : {"given", "scaled", "quantiles", "unclipped"}
     """
@@ -184,5 +184,5 @@ class ViewEncoder:
 
 
 def _of_arrays(transformer: Any) -> Any:
-    """The transformer, which returns arrays whatever scikit-learn's configuration says."""
+    """Set the transformer to return arrays regardless of scikit-learn's configuration."""
     return transformer.set_output(transform="default")

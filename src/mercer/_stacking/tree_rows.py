@@ -1,4 +1,4 @@
-"""Rows that the trees of stacks are grown on, and how many of them there are."""
+"""Rows on which the trees of stacks are grown, and their number."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from mercer.kernels import Forest
 from mercer.kernels._leaves import indicator_groups
 
 _TREES = 100
-"""Number of trees; of more than two classes, of those of all classes together."""
+"""Number of trees; for more than two classes, the total over all classes."""
 
 _MANY_ROWS = 100_000
-"""From this many rows on, trees are fewer and larger, and read the indicators of a category as one
-column. Of 10,000 rows of adult, they err by a hundredth more with that (benchmarks/every_n.py)."""
+"""From this number of rows on, trees are fewer and larger, and treat the indicators of a category
+as one column. On 10,000 rows of adult, errors are higher by a hundredth with that
+(benchmarks/every_n.py)."""
 
 _OF_MANY = {"n_trees": 40, "max_leaf_nodes": 127, "learning_rate": 0.2}
-"""How trees of many rows are grown. Beside 150 trees of 31 leaves, errors of 290,000 flights from
-New York are .331 in place of .345, growth takes half of the time, and sums of products take an
-eighth."""
+"""Settings of trees of many rows. Compared with 150 trees of 31 leaves, the error on 290,000
+flights from New York is .331 instead of .345, growth takes half of the time, and sums of products
+take an eighth."""
 
 _OF_CLASSES = {"n_trees": 75, "max_leaf_nodes": 63, "learning_rate": 0.2}
-"""The same for more than two classes, which share the trees: of flights from New York with delays
-in five classes, the log-loss is 1.159 in place of 1.165 with fewer and larger trees."""
+"""Settings for more than two classes, which share the trees. On flights from New York with delays
+in five classes, the log-loss is 1.159 instead of 1.165 with fewer and larger trees."""
 
 _TREE_SAMPLES = 500_000
-"""Trees are grown on at most this many rows by default: as long as a pass over a million rows, with
-fewer errors than that of trees of 100,000 rows."""
+"""Default maximum number of rows on which trees are grown. This takes as long as a pass over a
+million rows, and errors are lower than with trees of 100,000 rows."""
 
 
 @dataclass(frozen=True)
 class TreeRows:
-    """Rows that trees are grown on, and what is regressed on their leaves.
+    """Rows on which trees are grown, and targets that are regressed on their leaves.
 
     Attributes
     ----------
@@ -52,9 +53,9 @@ class TreeRows:
     random_state : int, RandomState instance or None
         Seed of the trees.
     indicators : list of ndarray of int, default=[]
-        Columns that trees read as one; see :class:`mercer.kernels.Forest`.
+        Columns that trees treat as one; see :class:`mercer.kernels.Forest`.
     growth : dict, default={"n_trees": 100}
-        How trees are grown; see :class:`mercer._learners.forest_kernel.Growth`.
+        Settings of trees; see :class:`mercer._learners.forest_kernel.Growth`.
     """
 
     X: Features
@@ -67,7 +68,7 @@ class TreeRows:
 
     @classmethod
     def of(cls, sample: DrawnSample, encoding: TargetEncoding, random_state: RandomState) -> Self:
-        """The rows of a sample."""
+        """Return the rows of a sample."""
         codes = None if encoding.classes is None else encoding.codes_of(sample.y)
         weights = sample.all_weights.of(sample.y, sample.positions).values.astype(float)
         found = cls(sample.X, encoding.encode(sample.y), codes, weights, random_state)
@@ -89,7 +90,7 @@ class TreeRows:
         )
 
     def grown(self) -> tuple[Forest, Array]:
-        """Trees, and the leaves that the rows fall into."""
+        """Grow trees, and return them with the leaves of the rows."""
         n_classes = 0 if self.codes is None else len(np.unique(self.codes))
         n_trees = self.growth["n_trees"] // (n_classes if n_classes > 2 else 1)
         return grow(
@@ -103,7 +104,7 @@ class TreeRows:
         )
 
     def regressed(self, kernel: Forest, leaves: Array, alphas: Array) -> tuple[Array, Array]:
-        """Ridge regressions on the rows' leaves, at penalties for each thousand rows."""
+        """Fit ridge regressions on the leaves of the rows, at penalties per thousand rows."""
         penalties = alphas * self.weights.sum() / 1000.0
         Y = self.values if self.codes is None else self.values[:, :-1]
         found = ridge_on_leaves(kernel, leaves, Y, penalties, self.weights)
@@ -111,12 +112,12 @@ class TreeRows:
 
     @property
     def is_learnable(self) -> bool:
-        """Whether there are rows, and of classes two."""
+        """Whether there are at least two rows, of two classes if there are classes."""
         return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
 
 
 def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int = 5) -> int:
-    """Number of rows that trees are grown on.
+    """Return the number of rows on which trees are grown.
 
     Parameters
     ----------
@@ -125,13 +126,13 @@ def tree_samples(max_tree_samples: int | str, data: DrawnSample, n_copies: int =
     data : DrawnSample
         Rows of the same table.
     n_copies : int, default=5
-        How often their features are in memory: as they were read, in a view, without a fold, with
-        numbers in place of indicators, and in single bytes with what is made on the way.
+        Number of copies of their features in memory: as read, in a view, without a fold, with
+        numbers in place of indicators, and in single bytes with intermediate results.
 
     Raises
     ------
     MemoryError
-        If the rows that are asked for do not fit into memory.
+        If the requested rows do not fit into memory.
     """
     n_rows, n_features = data.source.count_rows(), data.X.shape[1]
     bytes_each = 8 * (n_copies * n_features + _TREES)

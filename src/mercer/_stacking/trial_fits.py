@@ -1,4 +1,4 @@
-"""Fits to some rows of a large table, which tell what kernels add to the leaves of trees."""
+"""Trial fits to some rows of a large table, to estimate what kernels add to leaves of trees."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _CENTERS_OF_MANY, _CENTERS = 300, 1000
-"""Numbers of centers of trial fits. Beside leaves of many rows, weights hardly differ from those of
-more centers; kernels differ from each other by more than 300
-show (benchmarks/every_n.py, adult)."""
+"""Numbers of centers of trial fits. Beside leaves of many rows, weights hardly change with more
+centers. Differences between kernels need more than 300 centers (benchmarks/every_n.py, adult)."""
 
 
 def worth_all_rows(
@@ -36,41 +35,41 @@ def worth_all_rows(
     max_samples: int = 5000,
     little: float = 0.02,
 ) -> list[Evaluation]:
-    """Leaves of trees, and the kernels that have some weight beside them.
+    """Return the leaves of trees, and the kernels that have some weight beside them.
 
     Parameters
     ----------
     kept : sequence of Evaluation
-        The leaves predict all rows that were drawn, and kernels some of them.
+        Leaves with predictions for all drawn rows, and kernels with predictions for some of them.
     drawn_in : callable
-        The rows that were drawn, in a view.
+        Function from a view to the drawn rows in this view.
     target : EncodedTarget
-        Of these rows.
+        Target of these rows.
     combine : callable
-        From deviations and a target to a combination.
+        Function from deviations and a target to a combination.
     least_share : float
-        Kernels with at most this part of the weights are left out of fits to many rows.
+        Kernels with at most this share of the weights are left out of fits to many rows.
     random_state : int, RandomState instance or None
         Draws the centers, and the rows.
     many_times : int, default=5
-        Where all rows are this many times as many as those that were drawn, a fit to them takes
-        most of the time, and kernels have to earn it.
+        If there are at least this many times as many rows as drawn rows, fits to all rows take most
+        of the time, and kernels need a share above `least_share`.
     max_samples : int, default=5000
-        Trial fits of smaller tables are to at most this many rows.
+        Trial fits for smaller tables use at most this many rows.
     little : float, default=0.02
-        The part of the weights up to which kernels are left out there.
+        Kernels with at most this share of the weights are left out for smaller tables.
 
     Returns
     -------
     list of Evaluation
-        All of them where there are no leaves, and of responses where the table is not much larger
-        than what was drawn, as their kernels become one sum.
+        All evaluations if there are no leaves, and for responses if the table is not much larger
+        than the drawn rows, because their kernels become one sum.
 
     Notes
     -----
-    From the rows that candidates are compared on, a kernel learns less than leaves from all rows,
-    and from all rows it takes a pass, or a search for widths. Its fit on some centers to rows that
-    were drawn says what it adds to the others, out of fold.
+    A kernel fitted to the rows on which candidates are compared is less accurate than leaves fitted
+    to all rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
+    predictions by a fit on some centers to drawn rows show what it adds to the others.
     """
     leaves = [e for e in kept if isinstance(e, LeafEvaluation)]
     if not leaves or len(leaves) == len(kept):
@@ -104,7 +103,7 @@ def worth_all_rows(
 def _predicted(
     kernel: Kernel, centers: Features, rows: DrawnSample, encoding: TargetEncoding
 ) -> Array:
-    """Predictions of rows, out of fold, by fits to these rows alone."""
+    """Out-of-fold predictions of rows, by fits to these rows alone."""
     own = rows.apart(np.arange(len(rows)))
     features = nystroem_features(kernel, centers)
     statistic = NormalEquations(

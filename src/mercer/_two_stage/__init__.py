@@ -1,4 +1,4 @@
-"""Estimators in two stages: a kernel learned by alignment, then a machine on its Gram matrix."""
+"""Two-stage estimators: a kernel learned by alignment, then a machine on its Gram matrix."""
 
 from mercer._solvers.left_out import ALPHA_GRID
 from mercer._solvers.svm import C_GRID

@@ -1,4 +1,4 @@
-"""Checks of the settings of two-stage estimators: what learns, predicts, and has an effect."""
+"""Checks of the settings of two-stage estimators: learners, predictors and unused settings."""
 
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -18,7 +18,7 @@ def first_stage(learner: Any) -> Any:
 
 
 def split_by_rows(learner: Any, X: Features) -> Features:
-    """Return training samples in a layout that splits by rows: stacks with the kernels last.
+    """Return training samples in a layout that can be split by rows: stacks with the kernels last.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def split_by_rows(learner: Any, X: Features) -> Features:
 
 
 def check_learner(learner: Any) -> None:
-    """Refuse what cannot learn a kernel, and say where it belongs.
+    """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def check_learner(learner: Any) -> None:
     Raises
     ------
     ValueError
-        If a string is not "auto".
+        If `learner` is a string other than "auto".
     TypeError
-        If it is a class, a kernel, a list, a predictor, or no estimator at all.
+        If `learner` is a class, a kernel, a list, a predictor, or not an estimator.
 
     Examples
     --------
@@ -69,11 +69,11 @@ _INSTEAD: tuple[tuple[type, str], ...] = (
     ),
     (Sequence, "{0!r}: AlignmentMaximization([...]) learns weights of listed kernels."),
 )
-"""What learns no kernel, and what to write instead."""
+"""Types that are not learners, and advice on what to pass instead."""
 
 
 def _instead(learner: Any) -> str:
-    """What was given in place of a learner, and what to write instead."""
+    """Describe an invalid learner, with advice on what to pass instead."""
     if isinstance(learner, str) and learner == "precomputed":
         return f"{learner!r}. UniformCombination({learner!r}) takes Gram matrices."
     for kind, message in _INSTEAD:
@@ -96,7 +96,7 @@ def _is_auto(value: Any) -> bool:
 
 
 def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
-    """Refuse settings that would have no effect on a fit.
+    """Raise an error for settings that would have no effect on a fit.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
     exact : bool
         Whether the second stage is fitted exactly, and not on Nyström features.
     n_labels : int, default=1
-        Number of labels of a sample.
+        Number of labels per sample.
 
     Raises
     ------
     ValueError
-        If `cv`, `nested`, `scoring` or the penalty was set, and has no part in the fit.
+        If `cv`, `nested`, `scoring` or the penalty was set, but would not affect the fit.
     """
     value, nested = getattr(estimator, penalty), estimator.nested
     chosen, learns = not _is_auto(value), not _is_auto(nested) and bool(nested)
@@ -142,21 +142,21 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
 
 
 def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool]) -> None:
-    """Refuse what cannot predict from a Gram matrix.
+    """Raise an error if `predictor` cannot predict from a Gram matrix.
 
     Parameters
     ----------
     predictor : object
     task : {"classification", "regression"}
     fits_task : callable
-        Whether an estimator is a classifier, or a regressor.
+        Whether an estimator is a classifier, or a regressor, as the task requires.
 
     Raises
     ------
     ValueError
-        If it is an estimator for another task, or takes no precomputed kernels.
+        If `predictor` is an estimator for another task, or does not take precomputed kernels.
     TypeError
-        If it is no estimator.
+        If `predictor` is not an estimator.
     """
     example = "SVC" if task == "classification" else "SVR"
     if isinstance(predictor, type) or not hasattr(predictor, "fit"):

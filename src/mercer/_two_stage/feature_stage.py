@@ -41,25 +41,26 @@ from mercer.kernels import Kernel
 
 @dataclass(frozen=True)
 class FeatureStage:
-    """A kernel that is learned from some rows of a table, and a fit to all of them.
+    """A kernel that is learned from some rows of a table, and a fit to all rows.
 
     Attributes
     ----------
     drawn : DrawnSample
+        Rows drawn from the table.
     target : EncodedTarget
-        Of these rows.
+        Target of the drawn rows.
     part : ndarray of int
-        Those of the rows that the kernel is learned from.
+        Indices of the drawn rows that the kernel is learned from.
     alphas : ndarray of shape (n_alphas,), or None
-        Penalties; None where five folds choose among default ones.
+        Penalties; None to choose among default penalties by five folds.
     scoring : str, callable or None
     n_components : int or "auto"
     random_state : int, RandomState instance or None
     task : {"classification", "regression"}
     candidates : sequence of EvaluatedLearner, default=()
-        The learners that were compared; none where one was given.
+        The learners that were compared; empty if one was given.
     all_pairs : bool, default=False
-        Whether the drawn rows are all centers.
+        Whether all drawn rows are centers.
     """
 
     drawn: DrawnSample
@@ -83,12 +84,12 @@ class FeatureStage:
         return fitted(for_task(learner, self.task), self.drawn.frame(self.part), self.sample)
 
     def evaluate(self, learner: Any) -> Evaluation:
-        """Fit to all rows, with widths that suit them and a penalty that five folds choose.
+        """Fit to all rows, with widths adapted to their number and a penalty chosen by five folds.
 
         Parameters
         ----------
         learner : estimator
-            Fitted.
+            Fitted learner.
         """
         return self._of_all_pairs(learner, self._fitted(learner))
 
@@ -121,9 +122,9 @@ class FeatureStage:
         return number_of_components(self.n_components, self.drawn.source.count_rows())
 
     def _of_all_pairs(self, learner: Any, features: Evaluation) -> Evaluation:
-        """The fit to all pairs of some rows, if it predicts these clearly better than features do.
+        """Return the fit to all pairs of some rows if it is clearly better than that on features.
 
-        Among them are the rows that the kernel is learned from.
+        Both fits are compared on these rows, which include those that the kernel is learned from.
         """
         drawn, encoding, state = self.drawn, self.target.encoding, self.random_state
         n_rows = drawn.source.count_rows()
@@ -151,10 +152,10 @@ class FeatureStage:
         return found if better else features
 
     def _suitable(self, learner: Any) -> tuple[int, Any, Array | None]:
-        """The number of the best learner, as it would be with suitable widths, and penalties.
+        """Return the index of the best learner, the learner with suitable widths, and penalties.
 
-        Learners of nearly the same left-out error are compared where all rows are centers. One
-        that was given, with its widths, stays as it is.
+        If all rows are centers, learners with nearly the lowest left-out error are compared. A
+        learner with given widths is unchanged.
         """
         if not self._learns_widths(learner):
             return 0, learner, None
@@ -178,11 +179,11 @@ class FeatureStage:
         return best, self._with_kernel(learners[best], kernel), alphas
 
     def _learns_widths(self, learner: Any) -> bool:
-        """Whether widths are made to suit more rows; those of a learner that was given stay."""
+        """Whether widths are adapted to the number of rows; given widths are not."""
         return bool(self.candidates) or not getattr(learner, "_widths_are_given", True)
 
     def _with_kernel(self, learner: Any, kernel: Kernel) -> Any:
-        """The learner as it would be with a kernel of other widths."""
+        """Return the learner with a kernel of other widths."""
         if kernel == learner.kernel_:
             return learner
         sample, table = self.sample, self.drawn.frame(self.part)
@@ -192,7 +193,7 @@ class FeatureStage:
         return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
 
     def _held_out(self, predictor: NystroemModel) -> HeldOut:
-        """Probabilities, or residuals, of at most 5,000 rows by fits without their folds."""
+        """Return out-of-fold probabilities, or residuals, of at most 5,000 rows."""
         rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
         part = self.drawn.take(rows)
         if predictor.calibration is not None:
@@ -202,7 +203,7 @@ class FeatureStage:
 
 
 def _held_out_probabilities(predictor: NystroemModel, part: DrawnSample) -> HeldOutProbabilities:
-    """Probabilities by fits without the rows' folds, calibrated by rows of other folds."""
+    """Return out-of-fold probabilities of rows, calibrated on the rows of other folds."""
     assert predictor.totals is not None
     encoding, codes = predictor.encoding, predictor.encoding.codes_of(part.y)
     indicators = predictor.indicators_out_of_fold(part.X, part)

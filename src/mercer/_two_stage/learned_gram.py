@@ -1,4 +1,4 @@
-"""The first stage: a learned kernel on all samples, and in folds of them."""
+"""The first stage: a kernel learned from all samples, and within folds."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from mercer._typing import Array
 from mercer._validation import ROUNDING, warn
 
 NESTED_ABOVE = 10
-"""Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
+"""With more learned parameters than this, ``nested="auto"`` learns kernels anew in each fold."""
 
 
 def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
-    """Fit an estimator to X and the targets of samples, with weights where they are not all one.
+    """Fit an estimator to X and the targets of samples, with weights unless they are all one.
 
     Raises
     ------
     ValueError
-        If there are weights, and the estimator's `fit` does not take them.
+        If there are weights, and the estimator's `fit` does not support them.
     """
     if not (sample.weights.is_unit or has_fit_parameter(estimator, "sample_weight")):
         raise ValueError(f"{type(estimator).__name__} does not support sample_weight.")
@@ -41,7 +41,7 @@ def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
 
 
 def for_task(learner: Any, task: str) -> Any:
-    """A copy of a learner that takes labels for classes or numbers for responses, if it asks."""
+    """Return a copy of a learner, with its parameter `task` set if it has one."""
     learner = clone(learner)
     return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
@@ -55,7 +55,7 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
     sample : Sample
     task : {"classification", "regression"}
     **params : object
-        Parameters of the learner that are replaced.
+        Parameters of the learner to replace.
     """
     learner = for_task(clone(learner).set_params(**params), task)
     if hasattr(learner, "set_output"):
@@ -73,10 +73,10 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
 
 
 def n_learned_parameters(learner: Any) -> int:
-    """Count the numbers that a learner has read off the labels.
+    """Count the parameters that a learner has learned from the labels.
 
-    These are the distinct parameters of its kernel, unless its `kernels` were given, all but one of
-    the distinct weights that are not zero, and the leaves of trees.
+    These are the distinct parameters of its kernel, unless its `kernels` were given; all but one of
+    the distinct nonzero weights; and the leaves of trees.
 
     Parameters
     ----------
@@ -102,12 +102,12 @@ def n_learned_parameters(learner: Any) -> int:
 
 @dataclass(frozen=True)
 class LearnedGram:
-    """A learned kernel on the training samples, and in folds of them.
+    """A learned kernel on the training samples, and within folds.
 
     Attributes
     ----------
     learner : estimator
-        Fitted.
+        Fitted learner.
     gram : ndarray of shape (n_samples, n_samples)
         The Gram matrix of all samples, at unit scale.
     sample : Sample
@@ -121,7 +121,7 @@ class LearnedGram:
 
     @property
     def centering(self) -> UnitScale:
-        """The centering of the Gram matrix, to be repeated on rows of new samples."""
+        """The centering of the Gram matrix, which also applies to rows of new samples."""
         return UnitScale(self.sample.weights.mean(self.gram), 1.0, self.sample.weights.given)
 
     def learns_in_folds(self, nested: bool | str) -> bool:
@@ -130,7 +130,7 @@ class LearnedGram:
         Parameters
         ----------
         nested : "auto" or bool
-            By default kernels of many learned parameters are.
+            "auto" learns kernels with many learned parameters anew.
         """
         if nested != "auto":
             return bool(nested)
@@ -150,20 +150,21 @@ class LearnedGram:
         Parameters
         ----------
         path : callable
-            From the centered Gram matrix of the training samples, their targets, the kernel between
-            held-out and training samples, the held-out targets, and the weights of both.
+            A function of the centered Gram matrix of the training samples, their targets, the
+            kernel between held-out and training samples, the held-out targets, and the weights of
+            the training and held-out samples.
         splits : list of (ndarray, ndarray)
             Training and held-out samples.
         targets : ndarray of shape (n_samples, ...)
-            What `path` is given parts of.
+            Targets of all samples, which are split by fold.
         nested : "auto" or bool
         n_jobs : int or None
-            Folds that are tried at the same time.
+            Number of folds evaluated in parallel.
 
         Returns
         -------
         list
-            What `path` returns for each fold.
+            The result of `path` for each fold.
         """
         anew = self.learns_in_folds(nested)
 
@@ -175,12 +176,12 @@ class LearnedGram:
             weights = self.sample.weights.take(train), self.sample.weights.take(test)
             return path(within, targets[train], across, targets[test], weights)
 
-        # The solvers release the interpreter's lock, and threads share the Gram matrix.
+        # Threads share the Gram matrix, and the solvers release the global interpreter lock.
         run = Parallel(n_jobs=n_jobs, prefer="threads")
         return list(run(delayed(fold)(train, test) for train, test in splits))
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
-        """The centered matrices of the kernel that is learned from the training samples."""
+        """Learn a kernel from the training samples, and return its centered matrices."""
         params: dict[str, Any] = getattr(self.learner, "selected_params", dict)()
         part = self.sample.take(train)
         if "output_kernel" in self.learner.get_params(deep=False):

@@ -1,4 +1,4 @@
-"""The learners among which two-stage estimators choose: isotropic kernels, and forms of kernels."""
+"""Choice of the learner of a two-stage estimator, among isotropic kernels or forms of kernels."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Weight
 from mercer.kernels._distances import median_distance
 
 SEARCH_ROWS = (200, 300)
-"""Widths are searched on half of the rows, at least and at most this many: left-out errors on half
-of them take an eighth of the time, and are lowest at nearly the same width."""
+"""Widths are searched on half of the rows, within these limits: left-out errors on half of the rows
+take an eighth of the time, and are lowest at nearly the same width."""
 
 FAMILY_ROWS = 500
 """Families are compared by their left-out errors on at most this many rows."""
@@ -49,20 +49,20 @@ FAMILY_ROWS = 500
 
 @dataclass(frozen=True)
 class EvaluatedLearner:
-    """A learner that is a candidate, and the left-out error of its kernel.
+    """A candidate learner, and the left-out error of its kernel.
 
     Attributes
     ----------
     description : str
         Name and width of the kernel.
     learner : KernelLearner
-        Not fitted.
+        Unfitted learner.
     loo_error : float
         Mean squared error of ridge regression over samples left out one at a time, or held out in
-        the folds that were given, relative to that of the mean of the others, with the width of the
-        kernel's family at which it is lowest; 1e-12 at least.
+        given folds, relative to the error of predicting the mean of the other samples. It is that
+        of the best width in the kernel's family, and at least 1e-12.
     alpha : float
-        The penalty of lowest error, for a kernel of unit scale.
+        The penalty with the lowest error, for a kernel of unit scale.
     """
 
     description: str
@@ -80,31 +80,31 @@ def isotropic_learners(
     machines: bool = True,
     check: bool = True,
 ) -> list[EvaluatedLearner]:
-    """Return one isotropic kernel of each family, of the width of lowest left-out error.
+    """Return one isotropic kernel of each family, with the width of the lowest left-out error.
 
     Parameters
     ----------
     data : TrainingData
     task : {"classification", "regression"}
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples, whose errors take the place of leave-one-out errors.
+        Training and held-out samples, whose errors replace leave-one-out errors.
     machines : bool, default=True
-        Whether kernels of classes are as wide as suits a support vector machine.
+        Whether to adapt the widths to support vector machines in classification.
     check : bool, default=True
-        Whether a target that is constant is refused.
+        Whether a constant target raises an error.
 
     Returns
     -------
     list of EvaluatedLearner
-        The lowest error first.
+        The candidates in ascending order of their errors.
 
     Notes
     -----
-    The families are the Gaussian and the product Laplacian. Of each, widths of powers of two times
-    the median distance are evaluated on half of the rows (200 to 300), from one on in the direction
-    in which errors fall, then the vertex of the parabola through the three lowest. The widths found
-    are evaluated again on at most 500 rows. Each takes an eigendecomposition, or one for each fold
-    that is given.
+    The families are the Gaussian and the product Laplacian. The widths of each family are powers of
+    two times the median distance. They are evaluated on half of the rows (200 to 300), starting
+    from the median distance in the direction in which errors fall, followed by the vertex of the
+    parabola through the three lowest errors. The best width of each family is evaluated again on at
+    most 500 rows. Each evaluation takes one eigendecomposition, or one for each given fold.
     """
     if check:
         data.target(task)
@@ -127,28 +127,32 @@ def isotropic_learners(
 
 
 def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
-    """Return the candidates whose error is at most some times the lowest, which is first.
+    """Return the candidates whose error is at most `near` times the lowest one, which is first.
 
-    Farther apart, errors of ridge regression tell which support vector machine errs less.
+    If errors of ridge regression differ more, the kernel with the lower error is also the better
+    one for support vector machines.
     """
     return [c for c in candidates if c.loo_error <= near * candidates[0].loo_error]
 
 
 _Family = Callable[[float], Kernel]
-"""From a power of two, the width in units of the median distance, to a kernel."""
+"""Maps the binary logarithm of the width, in units of the median distance, to a kernel."""
 
 _Part = Callable[[Kernel], PenaltyLosses]
-"""From a kernel to its left-out errors on some of the samples."""
+"""Maps a kernel to its left-out errors on some of the samples."""
 
 
 def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
-    """The best octave on some samples, and its left-out errors on others."""
+    """Return the best octave on some samples, and its left-out errors on others."""
     octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
     return octave, compared(family(octave))
 
 
 def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
-    """Left-out errors on some of the samples, always the same; on all if those are in no fold."""
+    """Return a function for left-out errors on a fixed part of the samples.
+
+    All samples are used if no fold contains samples of the part.
+    """
     n = samples.n_samples
     rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
     if splits is not None:
@@ -160,7 +164,7 @@ def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits |
 
 
 def _families(X: Features) -> Iterator[tuple[_Family, float]]:
-    """The families that are compared, and the octave that support vector machines add to each."""
+    """Yield the families to compare, and the octave to add to each for support vector machines."""
     gaussian, product = Gaussian, partial(Laplacian, norm=1.0)
     yield _of_octaves(gaussian, median_distance(X)), float(np.log2(WIDER))
     if product().accepts_sparse or not hasattr(X, "toarray"):
@@ -181,9 +185,9 @@ FORMS: list[KernelLearner] = [
     EvidenceMaximization(Laplacian(ard=True)),
     GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
 ]
-"""Learners that are compared: of a sum of isotropic Gaussians, which is chosen unless another is
-clearly better; of one kernel of one width; of one width per feature; and of projections. The first
-three do not tell features apart."""
+"""Candidate learners: a sum of isotropic Gaussians, which is chosen unless another one is clearly
+better; a single kernel with one width; kernels with one width per feature; and a kernel on
+projections. The first three are isotropic."""
 
 
 @serial_algebra()
@@ -196,7 +200,7 @@ def choose_form(
     n_folds: int = 3,
     n_errors: float = 2.0,
 ) -> KernelLearner:
-    """The learner whose kernel predicts held-out samples best.
+    """Choose the learner whose kernel predicts held-out samples best.
 
     Parameters
     ----------
@@ -206,12 +210,12 @@ def choose_form(
     growth : Growth
         How sums of kernels grow.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples. None for folds, or random splits of large tables.
+        Training and held-out samples. By default, folds, or random splits of large tables.
     n_folds : int, default=3
-        More folds take more time, and rarely choose another form.
+        Number of folds. More folds take more time, and rarely choose another form.
     n_errors : float, default=2.0
-        A form is chosen if it is better by this many standard errors, as the best of several forms
-        may be better by one even if none is.
+        Number of standard errors by which a form has to be better. By chance, the best of several
+        equally good forms may be better by one standard error.
 
     Returns
     -------
@@ -220,8 +224,8 @@ def choose_form(
 
     Notes
     -----
-    Kernels of all forms but the isotropic ones are learned from the labels of their samples, so
-    that their leave-one-out errors would be too low.
+    Kernels of all forms except the isotropic ones are learned from the labels of their samples, so
+    that their leave-one-out errors would be biased downward.
     """
     n_forms = len(FORMS) if samples.X.shape[1] > 1 else 3
 
@@ -233,7 +237,7 @@ def choose_form(
 
 
 def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
-    """Folds of whole groups, in which learners are compared; None where there are no groups."""
+    """Return folds of whole groups, in which learners are compared; None if there are no groups."""
     if data.groups is None:
         return None
     codes = None if data.y.dtype.kind == "f" else np.unique(data.y, return_inverse=True)[1]
@@ -241,7 +245,7 @@ def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:
-    """The kernel that each of `FORMS` learns, without fitted learners."""
+    """Yield the kernel that each of `FORMS` learns, without fitting the learners."""
     known = target.representative
     for learner in FORMS:
         if isinstance(learner, GradientOuterProduct):

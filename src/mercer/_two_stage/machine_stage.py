@@ -1,4 +1,4 @@
-"""Support vector machines on a learned kernel, whose C folds choose: of classes, or of labels."""
+"""Support vector machines for classes or labels on a learned kernel, with C chosen by folds."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class MachineStage(ExactStage):
-    """A support vector machine of classes, and the choice of C.
+    """A support vector machine for classes, and the choice of C.
 
     Attributes
     ----------
     C : "auto", float or sequence of float
-        Folds also calibrate probabilities; there are none where no class has two samples.
+        The folds in which C is chosen also calibrate probabilities. There are no folds if no class
+        has two samples.
     classes : ndarray of shape (n_classes,)
         The labels.
     scoring : str, callable or None
@@ -52,7 +53,7 @@ class MachineStage(ExactStage):
     n_jobs: int | None
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`; of equal values of C, the smallest is taken."""
+        """See :class:`ExactStage`; the smallest of equally good values of C is chosen."""
         sample = self.sample
         centerer = KernelCenterer().set_output(transform="default").fit(learned.gram)
         gram = centerer.transform(learned.gram, copy=False)
@@ -68,7 +69,7 @@ class MachineStage(ExactStage):
         return as_grid("C", self.C, FIRST_TRIED)
 
     def _searched(self, learned: LearnedGram) -> Evaluation:
-        """C by accuracy or scores in folds, and what scales the decision values there."""
+        """Choose C by accuracy or scores in folds, and calibrate out-of-fold decision values."""
         sample, splits = self.sample, self.splits
         codes = np.searchsorted(self.classes, sample.y)
 
@@ -98,7 +99,7 @@ class MachineStage(ExactStage):
         return Evaluation(learned.learner, None, penalty, score, kept, temperature)
 
     def _scores(self, codes: NDArray[np.intp], paths: Sequence[SVMPath]) -> Array:
-        """Scores of probabilities, as decision values become these in a fit with the same C."""
+        """Score probabilities for each C, calibrated as in a fit with this C."""
         held_out = [test for _, test in self.splits]
         known = codes[np.concatenate(held_out)]
         starts = np.cumsum([len(rows) for rows in held_out])[:-1]
@@ -122,16 +123,17 @@ class LabelMachines:
     Attributes
     ----------
     machines : list of (SVC or float)
-        A label that all training samples have, or none, has a decision value in place of a machine.
+        The machine of each label, or a constant decision value for a label that all training
+        samples have, or none.
     temperatures : list of Calibration
-        Scale decision values to probabilities.
+        Calibrations of the decision values of the labels.
     """
 
     machines: list[SVC | float]
     temperatures: list[Calibration]
 
     def decision_function(self, rows: Array) -> Array:
-        """Decision values, positive for labels that are predicted, shape (n_rows, n_labels).
+        """Return decision values, positive for predicted labels, of shape (n_rows, n_labels).
 
         Parameters
         ----------
@@ -148,17 +150,17 @@ class LabelMachines:
         )
 
     def predict(self, rows: Array) -> NDArray[np.int_]:
-        """Indicators of the predicted labels, shape (n_rows, n_labels)."""
+        """Return indicators of the predicted labels, shape (n_rows, n_labels)."""
         return (self.decision_function(rows) > 0.0).astype(int)
 
     def predict_proba(self, rows: Array) -> Array:
-        """Probability of each label, shape (n_rows, n_labels)."""
+        """Return the probability of each label, shape (n_rows, n_labels)."""
         return label_probabilities(self.temperatures, self.decision_function(rows))
 
 
 @dataclass(frozen=True)
 class LabelStage(ExactStage):
-    """A support vector machine for each label, with one C for all by their mean accuracy in folds.
+    """A support vector machine for each label, with one C chosen by mean accuracy in folds.
 
     Attributes
     ----------
@@ -166,7 +168,7 @@ class LabelStage(ExactStage):
 
     Notes
     -----
-    One support vector machine for each label, value of C and fold.
+    One support vector machine is fitted for each label, value of C and fold.
     """
 
     C: Any
@@ -193,7 +195,7 @@ class LabelStage(ExactStage):
 
 
 def _decision(label: int) -> float:
-    """The decision value of a label that all samples have, or none."""
+    """Return the decision value of a label that all samples have, or none."""
     return 1.0 if label else -1.0
 
 
@@ -206,7 +208,7 @@ def _label_path(
     *,
     grid: Array,
 ) -> SVMPath:
-    """Machines of all labels along a grid of C, as correct as they are on average."""
+    """Fit machines for all labels along a grid of C, and average their accuracies over labels."""
     right, decisions = [], []
     for labels, expected in zip(Y.T, held_out.T, strict=True):
         if np.all(labels == labels[0]):

@@ -1,4 +1,4 @@
-"""Ridge regression on a learned kernel, whose penalty left-out samples choose."""
+"""Ridge regression on a learned kernel, with the penalty chosen by left-out samples."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ from mercer._typing import Array
 from mercer.kernels import Kernel
 
 LEAST_NESTED, MOST_NESTED = 10, 1000
-"""Kernels are chosen anew without folds of this many samples, or groups, at least, and samples at
-most: the lowest of some errors is too low where these are few, and an eigendecomposition for each
-fold takes long where they are many."""
+"""The choice of the kernel is repeated without each fold if there are at least `LEAST_NESTED`
+samples, or groups, and at most `MOST_NESTED` samples. With few samples, the lowest of several
+errors is biased; with many, an eigendecomposition for each fold takes long."""
 
 _EIGENDECOMPOSED = 2000
-"""All values are tried on at most this many samples, and on more only those downhill."""
+"""On at most this many samples, all penalties are tried; on more, penalties are tried while the
+error falls."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class RidgeStage(ExactStage):
     Attributes
     ----------
     alpha : "auto", float or sequence of float
-        Without folds, one sample or group is left out at a time, unless the kernel is learned in
-        folds.
+        Without given folds, it is chosen by leaving out one sample or group at a time, unless the
+        kernel is learned in folds.
     scoring : str, callable or None
     nested : "auto" or bool
     n_jobs : int or None
     chooses_kernel : bool
-        Whether the kernel is the isotropic one of the lowest left-out error.
+        Whether the kernel is the isotropic kernel with the lowest left-out error.
     """
 
     alpha: Any
@@ -67,7 +68,7 @@ class RidgeStage(ExactStage):
     chooses_kernel: bool
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
-        """See :class:`ExactStage`; of equal values of alpha, the largest is taken."""
+        """See :class:`ExactStage`; the largest of equally good values of alpha is chosen."""
         centering, sample = learned.centering, self.sample
         learned = replace(learned, gram=centering.apply(learned.gram))
         if self.scoring is None and isinstance(self.alpha, Real):
@@ -130,7 +131,7 @@ class RidgeStage(ExactStage):
         return LeftOutChoice(sample, grid, extend=isinstance(self.alpha, str))
 
     def _left_out(self, gram: Array, targets: Array) -> tuple[Array, Array]:
-        """Penalties, and residuals of samples that are left out one at a time, or in groups."""
+        """Return penalties, and residuals of samples left out one at a time, or in groups."""
         sample, auto = self.sample, isinstance(self.alpha, str)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)
         settings: dict[str, Any] = {"weights": sample.weights, "resampling": sample.resampling}
@@ -142,7 +143,7 @@ class RidgeStage(ExactStage):
 
 
 def _shaped(values: Array, y: Array) -> Array:
-    """Responses of some samples in the shape of those of all."""
+    """Reshape values of some samples to the trailing shape of the responses."""
     return values.reshape(len(values), *y.shape[1:])
 
 
@@ -155,21 +156,21 @@ def _held_out(
     *,
     grid: Array,
 ) -> Array:
-    """Residuals along the grid of a fold's held-out samples."""
+    """Return the residuals of a fold's held-out samples along the grid."""
     return held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=weights[0])
 
 
 @dataclass(frozen=True)
 class LeftOutChoice:
-    """What choices of an isotropic kernel and its penalty without folds of samples are made from.
+    """Left-out residuals of a fit whose isotropic kernel and penalty are chosen without each fold.
 
     Attributes
     ----------
     sample : Sample
-        With a table of numbers.
+        Samples with a numerical table.
     alphas : ndarray of shape (n_alphas,)
     extend : bool
-        Whether penalties beyond these are tried.
+        Whether to try penalties beyond `alphas`.
     """
 
     sample: Sample
@@ -182,7 +183,7 @@ class LeftOutChoice:
 
     @property
     def is_nested(self) -> bool:
-        """Whether there are so many samples that choices are made anew without folds of them."""
+        """Whether the number of samples allows for repeating the choices without each fold."""
         together = self._resampling.together
         n = len(self.sample)
         n_units = n if together is None else len(np.unique(together))
@@ -191,7 +192,7 @@ class LeftOutChoice:
     @cached_property
     @serial_algebra()
     def held_out(self) -> HeldOutResiduals:
-        """Left-out residuals; of each fold, with what was chosen without it."""
+        """Left-out residuals, for each fold with the kernel and penalty chosen without it."""
         sample, known = self.sample, {"weights": self.sample.weights}
         settings: dict[str, Any] = {**known, "resampling": self._resampling}
         target = encode_target(sample.y, classification=False, **settings)
@@ -206,11 +207,11 @@ class LeftOutChoice:
         return HeldOutResiduals.of(sample, np.arange(len(sample)), target.scale * residuals)
 
     def _kernel(self, rows: Array) -> Kernel:
-        """The isotropic kernel that some of the samples choose."""
+        """Choose the isotropic kernel on some of the samples."""
         part = self.sample.take(rows)
         known = {"groups": part.groups, "table": part.X, "stored": part.X}
         data = TrainingData(part.X, part.y, part.weights, n_given=len(rows), **known)
-        # Responses may vary in the fold alone.
+        # The responses of these samples may be constant.
         found = isotropic_learners(data, "regression", machines=False, check=False)
         [kernel] = found[0].learner.kernels
         return kernel

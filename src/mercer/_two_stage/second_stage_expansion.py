@@ -1,4 +1,4 @@
-"""The function that a fitted two-stage estimator has learned, as an expansion in its kernel."""
+"""Kernel expansions of the predictions of fitted two-stage estimators."""
 
 from dataclasses import replace
 from functools import singledispatch
@@ -32,16 +32,16 @@ def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
     Parameters
     ----------
     predictor : object
-        Fitted to a Gram matrix, or to Nyström features. Of an unknown kind, it is a function of the
-        kernel's values.
+        A second stage that was fitted to a Gram matrix, or to Nyström features. If its type is not
+        known, it is treated as a function of the kernel's values.
     model : TwoStage
-        The fitted estimator that it belongs to.
+        The fitted estimator that the predictor belongs to.
 
     Returns
     -------
     KernelExpansion
-        Of responses; of log-odds or scores of classes, where there are probabilities; else of
-        decision values.
+        An expansion of the responses; of log-odds or scores of classes, if there are probabilities;
+        else of decision values.
     """
     if not is_classifier(predictor):
         return _of_function(predictor.predict, model, 1, "response")
@@ -114,7 +114,7 @@ def _n_fitted(model: Any) -> int:
 
 
 def of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
-    """An expansion in the learned kernel at all training samples of nonzero coefficients.
+    """Return an expansion in the learned kernel at the training samples of nonzero coefficients.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -
     scale : str
         See :class:`KernelExpansion`.
     """
-    # Constraints of support vector machines make sums of coefficients zero, up to rounding.
+    # The constraints of support vector machines make coefficients sum to zero, up to rounding.
     used = np.abs(coefficients).max(axis=1, keepdims=True) > _rounding(coefficients)
     found = expansion_at_samples(
         model.learner_,
@@ -139,14 +139,14 @@ def of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -
 
 
 def _rounding(coefficients: Array) -> float:
-    """Rounding error of the mean of coefficients, which centering subtracts from each."""
+    """Return the rounding error of the mean coefficient, which centering subtracts from each."""
     return float(np.finfo(float).eps * np.abs(coefficients).max(initial=0.0))
 
 
 def _of_function(
     function: Any, model: Any, n_values: int, scale: Scale, name: str = "a function"
 ) -> KernelExpansion:
-    """An expansion of a function of the learned kernel's values at the training samples."""
+    """Return an expansion of a function of the learned kernel's values at training samples."""
 
     def evaluated(rows: Array) -> Array:
         return np.asarray(function(rows))

@@ -1,4 +1,4 @@
-"""What second stages have in common: fits to a learned kernel, and what held-out samples say."""
+"""Base classes of second stages, and results of their evaluation on held-out samples."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What samples say of a fit that they had no part in.
+    """Results of a fit on held-out samples.
 
     Attributes
     ----------
     given : object, default=None
-        Residuals or probabilities, from which intervals and prediction sets are made.
+        Residuals or probabilities, from which intervals and prediction sets are computed.
     residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs), default=None
-        Of responses, each as often as its sample's weight says.
+        Residuals of responses, each repeated in proportion to the weight of its sample.
     masses : ndarray of shape (n_held_out,), default=None
-        How much each residual counts; None for all alike.
+        Masses of the residuals; None if all are equal.
     correct : ndarray of bool of shape (n_held_out,), default=None
-        Which samples a classifier predicts correctly.
+        Whether a classifier predicts each sample correctly.
     """
 
     given: Any = None
@@ -47,14 +47,14 @@ class HeldOut:
 
 
 def of_residuals(sample: Sample, rows: NDArray[np.intp], residuals: Array) -> HeldOut:
-    """Residuals for intervals, repeated by the samples' weights, or with masses of groups.
+    """Return residuals for intervals, repeated by the samples' weights, or with masses of groups.
 
     Parameters
     ----------
     sample : Sample
-        With the table that a scale of the residuals may be a function of.
+        Samples with the table of features that a scale of the residuals may depend on.
     rows : ndarray of int of shape (n_held_out,)
-        The samples that are held out, fold by fold.
+        Indices of the held-out samples, fold by fold.
     residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
     """
     given, weights = HeldOutResiduals.of(sample, rows, residuals), sample.weights.take(rows)
@@ -73,7 +73,7 @@ class Penalty:
     name : {"C", "alpha"}
     value : float
     results : dict of str to ndarray, default=None
-        Scores along the values that were tried, under scikit-learn's names.
+        Scores of the values that were tried, with the keys of scikit-learn's `cv_results_`.
     """
 
     name: str
@@ -88,18 +88,18 @@ class Evaluation:
     Attributes
     ----------
     learner : estimator
-        Fitted.
+        Fitted learner.
     predictor : object
-        The second stage: fitted to the learner's Gram matrix, or to features of its kernel.
+        The second stage, fitted to the learner's Gram matrix, or to features of its kernel.
     penalty : Penalty, default=None
-        None for a predictor that was given.
+        None for a given predictor.
     score : float, default=None
-        Of held-out samples, by which learners are compared; None where no penalty was searched.
+        Score on held-out samples, by which learners are compared; None if no penalty was searched.
     held_out : HeldOut, default=HeldOut()
     calibration : Calibration, default=None
-        From decision values to probabilities.
+        Maps decision values to probabilities.
     candidates : sequence of EvaluatedLearner, default=()
-        The learners that were compared, where the used one has widths of its own.
+        The learners that were compared, if the widths of the selected one were adapted.
     """
 
     learner: Any
@@ -112,13 +112,13 @@ class Evaluation:
 
 
 def best(evaluations: Iterable[Evaluation]) -> Evaluation:
-    """The evaluation of the best score; the first where there are no scores, or equal ones.
+    """Return the evaluation with the best score; the first one if there are no scores, or ties.
 
     Parameters
     ----------
     evaluations : iterable of Evaluation
-        The learner of the lowest error in ridge regression first. Others are not evaluated where
-        this one has no score.
+        The first one belongs to the learner with the lowest error in ridge regression. If it has no
+        score, the others are not evaluated.
     """
     first = next(every := iter(evaluations))
     if first.score is None:
@@ -136,7 +136,7 @@ class ExactStage(ABC):
     sample : Sample
     task : {"classification", "regression"}
     splits : list of (ndarray, ndarray)
-        Training and held-out samples, which choose the penalty.
+        Training and held-out samples, by which the penalty is chosen.
     """
 
     sample: Sample
@@ -154,7 +154,7 @@ class ExactStage(ABC):
 
 @dataclass(frozen=True)
 class GivenStage(ExactStage):
-    """A predictor that is given, on the Gram matrix as it is.
+    """A given predictor, which is fitted to the uncentered Gram matrix.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def fold_scores(
     held_out: Sequence[NDArray[np.intp]],
     classes: NDArray[Any] | None = None,
 ) -> Array:
-    """Scores of the predictions of held-out samples along a grid of penalties.
+    """Score the predictions of held-out samples along a grid of penalties.
 
     Parameters
     ----------
@@ -188,21 +188,21 @@ def fold_scores(
     sample : Sample
         All samples, with labels or responses.
     predictions : sequence of sequence of ndarray
-        Of each fold, at each penalty: responses, or probabilities of the classes.
+        Predicted responses, or probabilities of the classes, for each fold and penalty.
     held_out : sequence of ndarray of int
-        The samples that each fold holds out.
+        Indices of the samples that each fold holds out.
     classes : ndarray of shape (n_classes,), default=None
         The labels; None for responses.
 
     Returns
     -------
     ndarray of shape (n_folds, n_grid)
-        Without folds on which the scorer is not defined.
+        Scores of the folds on which the scorer is defined.
 
     Raises
     ------
     ValueError
-        If it is defined on none.
+        If the scorer is not defined on any fold.
     """
     found = np.empty((len(held_out), len(predictions[0])))
     for row, path, rows in zip(found, predictions, held_out, strict=True):

@@ -1,4 +1,4 @@
-"""Base class of the two-stage estimators: both stages, exact or on Nyström features."""
+"""Base class of the two-stage estimators, which are exact or use Nyström features."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     _target_checks: ClassVar[dict[str, Any]] = {}
     """Arguments of scikit-learn's `validate_data` for the target."""
     _compares_machines: ClassVar[bool] = False
-    """Whether exact second stages tell which of several learners is best."""
+    """Whether learners are compared by their exact second stages."""
 
     learner: Any
     predictor: Any
@@ -83,9 +83,9 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     predictor_: Any
     candidates_: list[EvaluatedLearner]
     _kept: NDArray[np.intp] | None = None
+    """Columns of stacks for samples of positive weight; None for all columns."""
     _held_out: Any
     _targets: Sample
-    """Columns of stacks that hold kernels with samples of positive weight; None for all."""
 
     def predict(self, X: Features) -> Array:
         """Predict with the learned kernel.
@@ -103,12 +103,12 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return self._second_stage(X, "predict")
 
     def _second_stage(self, X: Any, method: str) -> Array:
-        """What a method of the second stage returns for rows, or for their kernel values."""
+        """Return the result of a method of the second stage for rows."""
         check_is_fitted(self)
         return self._for_rows(X, getattr(self.predictor_, method))
 
     def _for_rows(self, X: Any, function: Callable[[Any], Any]) -> Array:
-        """Apply a function to what the second stage is given: kernel values, or blocks of rows."""
+        """Apply a function to the input of the second stage: kernel values, or blocks of rows."""
         if self._is_approximate():
             found: Array = tables.predict_rows(self, X, function)
             return found
@@ -124,13 +124,13 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return second_stage_expansion(self.predictor_, self)
 
     def _samples_of_learner(self, X: Features) -> Features:
-        """New samples as the learner takes them, validated."""
+        """Validate new samples, in the layout that the learner takes."""
         if self._kept is not None:
             X = split_by_rows(self.learner, X)[:, self._kept]
         return new_samples(self.learner_, X)
 
     def _is_approximate(self) -> bool:
-        """Whether the second stage is fitted, and on Nyström features."""
+        """Whether the second stage has been fitted on Nyström features."""
         return isinstance(getattr(self, "predictor_", None), NystroemModel)
 
     def _check_updates(self, n_new: int) -> None:
@@ -147,7 +147,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             self._sums.check_room(n_new)
 
     def _check_kept_rows(self, n_new: int) -> None:
-        """Refuse exact fits that a number of rows cannot be added to."""
+        """Raise an error if `n_new` rows cannot be added to an exact fit."""
         raise TypeError(
             f"The second stage of this {type(self).__name__} is a support vector machine, which "
             "no rows are added to: fit with approximation='nystroem', or anew."
@@ -171,15 +171,14 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         learner = first_stage(self.learner)
-        # A learner that cannot work has no tags, and is refused with a message by `fit`.
+        # An invalid learner may have no tags; `fit` raises an error for it.
         if hasattr(learner, "__sklearn_tags__") and not isinstance(learner, type):
             tags.input_tags = get_tags(learner).input_tags
         return tags
 
     def _kernel_rows(self, X: Features) -> Array:
         """Evaluate the learned kernel between new samples and the training set."""
-        # The sizes of stacks are checked by the learner, which knows their layouts, and so is what
-        # is no table.
+        # The learner checks stacks, whose layout depends on it, and input that is not a table.
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -188,7 +187,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work."""
+        """Raise an error for invalid settings before the fit."""
         check_learner(self.learner)
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
@@ -200,7 +199,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
     def _fit_stages(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
-        """Fit both stages with the learner, or with each that is compared, and keep the best."""
+        """Fit both stages with the given learner, or with each candidate, and keep the best one."""
         self._check_settings()
         X, y = tables.as_source(X, y)
         exact = self._fits_exactly(X, sample_weight)
@@ -228,7 +227,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return self._store(found, found.candidates or candidates)
 
     def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
-        """Set what the best evaluation has found."""
+        """Set the fitted attributes from the best evaluation."""
         learner, penalty, held_out = found.learner, found.penalty, found.held_out
         self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
         self.alignment_, self.history_ = learner.alignment_, learner.history_
@@ -253,9 +252,9 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         Raises
         ------
         ValueError
-            If an approximation is asked for, and `predictor` or the learner needs Gram matrices.
+            If an approximation is requested, but `predictor` or the learner needs Gram matrices.
         MemoryError
-            If an exact fit needs more memory than there is.
+            If an exact fit needs more memory than is available.
         """
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
@@ -268,10 +267,10 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
 
     @abstractmethod
     def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
-        """The second stage on the Gram matrix of all samples."""
+        """Return the second stage on the Gram matrix of all samples."""
 
     def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
-        """The second stage on features of rows that are drawn from a large table."""
+        """Return the second stage on features of rows drawn from a large table."""
         state = self.random_state
         drawn = tables.drawn_rows(
             self, X, y, sample_weight, groups, random_state=state, **self._target_checks
@@ -288,16 +287,17 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return FeatureStage(drawn, target, part, alphas, *settings)
 
     def _chooses_learner(self) -> bool:
-        """Whether the learner is chosen by this estimator."""
+        """Whether this estimator chooses the learner."""
         return self.learner is None or isinstance(self.learner, str)
 
     def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
-        """The learners to compare by their second stages, and isotropic ones with their errors.
+        """Return the learners to compare by their second stages, and isotropic candidates.
 
-        The first is that of the lowest left-out error; with ``learner="auto"``, one that predicts
-        clearly better than a sum of isotropic kernels, or this. Folds choose where `cv` is given.
-        A scorer compares the second stages of all, and machines those of nearly the lowest error.
-        Where the second stage is ridge regression, and on features, the first is the only one.
+        The first learner is the one with the lowest left-out error. With ``learner="auto"``, it is
+        one that predicts clearly better than a sum of isotropic kernels, if any, or else this sum.
+        If `cv` is given, errors are those in its folds. With a scorer, the second stages of all
+        candidates are compared; with support vector machines, those of nearly the lowest error. In
+        ridge regression without a scorer, and on features, the first learner is the only one.
         """
         if not self._chooses_learner():
             return [self.learner], []
@@ -317,13 +317,13 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return found if machines or (exact and scored) else found[:1], candidates
 
     def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:
-        """The folds by which `cv` chooses the learner; None where there are none."""
+        """Return the folds of `cv` in which the learner is chosen; None if there are none."""
         if self.cv is None or not isinstance(stage, ExactStage):
             return None
         return stage.splits or None
 
     def _validated(self, sample: Sample) -> TrainingData:
-        """The samples as numbers; messages name this estimator, and no learner of its choice."""
+        """Validate the samples as numbers, with error messages that name this estimator."""
         with table_advice(self):
             X = check_array(
                 sample.X,
@@ -340,7 +340,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         )
 
     def _samples(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Sample, Sample]:
-        """All samples, and those of positive weight."""
+        """Return all samples, and those of positive weight."""
         X = split_by_rows(self.learner, X)
         validate_data(self, X, skip_check_array=True)
         tags = get_tags(self).input_tags

@@ -33,55 +33,60 @@ from mercer._typing import Array, Features, available_if
 class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     """Support vector machine on a learned kernel.
 
-    The first stage learns a kernel from features and labels; the second fits a support vector
-    machine to its Gram matrix and chooses C by cross-validation.
+    The first stage learns a kernel from features and labels. The second stage fits a support vector
+    machine to the Gram matrix of this kernel and chooses C by cross-validation.
 
     Parameters
     ----------
     learner : estimator, "auto" or None, default=None
         A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
-        Gaussian or a product Laplacian and its width, by what it predicts for samples left out one
-        at a time (see Notes). "auto" compares isotropic kernels with kernels that tell features
-        apart: of one width per feature, or on projections.
+        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
+        compares isotropic kernels with kernels that weight features differently: kernels with one
+        width per feature, or on projections.
     predictor : estimator, default=None
-        A classifier of precomputed kernels to use in place of the support vector machine, such as
-        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
-        matrix as it is; `C` and ``nested=True`` are then refused, and `cv` with a given learner.
+        A classifier of precomputed kernels to use instead of the support vector machine, such as
+        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
+        Gram matrix. It cannot be combined with `C` or ``nested=True``, nor with both `cv` and a
+        given learner.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
-        `C_GRID` by cross-validation, and beyond its ends where the best value is at one; a sequence
-        tries its values; of equal ones the smallest is taken. A number is used as it is.
+        `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
+        sequence lists the values to try. The smallest of equally good values is chosen. A number is
+        used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds, in which C is searched and probabilities are calibrated, and which choose the kernel
-        unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
-        splitter, or pairs of training and held-out samples; what several hold out counts in each.
-        None for five, and leave-one-out errors of kernels. Refused where it would choose nothing,
-        and on Nyström features.
+        Folds in which C is searched and probabilities are calibrated, and by which the kernel is
+        chosen unless a learner is given: a number of folds, stratified and shuffled with a fixed
+        seed, a splitter, or pairs of training and held-out samples. Samples that several folds hold
+        out count in each of them. None stands for five folds, and for leave-one-out errors in the
+        choice of the kernel. An error is raised if it would have no effect, and on Nyström
+        features.
     scoring : str, callable or None, default=None
-        A name or a scorer of scikit-learn, such as "neg_log_loss" or "roc_auc", which chooses C and
-        the kernel by held-out probabilities in place of the accuracy (see Notes). Refused where it
-        would choose nothing, and with a `predictor` or several labels.
+        A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
+        accuracy in the choice of C and the kernel, and is applied to held-out probabilities (see
+        Notes). An error is raised if it would have no effect, and with a `predictor` or several
+        labels.
     nested : "auto" or bool, default="auto"
-        Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
+        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
-        them. For fewer, and for several labels, one Gram matrix serves all folds.
+        them. Otherwise, and for several labels, all folds use the same Gram matrix.
     class_weight : dict, "balanced" or None, default=None
-        Factor of the weights of the samples of each class, by label; "balanced" gives all classes
-        the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        "balanced", the samples of all classes have the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
+        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
         precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
-        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
     max_samples : int, default=3000
-        The kernel is learned from at most this many samples, where the second stage is not exact.
+        The kernel is learned from at most this many samples if the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
-        Draws these samples and the centers.
+        Draws the samples that the kernel is learned from, and the centers.
     n_jobs : int, default=None
-        Folds tried at the same time, in threads.
+        Number of folds evaluated in parallel, in threads.
     verbose : bool, default=False
         Whether to print a line after each stage.
 
@@ -92,33 +97,34 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     kernel_ : Kernel
         The learned kernel.
     candidates_ : list of EvaluatedLearner
-        With ``learner=None``: `description`, `learner`, `loo_error` and `alpha` of the kernels that
-        were compared, the lowest error first. On a large table, the one that is used has the width
-        that suits all rows, and the error of the width that was learned.
+        With ``learner=None``, the candidate kernels in ascending order of their errors, with
+        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        selected kernel is adapted to all rows, but the error is that of the original width.
     weights_ : ndarray of shape (n_kernels,)
-        Its coefficients.
+        Coefficients of the learned kernel.
     alignment_ : float
         Centered alignment of the learned kernel with the labels of the training set.
     history_ : list of Step
-        The learner's progress.
+        Progress of the learner.
     n_iter_ : int
-        The learner's number of steps.
+        Number of steps of the learner.
     C_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
-        Accuracy, or value of `scoring`, for each C and fold, where C was searched or there is a
-        scorer; NaN from the fold on where a value was given up (see Notes), and in its mean.
+        Accuracy, or value of `scoring`, for each C and fold, if C was searched or there is a
+        scorer. For values of C that were given up (see Notes), the mean and the entries of the
+        remaining folds are NaN.
     cv_correct_ : ndarray of bool of shape (n_held_out,)
-        In the same case, which samples the machine of the selected C predicts correctly when
-        they are held out, fold by fold.
+        Whether the machine of the selected C predicts each held-out sample correctly, fold by fold.
+        Available in the same cases as `cv_results_`.
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
     temperature_ : Calibration
-        From decision values to probabilities, unless `predictor` is given.
+        Maps decision values to probabilities; not set if `predictor` is given.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `X` has column names.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -128,10 +134,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width of the lowest left-out error of ridge regression. Learned kernels are of
-    unit scale, so that one grid of C serves every kernel. Probabilities are the softmax of the
+    unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of the
     decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström features,
-    the second stage is ridge regression of class indicators, in O(n m^2 + m^3). :doc:`/guide/fits`
-    says how ``C="auto"``, ``learner="auto"`` and `scoring` choose.
+    the second stage is ridge regression of class indicators, which takes O(n m^2 + m^3) time.
+    :doc:`/guide/fits` describes the choices of ``C="auto"``, ``learner="auto"`` and `scoring`.
 
     References
     ----------
@@ -184,18 +190,18 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
-            For a learner of precomputed kernels, the stack of shape (n_samples, n_samples,
+            For a learner of precomputed kernels, a stack of shape (n_samples, n_samples,
             n_kernels).
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: how much each matters. A weight of zero leaves the sample out.
-            They multiply C, and count in the accuracies by which it is chosen; on Nyström features,
-            they multiply squared errors. None for a table that is not in memory, unless the fit is
-            exact.
+            Weights of the samples. A weight of zero leaves the sample out. Weights multiply C, and
+            enter the accuracies by which C is chosen; on Nyström features, they multiply squared
+            errors. Must be None for a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are held out together; copies of a row where neither this nor `cv` is given.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are held out together. If neither `groups` nor `cv` is given, copies of a row are
+            held out together.
 
         Returns
         -------
@@ -205,9 +211,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If `y` holds one class or is continuous, if a setting is out of its range, if
-            `predictor` is no classifier of precomputed kernels, or if `X` is refused by the
-            learner.
+            If `y` contains a single class or is continuous, if a setting is out of its range, if
+            `predictor` is not a classifier of precomputed kernels, or if the learner does not
+            accept `X`.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -234,7 +240,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     def _label_stage(
         self, X: Any, Y: NDArray[np.int_], sample_weight: Any, groups: Any
     ) -> ExactStage:
-        """The second stage of samples of several labels each."""
+        """Return the second stage for samples with several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         refuse_class_weight(self.class_weight)
         given, sample = self._samples(X, Y, sample_weight, groups)
@@ -250,10 +256,10 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         return found
 
     def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
-        """The learners to compare, one for several labels; see :meth:`TwoStage._learners`.
+        """Return the learners to compare; see :meth:`TwoStage._learners`.
 
-        If none is given for several labels, it learns the isotropic kernel of the lowest error on
-        the indicators.
+        For several labels, there is only one learner. By default, it has the isotropic kernel with
+        the lowest error on the indicators.
         """
         Y = stage.sample.y
         if Y.ndim == 1:
@@ -277,7 +283,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
 
     @available_if(lambda self: self._second_stage_has("decision_function"))
     def decision_function(self, X: Features) -> Array:
-        """Decision values of the second stage.
+        """Return the decision values of the second stage.
 
         Parameters
         ----------
@@ -287,13 +293,13 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive values speak for ``classes_[1]``.
+            For two classes, a positive value predicts ``classes_[1]``.
         """
         return self._second_stage(X, "decision_function")
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))
     def predict_proba(self, X: Features) -> Array:
-        """Class probabilities; with a `predictor`, those that it predicts, if it does.
+        """Predict class probabilities; a given `predictor` must support them.
 
         Parameters
         ----------
@@ -303,12 +309,12 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
+            Probabilities in the order of `classes_`.
 
         Raises
         ------
         ValueError
-            If no class had two samples.
+            If no class had two training samples.
         """
         check_is_fitted(self)
         if self.predictor is not None or not isinstance(self.predictor_, Pipeline):

@@ -35,47 +35,48 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     ----------
     learner : estimator, "auto" or None, default=None
         A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
-        Gaussian or a product Laplacian and its width, by what it predicts for samples left out one
-        at a time (see Notes). "auto" compares isotropic kernels with kernels that tell features
-        apart: of one width per feature, or on projections.
+        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
+        compares isotropic kernels with kernels that weight features differently: kernels with one
+        width per feature, or on projections.
     predictor : estimator, default=None
-        A regressor of precomputed kernels to use in place of kernel ridge regression, such as
-        ``SVR(kernel="precomputed")``. It is fitted to the Gram matrix as it is; `alpha` and
-        ``nested=True`` are then refused, and `cv` with a given learner.
+        A regressor of precomputed kernels to use instead of kernel ridge regression, such as
+        ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
+        combined with `alpha` or ``nested=True``, nor with both `cv` and a given learner.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. By leave-one-out
-        errors it also tries values beyond its ends where the best is at one, and of more than 2,000
-        samples, it starts at the best value of 1,000 of them and tries values while the error
-        falls. A sequence tries its values. Of equal ones the largest is taken. A number is used as
-        it is.
+        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. If it is chosen
+        by leave-one-out errors, values beyond an end of the grid are tried as well if the best
+        value is there; with more than 2,000 samples, the search starts at the best value for 1,000
+        of them, and continues while the error falls. A sequence lists the values to try. The
+        largest of equally good values is chosen. A number is used as it is.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds whose held-out samples choose alpha, and the kernel unless a learner is given: a
-        number of them, shuffled with a fixed seed, a splitter, or pairs of training and held-out
-        samples; what several folds hold out counts in each. None for exact leave-one-out errors, of
-        samples or groups, and for five folds where kernels are learned inside them. Refused where
-        it would choose nothing, and on Nyström features.
+        Folds by which alpha is chosen, and also the kernel unless a learner is given: a number of
+        folds, shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
+        Samples that several folds hold out count in each of them. None stands for exact
+        leave-one-out errors of samples or groups, and for five folds if kernels are learned inside
+        them. An error is raised if it would have no effect, and on Nyström features.
     scoring : str, callable or None, default=None
-        A name or a scorer of scikit-learn, such as "neg_mean_absolute_error", which chooses alpha
-        and the kernel by left-out predictions in place of the squared error (see Notes). Refused
-        where it would choose nothing, and with a `predictor`.
+        A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
+        squared error in the choice of alpha and the kernel, and is applied to left-out predictions
+        (see Notes). An error is raised if it would have no effect, and with a `predictor`.
     nested : "auto" or bool, default="auto"
-        Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
+        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
         into them.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
-        pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
+        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
         precomputed kernels.
     n_components : int or "auto", default="auto"
-        Number of centers: all samples if their kernel values fit scikit-learn's `working_memory` in
-        single precision (16,384 in 1 GB), or up to 20,000 a quarter of the available memory; then
-        1,500, or 1,000 from 50,000 on, unless all pairs of as many, or up to 40,000, err less.
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
     max_samples : int, default=3000
-        The kernel is learned from at most this many samples, where the second stage is not exact.
+        The kernel is learned from at most this many samples if the second stage is not exact.
     random_state : int, RandomState instance or None, default=0
-        Draws these samples and the centers.
+        Draws the samples that the kernel is learned from, and the centers.
     n_jobs : int, default=None
-        Folds tried at the same time, in threads.
+        Number of folds evaluated in parallel, in threads.
     verbose : bool, default=False
         Whether to print a line after each stage.
 
@@ -86,32 +87,32 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     kernel_ : Kernel
         The learned kernel.
     candidates_ : list of EvaluatedLearner
-        With ``learner=None``: `description`, `learner`, `loo_error` and `alpha` of the kernels that
-        were compared, the lowest error first. On a large table, the one that is used has the width
-        that suits all rows, and the error of the width that was learned.
+        With ``learner=None``, the candidate kernels in ascending order of their errors, with
+        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        selected kernel is adapted to all rows, but the error is that of the original width.
     weights_ : ndarray of shape (n_kernels,)
-        Its coefficients.
+        Coefficients of the learned kernel.
     alignment_ : float
         Centered alignment of the learned kernel with the responses of the training set.
     history_ : list of Step
-        The learner's progress.
+        Progress of the learner.
     n_iter_ : int
-        The learner's number of steps.
+        Number of steps of the learner.
     alpha_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
-        Explained part of the variance, or value of `scoring`, for each alpha, where alpha was
-        searched or there is a scorer: over all samples left out one at a time, or for each fold.
+        Fraction of variance explained, or value of `scoring`, for each alpha, if alpha was searched
+        or there is a scorer: over all samples left out one at a time, or for each fold.
     cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-        In the same case, residuals of samples that were held out of fits with `alpha_`: of all
-        samples, one at a time or fold by fold. On Nyström features, those of up to 5,000 samples.
-        See `predict_interval`.
+        Residuals of the samples that were held out of fits with `alpha_`: of all samples, one at a
+        time or fold by fold, or of up to 5,000 samples on Nyström features. Available in the same
+        cases as `cv_results_`. See `predict_interval`.
     predictor_ : object
-        The fitted second stage: `predict` takes the learned kernel between new samples and the
-        training set. Of kernel ridge regression, it holds coefficients only.
+        The fitted second stage. Its `predict` takes the learned kernel between new samples and the
+        training set. In kernel ridge regression, it stores only coefficients.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `X` has column names.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -121,10 +122,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     -----
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width of the lowest left-out error. Learned kernels are of unit scale, so that one
-    grid of alpha serves every kernel, and the leave-one-out residuals of all alphas come from one
-    eigendecomposition. O(n^3), or O(n m^2 + m^3) on m Nyström features, where five folds choose
-    alpha, and `cv` and ``nested=True`` are refused. :doc:`/guide/fits` says how ``learner="auto"``
-    and `scoring` choose.
+    grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out residuals for
+    all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features. In the
+    latter case, alpha is chosen by five folds, and `cv` and ``nested=True`` are not allowed.
+    :doc:`/guide/fits` describes the choices of ``learner="auto"`` and `scoring`.
 
     References
     ----------
@@ -179,17 +180,18 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
-            For a learner of precomputed kernels, the stack of shape (n_samples, n_samples,
+            For a learner of precomputed kernels, a stack of shape (n_samples, n_samples,
             n_kernels).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: how much each matters. They multiply squared errors. A weight of
-            zero leaves the sample out, and leave-one-out errors leave it out with all of its
-            weight. None for a table that is not in memory, unless the fit is exact.
+            Weights of the samples, by which their squared errors are multiplied. A weight of zero
+            leaves the sample out. In leave-one-out errors, a sample is left out with all of its
+            weight. Must be None for a table that is not in memory, unless the fit is exact.
         groups : array-like of shape (n_samples,), default=None
-            Names of what samples belong to, such as patients or days: numbers or strings. Samples
-            of a group are left out together; copies of a row where neither this nor `cv` is given.
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. If neither `groups` nor `cv` is given, copies of a row are
+            left out together.
 
         Returns
         -------
@@ -199,9 +201,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Raises
         ------
         ValueError
-            If a setting is out of its range, if `predictor` is no regressor of precomputed kernels,
-            if the learned kernel is not positive semi-definite, or if `X` or `y` is refused by the
-            learner, or a weight is negative.
+            If a setting is out of its range, if `predictor` is not a regressor of precomputed
+            kernels, if the learned kernel is not positive semi-definite, if the learner does not
+            accept `X` or `y`, or if a weight is negative.
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
@@ -229,7 +231,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     def predict_interval(
         self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
     ) -> Array:
-        """Intervals that hold the response with a given probability, from held-out residuals.
+        """Predict intervals that contain the response with a given probability.
 
         Parameters
         ----------
@@ -238,35 +240,36 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            Whether the width may depend on the sample by a learned scale of the residuals. "auto"
-            learns one for each output, and takes it if that clearly lowers the interval score of
-            held-out samples. None for one width.
+            Whether the width may depend on the sample through a learned scale of the residuals.
+            "auto" learns a scale for each output, and uses it if it clearly lowers the interval
+            score of held-out samples. None for one width.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper ends, at equal distances from the prediction. Infinite with fewer than
-            coverage / (1 - coverage) training samples, or groups.
+            Lower and upper ends, at equal distances from the prediction. Infinite if there are
+            fewer than coverage / (1 - coverage) training samples, or groups.
 
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, `scale` is neither, or `alpha` was given as
-            a number: a search for it leaves the residuals.
+            If the coverage is not between zero and one, `scale` is neither "auto" nor None, or
+            `alpha` was given as a number, since only a search for alpha computes the residuals.
 
         Notes
         -----
-        The half-width is a quantile of the absolute residuals of held-out samples, and the same for
-        all samples without a scale [1]_; where groups were given to `fit`, a quantile over groups.
-        Of the default learner, up to 1,000 samples, residuals are not `cv_residuals_`: the kernel
-        and alpha are chosen anew without each of five folds of the samples, fewer from 200 samples
-        on, in the first call. A kernel that is learned otherwise was learned without these samples
-        only if it was learned in folds (`nested`), and alpha is chosen by their residuals.
+        The half-width is a quantile of the absolute residuals of held-out samples [1]_, or a
+        quantile over groups if groups were given to `fit`. Without a scale, it is the same for all
+        samples. With the default learner and up to 1,000 samples, the residuals are not
+        `cv_residuals_`: in the first call, the kernel and alpha are chosen anew without each of
+        five folds of the samples (fewer folds from 200 samples on). Other kernels are independent
+        of the held-out samples only if they are learned in folds (`nested`), and alpha is chosen by
+        the residuals of these samples.
 
-        The scale is a function of the features, as by `KernelStackingRegressor`: residuals are
-        divided by the scale that was learned without their samples, and their quantile multiplied
-        by that of the new sample. It is learned from at most 1,000 held-out samples, in the first
-        call. Samples of precomputed kernels have no features, and no scale.
+        The scale is a function of the features, as in `KernelStackingRegressor`. Each residual is
+        divided by the scale that was learned without its sample, and the quantile is multiplied by
+        the scale of the new sample. The scale is learned from at most 1,000 held-out samples, in
+        the first call. Samples of precomputed kernels have no features, and therefore no scale.
 
         References
         ----------

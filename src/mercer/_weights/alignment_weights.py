@@ -1,4 +1,4 @@
-"""Weights of the combination of kernels that depends most on a target, from its moments a and M."""
+"""Weights of the combination of kernels that depends most on a target, from the moments a and M."""
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -9,12 +9,12 @@ from mercer._typing import Array
 from mercer._validation import ROUNDING
 
 _EPSILON = float(np.finfo(np.float64).eps)
-"""Eigenvalues of M below p times this fraction of the largest are rounding errors, and so are
-gradients below p times this fraction of the largest |a_k|."""
+"""Eigenvalues of M below p times this fraction of the largest one are considered rounding errors,
+and so are gradients below p times this fraction of the largest |a_k|."""
 
 
 def independent_weights(moments: Moments) -> Array:
-    """Weights proportional to each kernel's own centered alignment ("align"), summing to one.
+    """Return weights proportional to the kernels' centered alignments ("align"), summing to one.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def independent_weights(moments: Moments) -> Array:
 
 
 def nonnegative_weights(moments: Moments) -> Array:
-    """Non-negative weights of the largest centered alignment ("alignf"), summing to one.
+    """Return non-negative weights of the largest centered alignment ("alignf"), summing to one.
 
-    The solution of min v'Mv - 2 v'a over v >= 0: non-negative least squares in a factor of M.
+    The weights solve min v'Mv - 2 v'a over v >= 0, as non-negative least squares in a factor of M.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def nonnegative_weights(moments: Moments) -> Array:
 
     Notes
     -----
-    M is scaled to a unit diagonal first, so that the scale of a kernel does not matter, and
-    factored by its eigenvectors, never inverted. O(p^3).
+    M is first scaled to a unit diagonal, so that the scale of a kernel does not matter. It is
+    factored by its eigenvectors and never inverted. The cost is O(p^3).
 
     References
     ----------
@@ -57,15 +57,15 @@ def nonnegative_weights(moments: Moments) -> Array:
 
 
 def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
-    """The solution of min v'Mv - 2 v'a over v >= 0, not normalized.
+    """Solve min v'Mv - 2 v'a over v >= 0, without normalizing the solution.
 
     Parameters
     ----------
     a : ndarray of shape (n_kernels,)
     M : ndarray of shape (n_kernels, n_kernels)
     n_first : int, default=100
-        The active-set method solves for this number of kernels of largest a first, and then for
-        those too whose weight would lower the objective.
+        The active-set method starts with this number of kernels of largest a, and then adds kernels
+        whose weight would lower the objective.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def best_nonnegative(a: Array, M: Array, n_first: int = 100) -> Array:
 
 
 def free_weights(moments: Moments) -> Array:
-    """Weights of either sign of the largest centered alignment, M^+ a, summing to one.
+    """Return the normalized weights M^+ a, of either sign, of the largest centered alignment.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def free_weights(moments: Moments) -> Array:
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
     scale, M, a = _scaled(moments.a, moments.M)
-    # Dividing by the least eigenvalues would make weights large.
+    # Dividing by the smallest eigenvalues would make weights large.
     R, b = _least_squares(M, a, floor=ROUNDING)
     eigenvalues = np.einsum("ij,ij->i", R, R)
     solution = R.T @ (b / eigenvalues)
@@ -111,20 +111,21 @@ def free_weights(moments: Moments) -> Array:
 
 
 def dependence_weights(hsic: Array, norm: int) -> Array:
-    """Non-negative weights of the largest sum_k mu_k HSIC_k in the ball of a norm.
+    """Return non-negative weights of the largest sum_k mu_k HSIC_k in the unit ball of a norm.
 
     Parameters
     ----------
     hsic : ndarray of shape (n_kernels,)
         HSIC of each kernel; rounding may make it negative.
     norm : {1, 2}
-        On the simplex the best kernel alone has weight, the first if several are equal up to
-        rounding; in the Euclidean ball the weights are proportional to `hsic`.
+        On the simplex (1), only the best kernel has a weight, or the first of the best kernels if
+        several are equal up to rounding errors. In the Euclidean ball (2), the weights are
+        proportional to `hsic`.
 
     Returns
     -------
     ndarray of shape (n_kernels,)
-        Not normalized.
+        The weights, not normalized.
 
     References
     ----------
@@ -138,7 +139,7 @@ def dependence_weights(hsic: Array, norm: int) -> Array:
 
 
 def normalized(weights: Array) -> Array:
-    """Weights whose absolute values sum to one; uniform where all are zero."""
+    """Scale weights such that absolute values sum to one; return equal weights if all are zero."""
     total = np.abs(weights).sum()
     if not (total > 0.0 and np.isfinite(total)):
         return np.full(weights.size, 1.0 / weights.size)
@@ -146,14 +147,14 @@ def normalized(weights: Array) -> Array:
 
 
 def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
-    """Factors d that give every kernel norm one (zero for constant kernels), and M and a then."""
+    """Scale kernels to norm one; return the factors (zero for constant kernels), M and a."""
     size = np.sqrt(np.maximum(np.diag(M), 0.0))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     return scale, M * np.outer(scale, scale), a * scale
 
 
 def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
-    """R and b with |R w - b|^2 = w'Mw - 2 w'a + const; the rows of R are scaled eigenvectors."""
+    """Return R, whose rows are scaled eigenvectors, and b: |R w - b|^2 = w'Mw - 2 w'a + const."""
     values, vectors = eigh(M)
     kept = values > max(floor, a.size * _EPSILON) * values[-1]
     roots = np.sqrt(values[kept])
@@ -161,7 +162,7 @@ def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array
 
 
 def _refined(solution: Array, M: Array, a: Array) -> Array:
-    """Solve for the positive weights in M itself, unless one of them would not stay positive."""
+    """Solve for the positive weights with M itself, unless one of them would not stay positive."""
     used = np.flatnonzero(solution > 0.0)
     if not used.size:
         return solution

@@ -1,4 +1,4 @@
-"""An interior-point method for weights on the simplex and support vector machines together."""
+"""Interior-point method that jointly fits weights on the simplex and support vector machines."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from mercer.losses import Boxes
 
 _NEGLIGIBLE = 10.0 ** -np.arange(1, 8)
 """Thresholds below which variables are set to zero, as fractions of their multipliers in comparable
-units; the largest threshold that leaves a small enough gap is used."""
+units. The largest threshold for which the gap remains small enough is used."""
 _TINY = float(np.finfo(float).tiny)
-"""An objective of zero is replaced by this where it divides."""
+"""Replacement for an objective of zero in a denominator."""
 
 
 @dataclass(frozen=True)
 class _Point:
     """Primal and dual variables, or a step in them.
 
-    `lower` and `upper` are the multipliers of 0 <= alpha <= C, `intercepts` those of the sums of
-    the dual variables; `weights` are the multipliers of q_k <= t, and `slacks` are t - q_k.
+    `lower` and `upper` are the multipliers of 0 <= alpha <= C, and `intercepts` are the multipliers
+    of the sums of the dual variables. `weights` are the multipliers of q_k <= t, and `slacks` are
+    t - q_k.
     """
 
     alpha: Array
@@ -50,7 +51,7 @@ def interior_point_weights(
     tol : float
         Duality gap to reach, relative to the objective.
     max_steps : int, default=100
-        The method usually takes 10 to 40.
+        Maximum number of steps; the method usually takes 10 to 40.
 
     Returns
     -------
@@ -66,13 +67,13 @@ def interior_point_weights(
     Notes
     -----
     The dual problem is to minimize sum l*(-c_i) + t / 2 over the dual variables c and t >= q_k =
-    c'K_k c; the weights are the multipliers, sum w = 1. Newton steps solve its conditions
-    of optimality, in which the complementarity products tend to zero. Each step has a predictor and
-    a corrector with Mehrotra's centering parameter [2]_. A step costs O(n^3) a machine, O(p n^2)
-    for the kernels and O(p^2 n + p^3) for the weights; for one machine and more kernels than
-    samples, O(n^3 + p n^2) in all. Kinks of the objective in the weights do not slow the method
-    down: for 500 kernels of rank one on 60 samples, and for 2000 on 100, Newton's steps in the
-    weights alone take 15 to 30 times as long.
+    c'K_k c. The weights are the multipliers of these constraints, with sum w = 1. Newton steps
+    solve the optimality conditions, in which the complementarity products tend to zero. Each step
+    has a predictor and a corrector with Mehrotra's centering parameter [2]_. A step costs O(n^3)
+    per machine, O(p n^2) for the kernels and O(p^2 n + p^3) for the weights, or O(n^3 + p n^2) in
+    total for one machine and more kernels than samples. Kinks of the objective in the weights do
+    not slow the method down: for 500 kernels of rank one on 60 samples, and for 2000 on 100, Newton
+    steps in the weights alone take 15 to 30 times as long.
 
     References
     ----------
@@ -83,7 +84,7 @@ def interior_point_weights(
     best = iterate = _Iterate(_start(boxes, grams), boxes, grams)
     for _ in range(max_steps):
         best = iterate if iterate.gap < best.gap else best
-        # Small weights that are set to zero may raise the gap, and so may dual variables at bounds.
+        # Setting small weights to zero, or dual variables to their bounds, may increase the gap.
         weights = iterate.sparse_weights(10.0 * tol) if iterate.gap <= tol else None
         if weights is not None:
             dual = iterate.dual_at_bounds(weights, 20.0 * tol)
@@ -98,7 +99,7 @@ def interior_point_weights(
 
 
 def _start(boxes: Boxes, grams: BaseGrams) -> _Point:
-    """Equal weights, and dual variables in the middle of their boxes."""
+    """Return equal weights, and dual variables in the middle of their boxes."""
     alpha = np.zeros(boxes.costs.shape) + 0.5 * boxes.upper
     weights = np.full(grams.n_kernels, 1.0 / grams.n_kernels)
     dual = (boxes.signs * alpha).sum(axis=0)
@@ -118,12 +119,12 @@ def _complementarity(point: _Point, boxes: Boxes) -> float:
 
 
 class _Iterate:
-    """An iterate of the method, with Newton's equations there.
+    """An iterate of the method, with Newton's equations at this point.
 
     The multipliers of the bounds and the slacks are eliminated from the equations. With V the
-    kernel products K_k c of the dual variables, what is left is (K + diag(1 / g)) dc + V dw + db =
-    rho and sum dc = -sum c for each machine, s dw + w (dt - 2 V'dc) = side for each weight, and sum
-    dw = 1 - sum w.
+    kernel products K_k c of the dual variables, the remaining equations are (K + diag(1 / g)) dc +
+    V dw + db = rho and sum dc = -sum c for each machine, s dw + w (dt - 2 V'dc) = side for each
+    weight, and sum dw = 1 - sum w.
     """
 
     def __init__(self, point: _Point, boxes: Boxes, grams: BaseGrams) -> None:
@@ -143,7 +144,7 @@ class _Iterate:
 
     @cached_property
     def gap(self) -> float:
-        """Relative duality gap, or by how much the dual variables' sums differ from zero."""
+        """Relative duality gap; with intercepts, at least the relative violation of sum c = 0."""
         gap = self._gap(self.weights, self.point.alpha, self.products)
         sums = float(np.abs(self.dual.sum(axis=0)).max()) / float(self.boxes.upper.sum())
         return max(gap, sums) if self.boxes.intercept else gap
@@ -156,7 +157,7 @@ class _Iterate:
         return n_products * self.mu / max(abs(linear + 0.5 * self.point.t), _TINY)
 
     def sparse_weights(self, allowed: float) -> Array | None:
-        """Set small weights to zero within the allowed gap; None if no threshold keeps it."""
+        """Set small weights to zero within the allowed gap; None if no threshold attains it."""
         for fraction in _NEGLIGIBLE:
             used = self.weights * self.point.t > fraction * self.point.slacks
             weights = np.where(used, self.weights, 0.0)
@@ -165,7 +166,7 @@ class _Iterate:
         return None
 
     def dual_at_bounds(self, weights: Array, allowed: float) -> Array:
-        """Set dual variables near their bounds to these, within the allowed gap."""
+        """Set dual variables close to their bounds to the bounds, within the allowed gap."""
         point, C, signs = self.point, self.boxes.upper, self.boxes.signs
         scale, counts = self.boxes.mean_cost, self.boxes.counts
         for fraction in _NEGLIGIBLE:
@@ -182,7 +183,7 @@ class _Iterate:
         return self.dual
 
     def _gap(self, weights: Array, alpha: Array, products: KernelProducts) -> float:
-        """Relative duality gap of other weights and variables of the boxes."""
+        """Return the relative duality gap for given weights and box variables."""
         boxes, values = self.boxes, _weighted_sums(products, weights, self.dual.shape[1])
         slopes = -boxes.costs - boxes.signs * (values + self.point.intercepts)
         primal = 0.5 * float(((boxes.signs * alpha).sum(axis=0) * values).sum())
@@ -194,19 +195,19 @@ class _Iterate:
     def step(self, least_centering: float = 1e-3) -> _Iterate:
         """Take a predictor-corrector step.
 
-        The centering parameter is bounded below: no product vanishes long before the others.
+        The centering parameter is bounded below so that no product vanishes long before the others.
         """
         point, C = self.point, self.boxes.upper
         predictor = self._direction()
         affine = _moved(point, predictor, _step_size(point, predictor, C))
         mu_ratio = _complementarity(affine, self.boxes) / self.mu
-        # Complementarity that falls fast in the predictor needs little centering (Mehrotra 1992).
+        # Little centering is needed if the predictor reduces complementarity fast (Mehrotra 1992).
         sigma = max(mu_ratio**3, least_centering)
         step = self._direction(*self._corrections(predictor, sigma))
         return _Iterate(_moved(point, step, _step_size(point, step, C)), self.boxes, self.grams)
 
     def _corrections(self, predictor: _Point, sigma: float) -> tuple[Array, ...]:
-        """Aim at products of sigma mu, with the predictor's terms of second order."""
+        """Return the corrector's targets, for products of sigma mu, and second-order terms."""
         target = sigma * self.mu
         dc = (self.boxes.signs * predictor.alpha).sum(axis=0)
         products = self.grams.kernel_products(dc)
@@ -228,9 +229,9 @@ class _Iterate:
     ) -> _Point:
         """Solve Newton's equations for the changes of all variables.
 
-        `lower`, `upper` and `weights` are the products aimed at, less their terms of second order,
-        `values` and `quadratics` the terms of second order of K_w c and of q_k. All are zero for
-        the predictor.
+        `lower`, `upper` and `weights` are the target products minus their second-order terms;
+        `values` and `quadratics` are the second-order terms of K_w c and of q_k. All of them are
+        zero for the predictor.
         """
         point, signs = self.point, self.boxes.signs
         residual = lower / point.alpha - upper / self.to_upper - self.boxes.costs
@@ -239,7 +240,7 @@ class _Iterate:
         slacks = point.slacks + self.slack_residual - quadratics
         side = weights - point.weights * slacks
         dc, dw, db, dt = self._equations.solve(rho - values, side)
-        # The change of K_w c + b is rho less dc / g.
+        # The change of K_w c + b is rho - dc / g.
         dalpha = (residual - signs * (rho - dc / self.g)) / self.barrier_curvature
         return _Point(
             dalpha,
@@ -262,12 +263,12 @@ class _Iterate:
 
 
 def _weighted_sums(products: KernelProducts, weights: Array, n_vectors: int) -> Array:
-    """Products of the weighted sum of the kernels with each vector."""
+    """Return products of the weighted sum of the kernels with each vector."""
     return np.column_stack([products.summed(weights, j) for j in range(n_vectors)])
 
 
 class _ByWeights:
-    """Newton's equations by one system in dw; for each machine, dc = offset - response dw."""
+    """Newton's equations as one system in dw, with dc = offset - response dw for each machine."""
 
     def __init__(self, iterate: _Iterate) -> None:
         point, self.intercept = iterate.point, iterate.boxes.intercept
@@ -306,7 +307,7 @@ class _ByWeights:
 
 
 class _BySamples:
-    """Newton's equations by one system in dc, for one machine and more kernels than samples."""
+    """Newton's equations as one system in dc, for one machine and more kernels than samples."""
 
     def __init__(self, iterate: _Iterate) -> None:
         point, self.products = iterate.point, iterate.products
@@ -325,7 +326,7 @@ class _BySamples:
         """Return the changes of c, w, b and t."""
         h = side / self.slacks
         by_rho = _solve(self.factor, (rho[:, 0] - self.products.summed(h, 0))[:, None])[:, 0]
-        # The conditions on the sums of dw and of dc, in the changes of t and of the intercept.
+        # The conditions on the sums of dw and dc determine the changes of t and the intercept.
         by_t = [2.0 * self.combined @ self.by_t - self.ratios.sum(), self.by_t.sum()]
         by_intercept = [-2.0 * self.combined @ self.by_one, -self.by_one.sum()]
         sides = [self.missing - h.sum() - 2.0 * self.combined @ by_rho, -self.sum - by_rho.sum()]
@@ -339,9 +340,9 @@ class _BySamples:
 
 
 def _factor(system: Array, counts: float | Array = 1.0) -> tuple[Array, Array]:
-    """Cholesky factor of the matrix scaled to a unit diagonal, and the scale.
+    """Return the Cholesky factor of the matrix scaled to a unit diagonal, and the scale.
 
-    A sample that counts twice has half of the jitter, as two equal ones have together.
+    A sample that counts twice has half the jitter, which is equivalent to two equal samples.
     """
     scale = 1.0 / np.sqrt(np.diag(system))
     scaled = system * scale * scale[:, None]
@@ -356,7 +357,7 @@ def _solve(factor: tuple[Array, Array], sides: Array) -> Array:
 
 
 def _step_size(point: _Point, step: _Point, C: Array, boundary_fraction: float = 0.99) -> float:
-    """The largest step size, at most one, up to a fraction of the way to the nearest bound."""
+    """Return the step size: at most one, and a fraction of the way to the nearest bound."""
     size = 1.0
     for value, change in (
         (point.alpha, step.alpha),

@@ -1,4 +1,4 @@
-"""Multiple kernel learning: kernel weights and kernel machines together, to a duality gap."""
+"""Multiple kernel learning: joint fit of kernel weights and kernel machines to a duality gap."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ SOLVERS = get_args(Solver)
 
 _INNER_TOL = 0.01
 """Duality gap of the machines and of the interior-point method, as a fraction of the tolerance. The
-machines' gap is lowered by this factor once more whenever no step decreases the objective."""
+gap of the machines is reduced by this factor again whenever no step decreases the objective."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """A weighted sum of kernels and the machines that predict by it.
+    """A weighted sum of kernels and the machines that use it.
 
     Attributes
     ----------
     gram : ndarray of shape (n_samples, n_samples)
-        The weighted sum, centered where the machines have intercepts.
+        Gram matrix of the weighted sum, centered if the machines have intercepts.
     dual : ndarray of shape (n_samples, n_problems)
         The machines' coefficients of the samples.
     objective : float
     gap : float, or None
-        Bound on how far a convex objective is above its optimum, relative to it.
+        Bound on how far a convex objective is above its optimum, relative to the objective.
     history : list
         The steps taken.
     """
@@ -53,7 +53,7 @@ class Machines:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedWeights(Machines):
-    """Weights and machines that :func:`learn_weights` found.
+    """Weights and machines found by :func:`learn_weights`.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class LearnedWeights(Machines):
     values : ndarray of shape (n_samples, n_problems)
         The machines' predictions for the training samples.
     dual_certificate : ndarray of shape (n_samples, n_problems)
-        Dual variables that prove the gap: the machines' own or, at a kink of the objective, a
-        convex combination of those of recent steps.
+        Dual variables that prove the gap: those of the machines or, at a kink of the objective, a
+        convex combination of the dual variables of recent steps.
     quadratics : ndarray of shape (n_kernels,)
         c'K_k c of the dual certificate, summed over the problems.
     """
@@ -96,22 +96,22 @@ def learn_weights(
     grams : BaseGrams
     weight_set : WeightSet
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
-        "newton" takes Newton's steps, and the closed-form step where they fail; "alternating" takes
-        closed-form steps only; "interior_point" starts with the interior-point method, and ends
-        with Newton's steps where rounding keeps that from the tolerance. "auto" is "newton" with
-        the interior-point method after a dozen steps, or at once for more kernels of rank one than
-        samples, if the problem has one.
+        "newton" takes Newton steps, or the closed-form step if a Newton step fails. "alternating"
+        takes closed-form steps only. "interior_point" starts with the interior-point method and
+        continues with Newton steps if rounding errors prevent it from reaching the tolerance.
+        "auto" takes Newton steps and, if the problem allows it, runs the interior-point method
+        after a dozen steps, or at once if there are more kernels of rank one than samples.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100
-        Largest number of steps.
+        Maximum number of steps.
     start : ndarray of shape (n_kernels,), default=None
-        Weights to begin with.
+        Initial weights; None for those of `weight_set`.
     on_step : callable, default=None
         Called with each step.
     patience : int, default=12
-        Number of Newton steps before "auto" takes the interior-point method: more are slowed down
-        by kinks of the objective.
+        Number of Newton steps before "auto" uses the interior-point method. If more are needed, it
+        is usually because kinks of the objective slow them down.
 
     Returns
     -------
@@ -120,16 +120,16 @@ def learn_weights(
     Notes
     -----
     The objective G(w) = max_c -sum l*(-c) - 1/2 sum_k w_k q_k, q_k = c'K_k c, is convex in the
-    weights w, with gradient -q / 2; its second derivatives come from the samples whose dual
-    variables c are free to move. Any c bounds the optimum from below by -sum l*(-c) - 1/2 max_w
-    w'q. A step costs the machines, O(p n^2) for the products K_k c, and O(n_free^3 + p n_free^2 +
-    p^2 n_free) for the second derivatives. The lower bound combines the dual variables of the last
-    forty steps.
+    weights w, with gradient -q / 2. Its second derivatives depend only on samples whose dual
+    variables c are free to move. Any c gives a lower bound -sum l*(-c) - 1/2 max_w w'q on the
+    optimum. The cost of a step is the fit of the machines, O(p n^2) for the products K_k c, and
+    O(n_free^3 + p n_free^2 + p^2 n_free) for the second derivatives. The lower bound combines the
+    dual variables of the last forty steps.
     """
     objective = _Objective(problems, grams, weight_set)
     accuracy, width = _INNER_TOL * tol, problems.weights.spread(problems.Y)
     descent = _Descent(objective, solver != "alternating", accuracy, width)
-    # With more features than samples, each a kernel, weights meet kinks at once.
+    # With one kernel per feature and more features than samples, kinks occur from the start.
     at_once = grams.rank_one and grams.n_kernels > problems.weights.total
     n_before = {"auto": 0 if at_once else patience, "interior_point": 0}.get(solver, np.inf)
     state = objective.at(weight_set.start(grams.n_kernels) if start is None else start, accuracy)
@@ -158,7 +158,7 @@ def learn_weights(
 
 @dataclass(frozen=True)
 class _Cut:
-    """Dual variables, and the terms of their lower bound on the objective."""
+    """Dual variables and the terms of the lower bound on the objective that they define."""
 
     dual: Array
     intercepts: Array
@@ -168,7 +168,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _State:
-    """Weights, their machines, and the products of all kernels with the dual variables."""
+    """Weights, the machines fitted for them, and products of all kernels with dual variables."""
 
     weights: Array
     K: Array
@@ -188,7 +188,7 @@ class _Objective:
     weight_set: WeightSet
 
     def at(self, weights: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
-        """Fit the machines for some weights."""
+        """Fit the machines for given weights."""
         K = self.grams.weighted_sum(weights)
         return self._state(weights, K, self.problems.fit(K, accuracy, start))
 
@@ -204,16 +204,16 @@ class _Objective:
         return _State(weights, K, machines, float(primal), K @ dual + intercepts, products, cut)
 
     def bound(self, cuts: list[_Cut], coefficients: Array) -> float:
-        """Lower bound by a convex combination of dual variables: their objective is concave."""
+        """Return the lower bound by a convex combination of dual variables, by concavity."""
         conjugates = np.array([cut.conjugate for cut in cuts])
         q = coefficients @ np.array([cut.q for cut in cuts])
         return -float(coefficients @ conjugates) - 0.5 * self.weight_set.support(q)
 
     def best_combination(self, cuts: list[_Cut], goal: float) -> Array:
-        """Coefficients of a convex combination of the dual variables with a high lower bound.
+        """Return coefficients of a convex combination of dual variables with a high lower bound.
 
-        The last cut alone is taken if its bound reaches the goal, which no single cut does at a
-        kink of the objective.
+        The last cut alone is used if its bound reaches the goal. At a kink of the objective, no
+        single cut does.
         """
         last = np.eye(len(cuts))[-1]
         if self.bound(cuts, last) >= goal:
@@ -223,12 +223,12 @@ class _Objective:
         return max(last, best, key=partial(self.bound, cuts))
 
     def interior_point(self, state: _State, tol: float) -> tuple[_State, list[_Cut]] | None:
-        """Find a state near the saddle point; None where the problem has no such method."""
+        """Find a state near the saddle point; None if the method does not apply or fails."""
         boxes = self.problems.boxes()
         if boxes is None or not self.weight_set.has_interior_point:
             return None
         try:
-            # A thousand times rounding is what the method reaches.
+            # The method reaches a precision of a thousand times the rounding errors.
             finest = max(_INNER_TOL * tol, 1e3 * ARITHMETIC)
             weights, dual, intercepts = interior_point_weights(boxes, self.grams, finest)
         except LinAlgError:
@@ -244,7 +244,7 @@ class _Objective:
     def result(
         self, state: _State, proof: list[Machine], bound: float, tol: float, steps: list[WeightStep]
     ) -> LearnedWeights:
-        """Choose the machines that prove the bound, unless they are worse than `tol` allows."""
+        """Use the machines that prove the bound, unless they are worse than `tol` allows."""
         own = proof is state.machines
         proving = state if own else self._state(state.weights, state.K, proof)
         proven = _relative(proving.primal - bound, proving.primal)
@@ -266,20 +266,21 @@ class _Objective:
 
 @dataclass
 class _Descent:
-    """Descent in the weights: Newton steps, or closed-form steps if these fail or are not wanted.
+    """Descent in the weights by Newton steps, or closed-form steps if those fail or are disabled.
 
     Attributes
     ----------
     objective : _Objective
     newton : bool
+        Whether to take Newton steps.
     accuracy : float
         Relative duality gap of the machines.
     width : float
-        Kinks of the loss are smoothed over predictions this far from them.
+        Kinks of the loss are smoothed over predictions within this distance.
     trials : int, default=6
-        Step sizes tried along a direction before it is given up.
+        Number of step sizes tried along a direction before it is abandoned.
     widening : float, default=1.5
-        Newton's step is computed again if it changes the predictions by more than this multiple of
+        A Newton step is computed again if it changes the predictions by more than this multiple of
         the width.
     sufficient : float, default=1e-4
         A step is accepted if it reaches this fraction of the decrease that the slope predicts
@@ -295,12 +296,12 @@ class _Descent:
     sufficient: float = 1e-4
 
     def step(self, state: _State) -> tuple[_State, list[_Cut]] | None:
-        """Find a state of lower objective; None where rounding leaves none."""
+        """Find a state of lower objective; None if rounding errors allow no further decrease."""
         found = self._searched(state, newton=True) if self.newton else None
         if found is None:
             found = self._searched(state, newton=False)
         if found is None:
-            # No weights are better within the machines' accuracy, so that is raised.
+            # No better weights exist within the accuracy of the machines, so it is increased.
             if self.accuracy < np.finfo(float).eps:
                 return None
             self.accuracy *= _INNER_TOL
@@ -331,8 +332,8 @@ class _Descent:
     def _tried(self, state: _State, weights: Array) -> tuple[_State | None, float, float]:
         """Return the state at other weights if the objective decreases sufficiently, else None.
 
-        Also return the root mean square change of the predictions, and the factor by which to
-        shorten a step that is not accepted.
+        Also return the root mean square change of the predictions, and the factor by which a
+        rejected step is shortened.
         """
         slope = -0.5 * float(state.cut.q @ (weights - state.weights))
         if slope >= 0.0:
@@ -344,12 +345,12 @@ class _Descent:
         if excess <= self.sufficient * slope + self.accuracy * abs(state.primal):
             self.width = change
             return found, change, 1.0
-        # The minimum of the parabola through both values with the slope at the first.
+        # Shorten to the minimum of the parabola through both values with the slope at the first.
         return None, change, float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
 
 
 def _combined(cuts: list[_Cut], coefficients: Array) -> list[Machine]:
-    """Machines whose dual variables are a convex combination of those of the cuts."""
+    """Return machines whose dual variables are a convex combination of the cuts' dual variables."""
     dual = np.tensordot(coefficients, [cut.dual for cut in cuts], axes=1)
     return _machines(dual, coefficients @ np.array([cut.intercepts for cut in cuts]))
 
@@ -359,5 +360,5 @@ def _machines(dual: Array, intercepts: Array) -> list[Machine]:
 
 
 def _relative(gap: float, primal: float) -> float:
-    """The gap divided by the objective; a negative gap is rounding."""
+    """Divide the gap by the objective, treating a negative gap as a rounding error."""
     return max(gap, 0.0) / max(abs(primal), float(np.finfo(float).tiny))

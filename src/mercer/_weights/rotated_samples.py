@@ -1,4 +1,4 @@
-"""Ridge regression on few features, as the same problem of no more samples than features."""
+"""Ridge regression on few features, reduced to an equivalent problem of few samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,23 +25,23 @@ from mercer.losses._loss import Problems
 
 @dataclass(frozen=True)
 class RotatedSamples:
-    """The samples of ridge regression, rotated so that few are left.
+    """The samples of ridge regression, rotated such that few rows are nonzero.
 
     Attributes
     ----------
     problems : Problems
-        Of the rotated responses, without intercept.
+        The problems with the rotated responses, without intercept.
     samples : Samples
-        The rotated features, those alone that kernels read.
+        The rotated features, restricted to those that kernels use.
     members : list of ndarray of int
         Indices of the features of each kernel.
     columns : ndarray of shape (n_samples, n_features + n_problems)
-        Features and responses before the rotation, centered where there is an intercept, and
-        multiplied by the square roots of the samples' weights.
+        Features and responses before the rotation, centered if there is an intercept, and
+        multiplied by the square roots of the sample weights.
     factor : ndarray of shape (n_features + n_problems, n_features + n_problems)
-        R of `columns` = Q R, upper triangular.
+        The upper triangular factor R of `columns` = Q R.
     means : ndarray of shape (n_problems,)
-        Means of the responses, or zeros where there is no intercept.
+        Means of the responses, or zeros if there is no intercept.
     weights : SampleWeights
     """
 
@@ -60,17 +60,17 @@ class RotatedSamples:
         return base_grams(self.samples, kernels, centered=False)
 
     def restored(self, found: LearnedWeights) -> LearnedWeights:
-        """The machines of the samples as they were before the rotation.
+        """Return the machines for the original samples.
 
         Parameters
         ----------
         found : LearnedWeights
-            Of the rotated samples.
+            Weights and machines for the rotated samples.
 
         Returns
         -------
         LearnedWeights
-            Its Gram matrix alone is that of the rotated samples.
+            Only its Gram matrix still refers to the rotated samples.
         """
         values = self._rotated_back(found.values) / self.weights.roots[:, None] + self.means
         dual, certificate = (
@@ -80,16 +80,16 @@ class RotatedSamples:
         return replace(found, dual=dual, values=values, dual_certificate=certificate)
 
     def alignment(self, gram: Array, weights: Array, Y: Array) -> float:
-        """Centered alignment of the weighted sum of the kernels with a target, without its matrix.
+        """Compute the centered alignment of the weighted sum with a target, without a Gram matrix.
 
         Parameters
         ----------
         gram : ndarray of shape (n_rotated, n_rotated)
-            The weighted sum on the rotated samples.
+            Gram matrix of the weighted sum on the rotated samples.
         weights : ndarray of shape (n_kernels,)
-            Weights of the kernels as they are.
+            Weights of the unscaled kernels.
         Y : ndarray of shape (n_samples, n_targets)
-            Centered target factor, its rows multiplied by the square roots of the weights.
+            Centered target factor, with rows multiplied by the square roots of the sample weights.
         """
         features = self.columns[:, : self.samples.X.shape[1]] * np.sqrt(self._relevance(weights))
         constant = self.weights.roots / np.linalg.norm(self.weights.roots)
@@ -102,16 +102,16 @@ class RotatedSamples:
     def held_out(
         self, weights: Array, problems: Problems, train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> Array:
-        """Return predictions for held-out samples of ridge regression with the learned weights.
+        """Predict held-out samples by ridge regression with the learned weights.
 
         Parameters
         ----------
         weights : ndarray of shape (n_kernels,)
-            Weights of the kernels as they are.
+            Weights of the unscaled kernels.
         problems : Problems
-            Of the samples as they are.
+            The problems of the original samples.
         train, test : ndarray of int
-            Indices of the samples.
+            Indices of the training samples and the held-out samples.
         """
         assert isinstance(problems.loss, Squared)
         scales, own = np.sqrt(self._relevance(weights)), self.weights.take(train).given
@@ -122,14 +122,14 @@ class RotatedSamples:
         return np.asarray(found).reshape(test.size, -1)
 
     def _relevance(self, weights: Array) -> Array:
-        """Sum of the weights of the kernels that read each feature, shape (n_features,)."""
+        """Return the total weight of the kernels that use each feature, shape (n_features,)."""
         relevance = np.zeros(self.samples.X.shape[1])
         for weight, columns in zip(weights, self.members, strict=True):
             relevance[columns] += weight
         return relevance
 
     def _rotated_back(self, values: Array) -> Array:
-        """Q times some columns, shape (n_samples, n_columns)."""
+        """Return Q times columns of values, shape (n_samples, n_columns)."""
         return np.asarray(self.columns @ solve_triangular(self.factor, values, check_finite=False))
 
 
@@ -140,7 +140,7 @@ def rotated_samples(
     kernels: Sequence[Kernel],
     largest_fraction: float = 0.8,
 ) -> RotatedSamples | None:
-    """Rotate the samples of ridge regression on features that are fewer than samples.
+    """Rotate the samples of ridge regression if there are fewer features than samples.
 
     Parameters
     ----------
@@ -149,23 +149,24 @@ def rotated_samples(
     kernels : sequence of Kernel
         Bound to the samples.
     largest_fraction : float, default=0.8
-        Samples are rotated if their number falls to this fraction or below, as a smaller saving
-        does not pay for the rotation.
+        Samples are rotated only if this reduces their number at least to this fraction, because a
+        smaller reduction does not pay for the rotation.
 
     Returns
     -------
     RotatedSamples or None
         None for other losses, sparse tables, kernels that are not inner products of features, and
-        features that are not few.
+        too many features.
 
     Notes
     -----
-    The squared loss and inner products of features do not change where all samples, X and y
+    The squared loss and inner products between features do not change if the samples, X and y
     together, are multiplied by an orthogonal matrix. The triangular factor R of [X, y] = Q R is
-    such a product, without its rows of zeros; it is the Cholesky factor of [X, y]'[X, y], whose
-    rounding errors are those of a Gram matrix. With d features, O(n d^2) time for the factor makes
-    each step of the solver O(d^3) in place of O(n^3): for 2000 samples, a fit takes a fourth of the
-    time with 649 features, and a sixteenth with 60. All objectives and gaps stay what they are.
+    such a product without its rows of zeros. It is computed as the Cholesky factor of
+    [X, y]'[X, y], with the rounding errors of a Gram matrix. With d features, the factor takes
+    O(n d^2), and then each step of the solver takes O(d^3) instead of O(n^3): for 2000 samples, a
+    fit takes a fourth of the time with 649 features, and a sixteenth with 60. Objectives and gaps
+    do not change.
     """
     n = samples.n_samples
     if samples.stacked or sp.issparse(samples.X) or not isinstance(problems.loss, Squared):
@@ -203,7 +204,7 @@ def rotated_samples(
 
 
 def _factor(columns: Array) -> Array | None:
-    """The triangular factor R of a matrix Q R; None where rounding leaves none."""
+    """Return the triangular factor R of a matrix Q R; None if rounding errors prevent it."""
     gram = columns.T @ columns
     squares = np.diag(gram).copy()
     raised = ARITHMETIC * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)

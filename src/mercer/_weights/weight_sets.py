@@ -1,4 +1,4 @@
-"""Convex sets of kernel weights, and the steps of their solvers."""
+"""Convex sets of kernel weights and the steps of their solvers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ Path = Callable[[float], Array]
 """The weights after a step, as a function of the step size from 0 to 1."""
 
 LEAST_WEIGHT = float(np.cbrt(np.finfo(float).tiny))
-"""Weights whose logarithms or negative powers are taken are at least this, so that products of
-three are normal numbers."""
+"""Lower bound on weights whose logarithms or negative powers are computed, so that products of
+three such weights are normal numbers."""
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """Second derivatives of the machines' objective in the weights.
+    """Second derivatives of the machines' objective with respect to the weights.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Curvature:
     products : KernelProducts
         Products of the kernels with the dual variables.
     width : float
-        Kinks of the loss are smoothed over predictions this far from them.
+        Kinks of the loss are smoothed over predictions within this distance.
     """
 
     problems: Problems
@@ -48,7 +48,7 @@ class Curvature:
     width: float
 
     def among(self, which: Array) -> Array:
-        """Return the Hessian in some of the weights, shape (n_which, n_which)."""
+        """Return the Hessian for a subset of the weights, shape (n_which, n_which)."""
         H = np.zeros((which.size, which.size))
         for solved in self._solved(lambda free, j: self.products.block(which, free, j).T):
             H += solved.T @ solved
@@ -60,9 +60,10 @@ class Curvature:
         return sum(float(np.sum(solved**2)) for solved in parts)
 
     def _solved(self, products: Callable[[Array, int], Array]) -> Iterator[Array]:
-        """Kernel products with the dual variables of each machine that are free to move.
+        """Iterate over the machines' kernel products, restricted to free dual variables.
 
-        They are in the metric of the machine's system, orthogonal to the intercept's direction.
+        The products are in the metric of the machine's system and orthogonal to the direction of
+        the intercept.
         """
         for j, (y, f) in enumerate(zip(self.problems.Y.T, self.values.T, strict=True)):
             curvature = self.problems.loss.conjugate_curvature(y, f, self.width)
@@ -84,15 +85,15 @@ class WeightSet(ABC):
     Attributes
     ----------
     has_interior_point : bool
-        Whether :func:`interior_point_weights` optimizes over this set. It does over the simplex, at
-        whose corners the objective has kinks that slow other methods down.
+        Whether :func:`interior_point_weights` can optimize over this set. It can for the simplex,
+        where kinks of the objective at the corners slow other methods down.
     """
 
     has_interior_point: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, n_kernels: int) -> Array:
-        """Return weights to begin with, shape (n_kernels,)."""
+        """Return initial weights, shape (n_kernels,)."""
 
     def support(self, q: Array) -> float:
         """Return the largest <w, q> over the weights w of the set."""
@@ -103,18 +104,18 @@ class WeightSet(ABC):
         """Return the weights of the largest <w, q>, shape (n_kernels,)."""
 
     def best_combination(self, conjugates: Array, Q: Array) -> Array:
-        """Find a convex combination of dual variables of a high lower bound.
+        """Find a convex combination of dual variables with a high lower bound.
 
-        The last ones alone have it, except where the objective has a kink at the optimum, as it
-        often has at the corners of the simplex.
+        By default, only the last dual variables are used. This is sufficient unless the objective
+        has a kink at the optimum, which is frequent at the corners of the simplex.
 
         Parameters
         ----------
         conjugates : ndarray of shape (n_cuts,)
-            Sum of l*(-c_i) of each.
+            Sum of l*(-c_i) for each cut.
         Q : ndarray of shape (n_cuts, n_kernels)
-            c'K_k c of each. The convex combination of these bounds that of the dual variables'
-            combination from above.
+            c'K_k c for each cut. A convex combination of these values is an upper bound on the
+            value for the combined dual variables.
 
         Returns
         -------
@@ -125,31 +126,31 @@ class WeightSet(ABC):
 
     @abstractmethod
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
-        """Step to the minimum of the second-order model of the objective.
+        """Return the path to the minimum of the second-order model of the objective.
 
         Parameters
         ----------
         weights, q : ndarray of shape (n_kernels,)
-            q is -2 times the gradient of the objective, c'K_k c.
+            The weights, and q = c'K_k c, which is -2 times the gradient of the objective.
         curvature : Curvature
         """
 
     @abstractmethod
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Take the published step, which needs no second derivatives."""
+        """Return the path of the published step, which needs no second derivatives."""
 
 
 class Simplex(WeightSet):
-    """Weights that sum to one, the l1-norm: most are zero at the optimum.
+    """Weights of l1-norm one, most of which are zero at the optimum.
 
     Parameters
     ----------
     n_joining : int, default=200
-        At most this many kernels join the working set of a step, which bounds the quadratic
-        program.
+        Maximum number of kernels that join the working set in a step, which bounds the size of the
+        quadratic program.
     n_working : int, default=1000
-        A larger working set would make the quadratic program more expensive than a restart from the
-        kernels of largest gradient.
+        Maximum size of the working set. For larger sets, the quadratic program would be more
+        expensive than a restart from the kernels of largest gradient.
     """
 
     has_interior_point = True
@@ -184,8 +185,8 @@ class Simplex(WeightSet):
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
         """Solve a quadratic program on a working set; see :meth:`WeightSet.newton`.
 
-        The working set holds the kernels of positive weight and those of largest gradient. Where
-        too many weights are positive, the latter first take all weight in equal parts.
+        The working set contains the kernels of positive weight and the kernels of largest gradient.
+        If too many weights are positive, the step goes to equal weights of the latter kernels.
         """
         largest = np.argsort(-q, kind="stable")[: self.n_joining]
         working = np.union1d(np.flatnonzero(weights), largest)
@@ -198,7 +199,7 @@ class Simplex(WeightSet):
         return straight_path(weights, target)
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Return w_k sqrt(q_k), divided by their sum; see :meth:`WeightSet.closed_form`."""
+        """Step to w_k sqrt(q_k), divided by their sum; see :meth:`WeightSet.closed_form`."""
         norms = weights * np.sqrt(q)
         total = float(norms.sum())
         return straight_path(weights, norms / total if total > 0.0 else weights)
@@ -210,7 +211,7 @@ class LpBall(WeightSet):
     Parameters
     ----------
     p : float
-        It may be infinite.
+        The exponent of the norm, which may be infinite.
     """
 
     def __init__(self, p: float) -> None:
@@ -229,9 +230,9 @@ class LpBall(WeightSet):
         return np.asarray(powers / np.linalg.norm(powers, ord=self.p))
 
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
-        """Take Newton's step in log w for the conditions of optimality.
+        """Take a Newton step in log w for the optimality conditions.
 
-        At the optimum w_k^(p-1) is proportional to q_k.
+        At the optimum, w_k^(p-1) is proportional to q_k.
         """
         if np.isinf(self.p):
             return straight_path(weights, self.start(weights.size))
@@ -240,7 +241,7 @@ class LpBall(WeightSet):
         return self._along(weights, used, self._newton_direction(weights[used], q[used], H))
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Return |f_k|^(2/(p+1)) with |f_k|^2 = w_k^2 q_k, scaled to norm one.
+        """Step to |f_k|^(2/(p+1)) with |f_k|^2 = w_k^2 q_k, scaled to norm one.
 
         This is equation (24) of Kloft, Brefeld, Sonnenburg, Zien (2011), section 3.3.
         """
@@ -252,7 +253,7 @@ class LpBall(WeightSet):
         return self._along(weights, used, step)
 
     def _newton_direction(self, weights: Array, q: Array, H: Array) -> Array:
-        """Step in log w that solves log q - (p - 1) log w = const to first order."""
+        """Return the step in log w that solves log q - (p - 1) log w = const to first order."""
         p, scaled_q = self.p, 0.5 * weights * q
         system = weights[:, None] * H * weights + (p - 1.0) * np.diag(scaled_q)
         residual = np.log(q) - (p - 1.0) * np.log(weights)
@@ -268,7 +269,7 @@ class LpBall(WeightSet):
         return np.asarray(step - (powers @ step) / (powers @ by_constant) * by_constant)
 
     def _along(self, weights: Array, used: Array, step: Array) -> Path:
-        """Weights of norm one after a step in the logarithms of those used; the others are zero."""
+        """Return the path of a step in the logarithms of used weights; other weights are zero."""
 
         def path(step_size: float) -> Array:
             log_weights = np.log(weights[used]) + step_size * step
@@ -282,7 +283,7 @@ class LpBall(WeightSet):
 
 
 def unit_ball(norm: float) -> WeightSet:
-    """Return the non-negative weights whose lp-norm is at most one, for a p of at least 1."""
+    """Return the set of non-negative weights whose lp-norm is at most one, for p of at least 1."""
     check_scalar(norm, "norm", Real)
     if not norm >= 1.0:
         raise ValueError(f"norm must be at least 1; got {norm!r}.")
@@ -290,7 +291,7 @@ def unit_ball(norm: float) -> WeightSet:
 
 
 class ShiftedBall(WeightSet):
-    """Non-negative weights within a Euclidean ball around given ones.
+    """Non-negative weights within a Euclidean ball around given weights.
 
     Parameters
     ----------
@@ -308,7 +309,7 @@ class ShiftedBall(WeightSet):
         return self.center + self.radius / np.sqrt(n_kernels)
 
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
-        """Step towards the support point, to the minimum of the model on the segment."""
+        """Step towards the support point, to the minimum of the second-order model on the way."""
         difference = self.support_point(q) - weights
         second_derivative = curvature.along(difference)
         slope = 0.5 * float(q @ difference)
@@ -316,7 +317,7 @@ class ShiftedBall(WeightSet):
         return straight_path(weights, weights + size * difference)
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Step half-way to the support point (Cortes, Mohri, Rostamizadeh 2009, Figure 1)."""
+        """Step halfway to the support point (Cortes, Mohri, Rostamizadeh 2009, Figure 1)."""
         return straight_path(weights, 0.5 * (weights + self.support_point(q)))
 
     def support_point(self, q: Array) -> Array:
@@ -326,7 +327,7 @@ class ShiftedBall(WeightSet):
 
 
 def _bounded_below(q: Array) -> Array:
-    """Raise the gradients to a small fraction of the largest, so that they have logarithms."""
+    """Bound the gradients below by a small fraction of the largest, so that logarithms exist."""
     largest, least = float(q.max()), float(np.finfo(float).eps) ** 2
     return np.maximum(q, least * largest) if largest > 0.0 else np.ones_like(q)
 
@@ -338,17 +339,17 @@ def _onto_simplex(values: Array) -> Array:
 
 
 def straight_path(weights: Array, target: Array) -> Path:
-    """Return the straight path between some weights and others."""
+    """Return the straight path from weights to a target."""
     return lambda step_size: (1.0 - step_size) * weights + step_size * target
 
 
 def _minimized_on_simplex(H: Array, a: Array) -> Array:
-    """Minimize w'Hw - 2 w'a over w >= 0 that sum to one.
+    """Minimize w'Hw - 2 w'a over weights w >= 0 that sum to one.
 
-    With H = R'R and R'b = a this is the point of the convex hull of the columns of R - b1' that is
-    nearest to the origin. Non-negative least squares with one more row, 1'w = 1, finds a multiple
-    of it. A small fraction of the mean second derivative is added to the Hessian, so that
-    duplicated kernels share their weight.
+    With H = R'R and R'b = a, the solution defines the point closest to the origin in the convex
+    hull of the columns of R - b1'. Non-negative least squares with the additional row 1'w = 1 finds
+    a multiple of the solution. A small fraction of the mean second derivative is added to the
+    Hessian, so that duplicated kernels share their weight.
     """
     mean = float(np.trace(H)) / len(H) + float(np.finfo(float).tiny)
     for ridge in (1e-10, 1e-8, 1e-6):
@@ -367,7 +368,7 @@ def _minimized_on_simplex(H: Array, a: Array) -> Array:
 
 
 def _factor(system: Array) -> Array | None:
-    """A Cholesky factor, up to rounding; None if the matrix is empty or not positive definite."""
+    """Return a Cholesky factor, up to rounding; None if the matrix is empty or not definite."""
     if not system.size:
         return None
     jitter = ROUNDING * float(np.abs(np.diag(system)).max())

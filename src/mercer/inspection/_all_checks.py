@@ -1,4 +1,4 @@
-"""All checks of a report: of rows and residuals, and of what a model states of itself."""
+"""All checks of a report: of rows, of residuals, and of a model's own intervals and scores."""
 
 import numpy as np
 from scipy import stats
@@ -41,15 +41,15 @@ def all_checks(
     Parameters
     ----------
     columns : list of Column
-        Of the training rows, where these are known, followed by the held-out rows.
+        Columns with the training rows, if these are known, followed by the held-out rows.
     new : (Truth, Predictions)
-        Of the held-out rows.
+        Targets and predictions of the held-out rows.
     past : (Truth or None, Predictions or None)
-        Of the training rows: their targets, and predictions in which these had no part.
+        Targets of the training rows, and predictions that were made without these targets.
     later : bool
         Whether the held-out rows are later than all training rows.
     seed : int
-        Draws rows for what would take long on all of them.
+        Seed of the subsamples for checks that would be slow on all rows.
     """
     (truth, own), (known, inner) = new, past
     ordered = orders(columns, truth, own, "of the held-out rows")
@@ -80,15 +80,15 @@ def all_checks(
 
 
 def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) -> Check:
-    """Say whether the coverage of intervals or sets is far from what was asked for.
+    """Check whether the coverage of intervals or sets is far from the requested coverage.
 
     Parameters
     ----------
     found : Coverage or None
     task : {"classification", "regression"}
-        Sets of classes may hold the true class more often, as they hold whole classes.
+        Sets of classes may cover more often than requested, because they hold whole classes.
     least_gap : float, default=0.03
-        Smaller differences of coverage matter little, though they may be seen in many rows.
+        Smaller differences are not reported, even if many rows make them significant.
     """
     if found is None:
         return Check("coverage", ())
@@ -110,13 +110,13 @@ def coverage_check(found: Coverage | None, task: Task, least_gap: float = 0.03) 
 
 
 def left_out_check(held_out: PredictorScores, left_out: PredictorScores | None) -> Check:
-    """Say whether errors of held-out rows are far from those of left-out training rows.
+    """Check whether errors on held-out rows are far from errors on left-out training rows.
 
     Parameters
     ----------
     held_out : PredictorScores
     left_out : PredictorScores or None
-        Not compared if its note says that it is too good.
+        Not compared if its note marks the scores as too good.
     """
     name = "rmse" if "rmse" in held_out.scores else "error"
     if left_out is None or left_out.note:
@@ -141,26 +141,26 @@ def _differ(new: Estimate, own: Estimate, least_ratio: float = 1.15) -> bool:
 
 
 def _by_chance(low: float, high: float) -> float:
-    """Difference that is seen with the probability of `LEVEL`, from a confidence interval."""
+    """Return the critical difference at the level `LEVEL`, from a confidence interval."""
     error = (high - low) / (2.0 * stats.norm.ppf(0.5 + CONFIDENCE / 2.0))
     return float(stats.norm.isf(LEVEL / 2.0) * error)
 
 
 def time_order(orders: dict[str, Array], targets: dict[str, Array] | None = None) -> Check:
-    """Say in which orders residuals of neighbors are alike, or targets by what tells their time.
+    """Check in which orders of the rows neighboring residuals, or neighboring targets, are alike.
 
     Parameters
     ----------
     orders : dict of str to ndarray of shape (n_units,)
-        Residuals in an order, by what the order is called.
+        Residuals in each order, by the name of the order.
     targets : dict of str to ndarray of shape (n_units,), default=None
-        Targets in the order of a column, by its name. Where they are alike, a model that predicts
-        rows between others by their neighbors says little of later rows.
+        Targets in the order of each column, by the name of the column. If neighboring targets are
+        alike, the scores of a model that interpolates between rows say little about later rows.
 
     Notes
     -----
-    The correlation of ranks at lag one is compared with its mean and its variance over all orders
-    of the same values, by the normal approximation. Those of targets have to exceed .1, too.
+    The rank correlation at lag one is compared with its mean and variance over all permutations of
+    the values, by the normal approximation. The correlation of targets also has to exceed .1.
 
     References
     ----------
@@ -207,24 +207,24 @@ def lag_one(residuals: Array) -> tuple[float, float]:
     variance = (squares**2 - fourth) / (n - 1) - mean**2
     variance += (squares**2 - 2.0 * fourth) / ((n - 1) * (n - 2))
     if variance <= ROUNDING * squares**2:
-        return product / squares, 0.0  # All orders have the same.
+        return product / squares, 0.0  # All permutations have the same correlation.
     return product / squares, (product - mean) / float(np.sqrt(variance))
 
 
 def orders(
     columns: list[Column], truth: Truth, predictions: Predictions, rows: str
 ) -> dict[str, Array]:
-    """Return residuals of units in the order of rows, and in that of each column of dates.
+    """Return residuals of units in the order of the rows, and in the order of each date column.
 
     Parameters
     ----------
     columns : list of Column
-        Their last rows are those of the predictions.
+        Columns whose last rows are the rows of the predictions.
     truth : Truth
     predictions : Predictions
-        NaN where there are none.
+        Predictions of the rows, NaN if a row has none.
     rows : str
-        What the rows are called.
+        Phrase for the rows in warnings.
     """
     residuals, found = _residuals(truth, predictions), {}
     known, units = ~np.isnan(residuals), truth.units
@@ -239,20 +239,20 @@ def orders(
 
 
 def target_orders(columns: list[Column], truth: Truth) -> dict[str, Array]:
-    """Return targets in the order of columns that tell the time: dates, and counters of the rows.
+    """Return targets in the order of columns that order rows in time: dates, and row counters.
 
     Parameters
     ----------
     columns : list of Column
-        Their last rows are those of the targets. A counter is a column of whole numbers that
-        increase from each row to the next.
+        Columns whose last rows are the rows of the targets. A counter is a column of whole numbers
+        that increase from each row to the next.
     truth : Truth
-        Of classes, the target is the indicator of the most frequent one.
+        For classes, the target is the indicator of the most frequent class.
 
     Returns
     -------
     dict of str to ndarray of shape (n_units,)
-        By the names of the columns; none where the rows are sorted by their target.
+        Targets by the names of the columns; empty if the rows are sorted by their target.
     """
     if _is_sorted(truth):
         return {}
@@ -273,7 +273,7 @@ def target_orders(columns: list[Column], truth: Truth) -> dict[str, Array]:
 
 
 def _means_of_units(values: Array, units: Array) -> Array:
-    """Return the mean of each unit, NaN for units without any."""
+    """Return the mean of each unit, NaN for units without known values."""
     known = ~np.isnan(values)
     counts = np.bincount(units[known], minlength=units.max() + 1)
     sums = np.bincount(units[known], values[known], minlength=units.max() + 1)
@@ -281,7 +281,7 @@ def _means_of_units(values: Array, units: Array) -> Array:
 
 
 def _in_order(column: Column, values: Array, units: Array) -> Array:
-    """Return means of units in the order of a column, without units that lack either."""
+    """Return means of units in the order of a column, without units that lack a mean or a place."""
     times = column.take(slice(len(column.values) - len(units), None)).over_units(units)
     means = _means_of_units(values, units)
     known = ~np.isnan(times.values) & ~np.isnan(means)
@@ -289,7 +289,7 @@ def _in_order(column: Column, values: Array, units: Array) -> Array:
 
 
 def _is_sorted(truth: Truth) -> bool:
-    """Whether rows are sorted by their target, as residuals then are as well."""
+    """Whether rows are sorted by their target, so that residuals are sorted as well."""
     if truth.task == "regression":
         steps = np.diff(truth.y)
         return bool((steps >= 0.0).all() or (steps <= 0.0).all())
@@ -297,7 +297,7 @@ def _is_sorted(truth: Truth) -> bool:
 
 
 def _residuals(truth: Truth, predictions: Predictions) -> Array:
-    """Return true less predicted responses, probabilities of the most frequent class, or losses."""
+    """Return residuals of responses or of probabilities of the most frequent class, or losses."""
     if truth.task == "regression":
         return truth.y - predictions.values
     if predictions.probabilities is None:

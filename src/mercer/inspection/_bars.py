@@ -27,17 +27,18 @@ if TYPE_CHECKING:
 class KernelWeightsDisplay(Display):
     """Bars of each base kernel's share in a learned kernel.
 
-    The weights themselves depend on the scale of the base kernels, so that a large weight may do
-    little. A share is the kernel's part of the trace of the weighted sum on the training set.
+    The weights themselves depend on the scale of the base kernels, so that a large weight may have
+    little effect. A share is the kernel's part of the trace of the weighted sum on the training
+    set.
 
     Parameters
     ----------
     labels : sequence of str of shape (n_kernels,)
         A short description of each base kernel.
     shares : array-like of shape (n_kernels,)
-        The part of each base kernel, negative for a negative weight; the magnitudes sum to one.
+        The share of each base kernel, negative for a negative weight; the magnitudes sum to one.
     quantity : str, default="Share of the learned kernel's trace"
-        What the shares are parts of, for the label of the axis.
+        Label of the axis, which names the total that the shares refer to.
 
     Attributes
     ----------
@@ -76,10 +77,10 @@ class KernelWeightsDisplay(Display):
         Parameters
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-            Of a stack, the candidates that it kept are drawn, with their shares in the sum of its
+            For a stack, the candidates that it kept are drawn, with their shares of the sum of its
             weights.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `max_kernels`.
 
@@ -114,11 +115,11 @@ class KernelWeightsDisplay(Display):
         weights : array-like of shape (n_kernels,)
             The coefficient of each kernel.
         traces : array-like of shape (n_kernels,), default=None
-            The trace of each kernel's Gram matrix; equal where None.
+            The trace of each kernel's Gram matrix; if None, all traces are taken as equal.
         labels : sequence of str of shape (n_kernels,), default=None
-            A short description of each kernel; "kernel 0", "kernel 1", ... where None.
+            A short description of each kernel; "kernel 0", "kernel 1", ... if None.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `max_kernels`.
 
@@ -146,14 +147,14 @@ class KernelWeightsDisplay(Display):
         return cls(names, np.sign(w) * trace_shares(w, t)).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 20, **kwargs: Any) -> Self:
-        """Draw the bars, the first kernel on top.
+        """Draw the bars, with the first kernel on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         max_kernels : int, default=20
-            Maximum number of bars: those of the largest absolute shares are drawn.
+            Maximum number of bars; the kernels with the largest absolute shares are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -174,20 +175,20 @@ class FeatureRelevanceDisplay(Display):
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
     s_kz along the feature. An isotropic kernel has the same width along all its features; a linear
-    kernel counts one for each of its columns; products, sums and projections follow from their
-    parts. A kernel of no known formula makes the relevance of its features NaN: they have no bar,
-    and the title counts those that have. Of a stack, the relevances of each kernel, and those
-    drawn, sum to one.
+    kernel counts one for each of its columns; the relevance of products, sums and projections
+    follows from their parts. Features of a kernel without a known formula have relevance NaN and no
+    bar; the title then states how many features are drawn. For a stack, the relevances of each
+    kernel sum to one, and so do the relevances that are drawn.
 
     Parameters
     ----------
     features : sequence of str of shape (n_features,)
         Names of the features.
     relevance : array-like of shape (n_features,)
-        In units of 1 / (unit of the feature)^2, so that only features in the same unit can be
-        compared. NaN where it is not known.
+        Relevance in units of 1 / (unit of the feature)^2, so that only features with the same unit
+        can be compared; NaN if unknown.
     quantity : str, default="Relevance: weighted 1 / width$^2$"
-        What the relevance is, for the label of the axis.
+        Label of the axis, which names the measure of relevance.
 
     Attributes
     ----------
@@ -227,7 +228,7 @@ class FeatureRelevanceDisplay(Display):
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `max_features`.
 
@@ -240,8 +241,8 @@ class FeatureRelevanceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If the relevance of no feature is known, as of callables and precomputed matrices, or
-            all are zero.
+            If no feature has a known relevance, for example with callables and precomputed
+            matrices, or if all relevances are zero.
         """
         terms = kernel_terms(estimator)
         if not np.nan_to_num(terms.relevance).any():
@@ -269,15 +270,15 @@ class FeatureRelevanceDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw relevances that are known, such as `kernel.relevance(n_features)`.
+        """Draw given relevances, such as `kernel.relevance(n_features)`.
 
         Parameters
         ----------
         relevance : array-like of shape (n_features,)
         feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features; "x0", "x1", ... where None.
+            Names of the features; "x0", "x1", ... if None.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `max_features`.
 
@@ -295,14 +296,14 @@ class FeatureRelevanceDisplay(Display):
         return cls(feature_names, relevance).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, **kwargs: Any) -> Self:
-        """Draw the bars, the most relevant feature on top.
+        """Draw the bars, with the most relevant feature on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         max_features : int, default=20
-            Maximum number of bars: those of the most relevant features are drawn.
+            Maximum number of bars; the most relevant features are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -319,7 +320,7 @@ class FeatureRelevanceDisplay(Display):
 
 
 def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) -> Array:
-    """Return finite numbers, one for each name; refuse others."""
+    """Return values as an array; raise an error unless each name has a finite one."""
     found: Array = np.asarray(values, dtype=float)
     if found.shape != (len(names),) or not np.isfinite(found).all():
         raise ValueError(
@@ -330,7 +331,7 @@ def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) ->
 
 
 def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
-    """Add to a title how many of the values are shown, if not all are.
+    """Append to a title how many of the values are shown, if not all are shown.
 
     Parameters
     ----------
@@ -345,7 +346,7 @@ def shown_of(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
 def draw_bars(
     labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any], least: int = 3
 ) -> Axes:
-    """Draw horizontal bars, the first on top.
+    """Draw horizontal bars, with the first on top.
 
     Parameters
     ----------
@@ -355,7 +356,7 @@ def draw_bars(
     style : dict
         Passed to `matplotlib.axes.Axes.barh`.
     least : int, default=3
-        The axes have space for at least this number of bars.
+        Minimum number of bars that the axes have space for.
     """
     ax = axes(ax)
     positions = np.arange(len(labels))
@@ -366,5 +367,5 @@ def draw_bars(
 
 
 def _short(label: str, width: int = 36, max_lines: int = 2) -> str:
-    """Break a long label, and cut a very long one, which leaves space for the bars."""
+    """Wrap a long label, and truncate a very long one, to leave space for the bars."""
     return "\n".join(wrap(label, width, max_lines=max_lines, placeholder="…"))

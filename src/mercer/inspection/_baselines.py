@@ -1,4 +1,4 @@
-"""Simple predictors of scikit-learn that a model is compared with, and what the scores say."""
+"""Simple predictors of scikit-learn as baselines for a model, and comparisons of scores."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,9 +40,9 @@ def prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any
     Parameters
     ----------
     model : fitted estimator
-        The first steps of a pipeline that learn no kernel are fitted anew: training rows may be
-        encoded by means of the target out of fold, unlike new rows. Of other models, the columns
-        are encoded by `table_encoder`.
+        The leading pipeline steps that learn no kernel are refitted, because an encoder may encode
+        training rows, unlike new rows, by out-of-fold means of the target. For other models, the
+        columns are encoded by `table_encoder`.
     X : data frame or array-like of shape (n_train, n_features)
     y : ndarray of shape (n_train,)
     new : data frame or array-like of shape (n_rows, n_features)
@@ -67,7 +67,7 @@ def baselines(
     seed: int = 0,
     max_rows: int = 5000,
 ) -> tuple[list[PredictorScores], Predictions]:
-    """Fit simple predictors with scikit-learn's default settings, and test them.
+    """Fit simple predictors with scikit-learn's default settings, and evaluate them.
 
     Parameters
     ----------
@@ -76,17 +76,17 @@ def baselines(
     X : array-like of shape (n_rows, n_features)
         Encoded columns of the held-out rows.
     truth : Truth
-        Their targets.
+        Targets of the held-out rows.
     seed : int, default=0
-        Rows of the RBF predictor are drawn if there are many.
+        Seed of the draw of rows for the RBF predictor, if there are many.
     max_rows : int, default=5000
-        The RBF predictor learns from at most this number of rows, since its time grows with their
-        square.
+        Maximum number of rows that the RBF predictor is fitted to, because its time grows with the
+        square of this number.
 
     Returns
     -------
     found : list of PredictorScores
-        Of histogram boosting, the RBF predictor, the linear one, and the constant.
+        Scores of histogram boosting, the RBF predictor, the linear predictor and the constant.
     constant : Predictions
     """
     sparse, y = issparse(X), train[1]
@@ -100,7 +100,7 @@ def baselines(
             rows, note = _drawn(y, max_rows, truth.task, seed), f"learned from {max_rows:,} rows"
         chosen = estimator
         if name == "RBF SVM" and np.unique(y[rows], return_counts=True)[1].min() < estimator.cv:
-            chosen = SVC()  # The classes are too small for held-out rows of each.
+            chosen = SVC()  # The smallest class has too few rows for the folds.
         predictions = predict(chosen.fit(Z[rows], y[rows]), X, truth.classes)
         found.append(PredictorScores(name, scores(truth, predictions), note))
     return found, predictions
@@ -110,7 +110,7 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
     if task == "classification":
         return {
             "histogram boosting": HistGradientBoostingClassifier(random_state=0),
-            # Probabilities are learned from held-out rows.
+            # Probabilities are calibrated on held-out rows.
             "RBF SVM": CalibratedClassifierCV(SVC(), cv=3, ensemble=False),
             "logistic regression": LogisticRegression(max_iter=1000),
             "most frequent class": DummyClassifier(),
@@ -135,7 +135,7 @@ def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
 
 
 def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None:
-    """Return the ratio of the mean of losses to that of others of the same rows.
+    """Return the ratio of the mean of losses to the mean of other losses of the same rows.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def relative_loss(losses: Array, others: Array, units: Array) -> Estimate | None
     Returns
     -------
     Estimate or None
-        With Student's interval of the logarithm, by the delta method. Few large losses of both, as
-        of some groups, matter less to the ratio than to the difference. None where a mean is not
-        positive.
+        Ratio with Student's interval for its logarithm, by the delta method; None if a mean is not
+        positive. A few rows on which both losses are large, such as those of some groups, affect
+        the ratio less than the difference.
     """
     mean, other = float(losses.mean()), float(others.mean())
     if min(mean, other) <= 0.0:
@@ -166,8 +166,8 @@ def is_better(losses: Array, others: Array, units: Array) -> bool:
 
     Notes
     -----
-    The interval of their ratio is below one or, where a mean is not positive, that of the mean
-    difference.
+    Losses are smaller if the interval of the ratio is below one or, if a mean is not positive, if
+    the interval of the mean of `others` minus `losses` is above zero.
     """
     ratio = relative_loss(losses, others, units)
     if ratio is not None:
@@ -191,14 +191,14 @@ def against_constant(
     is_better : bool
         Whether the model is better, beyond what chance explains.
     ratio : Estimate or None
-        Of the mean squared errors of responses, or of probabilities. None where the model predicts
-        labels alone, or has no error.
+        Ratio of the mean squared errors of responses, or of probabilities; None if the model
+        predicts labels alone, or has no error.
 
     Notes
     -----
-    A classifier that ranks rows better than chance is better than a constant too, which matters
-    where one class is rare and all rows are classified as the other. Labels without probabilities
-    are compared by their balanced accuracy, which is that of chance for every constant.
+    A classifier that ranks rows better than chance also counts as better than a constant, which
+    matters if one class is rare and all rows are classified as the other. Labels without
+    probabilities are compared by balanced accuracy, which is at chance level for every constant.
     """
     found, ratio = scores(truth, model), None
     if truth.task == "regression" or model.probabilities is not None:
@@ -212,7 +212,7 @@ def against_constant(
 
 
 def has_heavy_tail(y: Array) -> bool:
-    """Whether responses are positive, and their logarithms much less skewed than they are.
+    """Whether responses are positive and much more skewed than their logarithms.
 
     Parameters
     ----------
@@ -227,16 +227,16 @@ def has_heavy_tail(y: Array) -> bool:
 def with_scores(
     truth: Truth, past: Truth | None, step: Any, metric: str | None
 ) -> tuple[Truth, Truth | None]:
-    """Say which further scores suit the targets of held-out rows and of the rows of the fit.
+    """Mark targets of held-out rows and training rows for the further scores that suit them.
 
     Parameters
     ----------
     truth : Truth
     past : Truth or None
     step : fitted estimator
-        Grades and counts are those of estimators for them.
+        An estimator for grades or counts marks the targets as such.
     metric : str or None
-        A score that is asked for.
+        Requested score.
 
     Notes
     -----
@@ -257,14 +257,14 @@ def with_scores(
 
 
 def default_metric(truth: Truth, unequal: float = 3.0) -> str:
-    """Return the score that tells most about predictions of such targets.
+    """Return the name of the most informative score for given targets.
 
     Parameters
     ----------
     truth : Truth
     unequal : float, default=3.0
-        Classes are unequal if the largest has this many times the rows of the smallest: the share
-        of misclassified rows then says little of the smaller ones.
+        Classes are unequal if the largest has at least this many times as many rows as the
+        smallest; the share of misclassified rows then says little about the smaller classes.
     """
     if truth.is_graded or truth.is_counted:
         return "mae" if truth.is_graded else "poisson_deviance"

@@ -1,4 +1,4 @@
-"""Checks of tables and residuals for what makes scores of held-out rows deceptive."""
+"""Checks of tables for reasons why scores of held-out rows may be misleading."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from mercer.inspection._columns import Column, column_bins
 from mercer.inspection._held_out import Task
 
 LEAST_CORRELATION = 0.1
-"""Smaller correlations of rows do not matter much, though they may be seen in many rows."""
+"""Smaller correlations of rows are not reported, even if many rows make them significant."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check, and what it found.
+    """A check and its findings.
 
     Attributes
     ----------
@@ -28,11 +28,12 @@ class Check:
         One of "leakage", "copies", "shift", "groups", "identifiers", "time order", "coverage" and
         "left-out score".
     warnings : tuple of str
-        One sentence for each thing found; none if the data are clean in this respect.
+        One sentence for each finding; empty if the data are clean in this respect.
     advice : str
-        What to do about each, with the estimators of this library; empty where a warning says it.
+        Remedy for the findings, with the estimators of this library; empty if the warnings contain
+        it.
     columns : tuple of str
-        The column that each warning is about; empty where it is about none.
+        The column that each warning is about; empty if it is not about a column.
     """
 
     name: str
@@ -42,17 +43,17 @@ class Check:
 
 
 def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Check:
-    """Say which share of held-out rows are copies of training rows, and how they change the error.
+    """Check which held-out rows are copies of training rows, and how these change the error.
 
     Parameters
     ----------
     columns : list of Column
-        Of the training rows, followed by the held-out rows.
+        Columns with the training rows followed by the held-out rows.
     y : ndarray of shape (n_train + n_rows,)
     losses : ndarray of shape (n_rows,)
-        Of the held-out rows.
+        Losses of the held-out rows.
     unit : {"error", "mean absolute error"}
-        What the mean of the losses is.
+        Name of the mean of the losses.
     """
     if not columns:
         return Check("copies", ())
@@ -74,14 +75,14 @@ def copied_rows(columns: list[Column], y: Array, losses: Array, unit: str) -> Ch
 
 
 def shared_groups(groups: Array, known: Array) -> Check:
-    """Say how many groups have both held-out rows and training rows.
+    """Check how many groups have both held-out rows and training rows.
 
     Parameters
     ----------
     groups : ndarray of shape (n_rows,)
         Names of the groups of held-out rows.
     known : ndarray of shape (n_train,)
-        Those of the training rows.
+        Names of the groups of training rows.
     """
     names = np.unique(groups)
     shared = int(np.isin(names, known).sum())
@@ -91,24 +92,25 @@ def shared_groups(groups: Array, known: Array) -> Check:
 
 
 def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
-    """Name the columns whose equal values mark rows that belong together.
+    """Find columns whose equal values identify rows that belong together.
 
     Parameters
     ----------
     columns : list of Column
     y : ndarray of shape (n_rows,)
     task : {"classification", "regression"}
-        Of classes, the target is the indicator of the most frequent one.
+        For classes, the target is the indicator of the most frequent class.
 
     Notes
     -----
-    Columns of categories, texts or whole numbers are looked at that have more than 20 values, most
-    of them in several rows. The variance of the target's mean rank between the values is compared
-    with the variance within them by Fisher's F test of lack of fit: to a constant or, for numbers,
-    to a cubic spline, as a target that depends smoothly on a number makes it no identifier. A
-    column is named if that is refuted and the intraclass correlation, the part of the variance
-    between values, is above .1, which is called a medium effect in [1]_. Of codes that differ in
-    each row, the values are the parts before a separator, where these are repeated.
+    Columns of categories, texts or whole numbers are examined if they have more than 20 values,
+    most of which occur in several rows. The variance of the target's mean rank between the values
+    is compared with the variance within the values by Fisher's F test of lack of fit. The fitted
+    function is a constant or, for numbers, a cubic spline, because a number is not an identifier if
+    the target depends on it smoothly. A column is reported if the test rejects and the intraclass
+    correlation, the fraction of the variance between values, is above .1, which is called a medium
+    effect in [1]_. For codes that differ in each row, the values are the parts before a separator,
+    if these are repeated.
 
     References
     ----------
@@ -141,11 +143,12 @@ def identifiers(columns: list[Column], y: Array, task: Task) -> Check:
 def _between_values(
     y: Array, codes: Array, values: Array | None, n_orders: int = 199
 ) -> tuple[float, float]:
-    """Return the intraclass correlation, and the p-value of none.
+    """Return the intraclass correlation, and the p-value for a correlation of zero.
 
-    `values`, shape (n_values, 1), are numbers whose smooth effect does not count. The F
-    distribution is for normal errors. Where it refutes, as for a rare class, which is not normal,
-    the p-value is that among random orders of the residuals (Freedman, Lane 1983).
+    `values`, of shape (n_values, 1), are numbers whose smooth effect is not counted. The F
+    distribution assumes normal errors, which is wrong for a rare class, for example. If it rejects,
+    the result is verified by random permutations of the residuals (Freedman, Lane 1983), whose
+    p-value is returned if they do not reject.
     """
     counts = np.bincount(codes)
     if values is None:
@@ -181,25 +184,26 @@ def _between_values(
 def shift(
     columns: list[Column], n_train: int, units: Array, *, seed: int = 0, max_rows: int = 2000
 ) -> Check:
-    """Say whether held-out rows can be told from training rows, and by which column best.
+    """Check whether held-out rows differ from training rows, and which column differs most.
 
     Parameters
     ----------
     columns : list of Column
-        Of the training rows, followed by the held-out rows.
+        Columns with the training rows followed by the held-out rows.
     n_train : int
     units : ndarray of int of shape (n_rows,)
         No unit has both training and held-out rows.
     seed : int, default=0
     max_rows : int, default=2000
-        At most this number of training rows is drawn, and of held-out rows.
+        Maximum number of training rows, and of held-out rows, that are drawn.
 
     Notes
     -----
-    A classifier two-sample test [1]_: randomized trees learn from half of the units to tell new
-    rows from training rows, and the mean probabilities of the other units are compared by the
-    Mann-Whitney test. Each column is tested by itself as well, by the Kolmogorov-Smirnov test of
-    numbers and the chi-squared test of categories. Both share the level.
+    This is a classifier two-sample test [1]_: randomized trees are fitted to half of the units to
+    distinguish new rows from training rows, and the mean probabilities of the other units are
+    compared by the Mann-Whitney test. Each column is also tested by itself, by the
+    Kolmogorov-Smirnov test for numbers and the chi-squared test for categories. Each of the two
+    approaches is tested at half of the level.
 
     References
     ----------
@@ -217,7 +221,7 @@ def shift(
     if not columns or min(np.sum(new_unit[learned]), np.sum(~new_unit[learned])) < 1:
         return Check("shift", ())
     table = np.column_stack([column.values[rows] for column in columns])
-    # Leaves of several rows, and all columns in each split, find shifts of one column of many too.
+    # Leaves of several rows and all columns in each split also detect shifts of one column in many.
     model = ExtraTreesClassifier(min_samples_leaf=10, max_features=None, random_state=0)
     model.fit(table[learned[owners]], is_new[learned[owners]])
     means = np.bincount(owners, model.predict_proba(table)[:, 1]) / np.bincount(owners)
@@ -236,12 +240,12 @@ def shift(
 
 
 def is_later(column: Column, n_train: int) -> bool:
-    """Whether all known values of held-out rows are above those of the training rows.
+    """Whether all known values of held-out rows are at least the largest of training rows.
 
     Parameters
     ----------
     column : Column
-        Of the training rows, followed by the held-out rows.
+        Column with the training rows followed by the held-out rows.
     n_train : int
     """
     old, new = column.values[:n_train], column.values[n_train:]
@@ -250,7 +254,7 @@ def is_later(column: Column, n_train: int) -> bool:
 
 
 def _column_shift(column: Column, is_new: Array) -> float:
-    """Return the p-value of equal distributions: Kolmogorov-Smirnov, or chi-squared."""
+    """Return the p-value of equal distributions, by the Kolmogorov-Smirnov or chi-squared test."""
     if column.is_ordered:
         known = ~np.isnan(column.values)
         parts = [column.values[known & (is_new == kind)] for kind in (True, False)]

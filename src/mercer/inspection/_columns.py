@@ -1,4 +1,4 @@
-"""Columns of tables as numbers and codes, their bins, and where the losses of a model differ."""
+"""Columns of tables as numbers and codes, their bins, and the losses of a model by bin."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from mercer.preprocessing._column_kinds import is_duration, named_columns
 from mercer.preprocessing._column_reader import ColumnReader
 
 FEWEST = 5
-"""Bins have at least this number of rows, as the chi-squared approximation of the Kruskal-Wallis
-test needs (Kruskal, Wallis 1952. Use of ranks in one-criterion variance analysis. JASA 47)."""
+"""Minimum number of rows in a bin, as required by the chi-squared approximation of the
+Kruskal-Wallis test (Kruskal, Wallis 1952. Use of ranks in one-criterion variance analysis. JASA
+47)."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Column:
     values : ndarray of float of shape (n_rows,)
         Numbers, days since 1970, or positions in `labels`; NaN for missing numbers and dates.
     labels : ndarray of str
-        Categories or texts; "missing" is one of them.
+        Categories or texts, including "missing".
     """
 
     name: str
@@ -46,11 +47,11 @@ class Column:
         return self.kind in ("number", "date")
 
     def take(self, rows: Any) -> Column:
-        """Return some rows."""
+        """Return the column with some of the rows."""
         return Column(self.name, self.kind, self.values[rows], self.labels)
 
     def over_units(self, units: Array) -> Column:
-        """Return one row for each unit: mean number, or most frequent category."""
+        """Return one row for each unit: its mean number, or its most frequent category."""
         if self.is_ordered:
             known = ~np.isnan(self.values)
             counts = np.bincount(units, known)
@@ -73,16 +74,16 @@ def columns_of(
     ----------
     X : data frame or ndarray of shape (n_rows, n_features)
     others : data frame or ndarray of shape (n_others, n_features), default=None
-        Rows above those of X.
+        Rows that are put above the rows of X.
     prefixes : bool, default=False
-        Whether codes that differ in each row stand for the parts before a separator, if these are
-        repeated.
+        Whether codes that differ in each row are replaced by their parts before a separator, if
+        these are repeated.
 
     Returns
     -------
     list of Column
-        Without columns that hold nothing, or a code of its own in each row. Empty for sparse
-        matrices and Gram matrices of several kernels.
+        Columns that are empty, or hold a different code in each row, are left out. The list is
+        empty for sparse matrices and Gram matrices of several kernels.
     """
     if issparse(X) or np.ndim(X) != 2:
         return []
@@ -103,7 +104,7 @@ def columns_of(
             continue
         values = np.concatenate([convert(_table(piece), kind)[:, 0] for piece in pieces])
         name = str(name) if hasattr(X, "columns") else f"x{name}"
-        if len(name) > 60:  # Sentences of longer names are hard to read.
+        if len(name) > 60:  # Longer names make sentences hard to read.
             name = f"{name[:30]}…{name[-30:]}"
         if kind in ("category", "text"):
             found.append(category_column(name, values, kind))
@@ -114,13 +115,13 @@ def columns_of(
 
 
 def not_examined(columns: list[Column], train: Sequence[Any] | None) -> list[str]:
-    """Remarks on what a report of some columns lacks.
+    """Return remarks on the parts that a report lacks.
 
     Parameters
     ----------
     columns : list of Column
     train : sequence or None
-        The rows of the fit.
+        The training rows.
     """
     lacking = "Simple predictors, leakage, copies and shift need the rows of the fit"
     found = [] if train is not None else [f"{lacking}: pass train=(X, y)"]
@@ -134,7 +135,7 @@ def category_column(name: str, values: Array, kind: str = "category") -> Column:
     ----------
     name : str
     values : ndarray of shape (n_rows,), of objects
-        Text, and NaN where it is missing.
+        Texts, and NaN for missing values.
     kind : {"category", "text"}, default="category"
     """
     known = np.array([value == value for value in values])  # noqa: PLR0124
@@ -155,13 +156,13 @@ def _table(column: Any) -> Any:
 
 
 def quantile_bins(values: Array, n_bins: int = 10) -> Array:
-    """Return numbers of bins of about equal size; equal values share a bin.
+    """Return the bin numbers of values; bins have about equal size, and equal values share one.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
     n_bins : int, default=10
-        Fewer where bins would have fewer than five rows.
+        Maximum number of bins; there are fewer if bins would have fewer than five rows.
     """
     n_bins = max(1, min(n_bins, len(values) // FEWEST))
     edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins, method="lower"))
@@ -169,7 +170,7 @@ def quantile_bins(values: Array, n_bins: int = 10) -> Array:
 
 
 def column_bins(column: Column) -> tuple[Array, list[str]]:
-    """Return the number of each row's bin, -1 for rows of small bins, and the bins' labels.
+    """Return the bin number of each row, -1 in small bins, and the labels of the bins.
 
     Parameters
     ----------
@@ -177,7 +178,8 @@ def column_bins(column: Column) -> tuple[Array, list[str]]:
 
     Notes
     -----
-    Deciles of numbers and dates, categories of others; missing values are a bin.
+    Bins are the deciles of numbers and dates, and the categories of other columns. Missing values
+    are a separate bin.
     """
     values, labels = column.values, list(column.labels)
     codes = np.full(len(values), -1)
@@ -214,12 +216,12 @@ class LossByColumn:
     ----------
     column : str
     labels : tuple of str
-        Deciles, or categories, of at least five rows.
+        Labels of deciles, or categories, with at least five rows.
     counts : tuple of int
     losses : tuple of float
-        Share misclassified, or mean absolute error.
+        Share of misclassified rows, or mean absolute error.
     p_value : float
-        Of the Kruskal-Wallis test of equal losses, adjusted for the number of columns.
+        P-value of the Kruskal-Wallis test of equal losses, adjusted for the number of columns.
     """
 
     column: str
@@ -232,22 +234,22 @@ class LossByColumn:
 def losses_by_column(
     columns: list[Column], losses: Array, units: Array, rate: float = 0.05
 ) -> tuple[LossByColumn, ...]:
-    """Return the columns by whose values losses differ, beyond what chance explains.
+    """Return the columns whose bins differ in their losses beyond what chance explains.
 
     Parameters
     ----------
     columns : list of Column
     losses : ndarray of shape (n_rows,)
     units : ndarray of int of shape (n_rows,)
-        Where units have several rows, their means are compared.
+        Unit of each row; if units have several rows, means over units are compared.
     rate : float, default=0.05
-        Expected share of columns without such differences among those that are returned
-        (Benjamini, Hochberg 1995).
+        False discovery rate, the expected share of columns without differences among the returned
+        ones (Benjamini, Hochberg 1995).
 
     Returns
     -------
     tuple of LossByColumn
-        The largest differences come first, by the part of the ranks' variance that they explain.
+        Columns in descending order of the fraction of the variance of the ranks that they explain.
     """
     if int(units.max()) + 1 < len(units):
         columns = [column.over_units(units) for column in columns]

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class _DisplayOfRows(Display):
-    """Base class of displays of what columns do in the predictions of several rows."""
+    """Base class of displays of contributions or interactions of columns over several rows."""
 
     _explain: ClassVar[Callable[..., ShapleyValues | ShapleyInteractions]]
 
     @abstractmethod
     def __init__(self, values: Any, *, output: str | int | None = None, unit: str = "") -> None:
-        """Store what is drawn."""
+        """Store the data to draw."""
 
     @classmethod
     def from_estimator(
@@ -43,7 +43,7 @@ class _DisplayOfRows(Display):
         max_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what columns do in predictions of a fitted estimator.
+        """Draw contributions or interactions of columns in predictions of a fitted estimator.
 
         Parameters
         ----------
@@ -52,14 +52,14 @@ class _DisplayOfRows(Display):
             Rows to explain.
         background : array-like, sparse matrix, data frame or int, default=None
         output : str or int, default=None
-            Class, or position of a response, where there are several.
+            Class, or position of a response, if there are several.
         unit : str, default=""
-            Of the response.
+            Unit of the response.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         max_columns : int, default=None
-            Maximum number of columns: those of the largest mean absolute values are drawn. None
-            stands for 20 bars, or 10 columns in pairs.
+            Maximum number of columns; those with the largest mean absolute values are drawn. None
+            stands for 20 bars, or for 10 columns in pairs.
         **kwargs : dict
             Passed to :func:`shapley_values`, or to :func:`shapley_interactions`, such as
             `independent` and `groups`.
@@ -67,12 +67,12 @@ class _DisplayOfRows(Display):
         Returns
         -------
         Display
-            Of the class that is asked.
+            Display of the class that the method is called on.
 
         Raises
         ------
         TypeError
-            If interactions are asked for and a part of the model is no product over columns.
+            If interactions are requested and a part of the model is not a product over columns.
         """
         found = cls._explain(estimator, X, background, **kwargs)
         most = {} if max_columns is None else {"max_columns": max_columns}
@@ -80,25 +80,25 @@ class _DisplayOfRows(Display):
 
     @abstractmethod
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the columns of the largest mean absolute values."""
+        """Draw the columns with the largest mean absolute values."""
 
 
 class ImportanceDisplay(_DisplayOfRows):
-    """Bars of the contributions of columns: mean sizes over many predictions, or to one.
+    """Bars of the contributions of columns to one prediction, or of their mean sizes over many.
 
     Parameters
     ----------
     values : ShapleyValues
-        By `shapley_values`. Of several classes, the importances are means over the classes, each
-        against the others.
+        Result of `shapley_values`. For several classes, the importances are means over the classes,
+        each against the others.
     row : int, default=None
-        Position of the row whose contributions are drawn, to the left where they lower the
+        Position of the row whose contributions are drawn, with bars to the left if they lower the
         prediction; None for mean absolute contributions to the predictions of all rows.
     output : str or int, default=None
-        Class, or position of a response. Of one row, None stands for the only one, or for the class
-        of the highest score.
+        Class, or position of a response. For one row, None stands for the only output, or for the
+        class with the highest score.
     unit : str, default=""
-        Of the response.
+        Unit of the response.
 
     Attributes
     ----------
@@ -155,14 +155,14 @@ class ImportanceDisplay(_DisplayOfRows):
         self.label = contribution_label(found.scale, found.output_names, unit)
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 20, **kwargs: Any) -> Self:
-        """Draw the bars, that of the largest size on top.
+        """Draw the bars, with the largest absolute value on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         max_columns : int, default=20
-            Maximum number of bars: those of the largest sizes are drawn.
+            Maximum number of bars; those with the largest absolute values are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -186,11 +186,11 @@ class InteractionsDisplay(_DisplayOfRows):
     Parameters
     ----------
     values : ShapleyInteractions
-        By `shapley_interactions`.
+        Result of `shapley_interactions`.
     output : str or int, default=None
-        Class, or position of a response, where there are several.
+        Class, or position of a response, if there are several.
     unit : str, default=""
-        Of the response.
+        Unit of the response.
 
     Attributes
     ----------
@@ -218,14 +218,14 @@ class InteractionsDisplay(_DisplayOfRows):
         self.unit = unit
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 10, **kwargs: Any) -> Self:
-        """Draw the cells, the column of the largest interactions first, with numbers in up to 12.
+        """Draw columns in descending order of interactions, with numbers for at most 12 columns.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         max_columns : int, default=10
-            Maximum number of columns: those of the largest interactions are drawn.
+            Maximum number of columns; those with the largest interactions are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`.
 
@@ -261,7 +261,7 @@ class InteractionsDisplay(_DisplayOfRows):
 
 
 def fading() -> Any:
-    """Colors from that of the page, whether it is light or dark, to that of all displays."""
+    """Color map from transparent, on light and dark pages, to the color of all displays."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     rgb = to_rgb(BAR_COLOR)

@@ -1,4 +1,4 @@
-"""Contributions of columns in words, and the names of the outputs that they are to."""
+"""Contributions of columns in words, and the names of outputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a column contributes to a prediction.
+    """Contribution of a column to a prediction.
 
     Attributes
     ----------
     name : str
-        Of the column, or of a group of columns.
+        Name of the column, or of a group of columns.
     value : object
-        Of the row that is explained; text of a group.
+        Value of the column in the explained row; text for a group.
     amount : float
-        Signed, in the unit of the prediction.
+        Signed contribution, in the unit of the prediction.
     standard_error : float
-        Zero where the amount is exact.
+        Standard error of the amount; zero if the amount is exact.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Contribution:
         output : str, default=""
             Name of the class.
         unit : str, default=""
-            Of the response.
+            Unit of the response.
         decimals : int, default=2
         """
         if scale in ("log-odds", "logit"):
@@ -63,7 +63,7 @@ class Contribution:
         if scale == "log rate":
             factor = exp(min(self.amount, 700.0))
             return f"{self.cell}: multiplies the expected count by {_significant(factor)}"
-        amount = f"{abs(self.amount):,.{decimals}f}"  # A word says on which side it is.
+        amount = f"{abs(self.amount):,.{decimals}f}"  # The sign is given by a word.
         if not float(amount.replace(",", "")):
             return f"{self.cell}: as the average row"
         side = "above" if self.amount > 0.0 else "below"
@@ -79,7 +79,7 @@ def cell_text(value: Any, longest: int = 40) -> str:
     ----------
     value : object
     longest : int, default=40
-        Longer texts are cut, so that sentences can be read.
+        Maximum number of characters; longer texts are truncated.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def cell_text(value: Any, longest: int = 40) -> str:
 
 
 def decimals_of(amounts: Sequence[float]) -> int:
-    """Number of decimals by which the largest of some numbers has three significant digits.
+    """Number of decimals that gives the largest of some numbers three significant digits.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def output_position(output: str | int | None, output_names: list[str], n_outputs
     Parameters
     ----------
     output : str, int or None
-        Class, or position of a response; None where there is one output only.
+        Class, or position of a response; None if there is only one output.
     output_names : list of str
         Classes; empty for responses.
     n_outputs : int
@@ -133,7 +133,7 @@ def output_position(output: str | int | None, output_names: list[str], n_outputs
     Raises
     ------
     ValueError
-        If there is no such output, or if there are several and none is named.
+        If the output does not exist, or if there are several outputs and none is named.
     """
     if n_outputs == 1 and output is None:
         return 0
@@ -146,10 +146,10 @@ def output_position(output: str | int | None, output_names: list[str], n_outputs
 def output_weights(
     output: str | int | None, output_names: list[str], n_outputs: int, scale: Scale
 ) -> tuple[Array, list[str], Scale]:
-    """What outputs are multiplied by for one of them, its name, and what their sum is.
+    """Return the weights of outputs that sum to one of them, its name, and the scale of the sum.
 
-    Of scores of several classes, it is the logarithm of the odds of the class against the others,
-    that is, against the geometric mean of their probabilities.
+    For scores of several classes, the sum is the logarithm of the odds of the class against the
+    others, that is, against the geometric mean of their probabilities.
 
     Parameters
     ----------
@@ -179,9 +179,9 @@ def quantity_label(scale: str, output_names: Sequence[str] = (), unit: str = "")
     ----------
     scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
     output_names : sequence of str, default=()
-        The class, where it is one of several.
+        The class, if it is one of several.
     unit : str, default=""
-        Of the response.
+        Unit of the response.
     """
     if scale == "response":
         return "Prediction" + f", {unit}" * bool(unit)
@@ -196,16 +196,16 @@ def contribution_label(scale: str, output_names: Sequence[str] = (), unit: str =
     ----------
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
     output_names : sequence of str, default=()
-        The class, where it is one of several.
+        The class, if it is one of several.
     unit : str, default=""
-        Of the response.
+        Unit of the response.
     """
     what = quantity_label(scale, output_names, unit)
     return f"Contribution to the {what[:1].lower()}{what[1:]}"
 
 
 def _significant(factor: float) -> str:
-    """A positive number with at most three significant digits, without exponents where short."""
+    """Format a positive number briefly, without an exponent if it is below a million."""
     if factor == 0.0:
         return "0"
     decimals = min(max(1 - floor(log10(factor)), 0), 6)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows of similar width of their interval, size of their set, or predicted probability.
+    """A bin of rows with similar interval width, set size, or predicted probability.
 
     Attributes
     ----------
@@ -42,18 +42,18 @@ class Bin:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often intervals, or sets of classes, hold the true value.
+    """Coverage of the true values by intervals, or by sets of classes.
 
     Attributes
     ----------
     asked : float
-        The probability that was asked for.
+        The requested probability.
     share : Estimate
         Share of the rows that are covered.
     width : float
         Mean width of the intervals, or mean size of the sets.
     bins : tuple of Bin
-        Deciles of the width, or sizes of the sets; one for all if nine tenths of the widths differ
+        Deciles of the width, or sizes of the sets; a single bin if nine tenths of the widths differ
         by less than a tenth.
     """
 
@@ -64,7 +64,7 @@ class Coverage:
 
 
 def bins_of(values: Array, hits: Array, units: Array) -> tuple[Bin, ...]:
-    """Return shares of hits by deciles of values; where there are ten values at most, by value.
+    """Return shares of hits by deciles of values, or by value if there are at most ten values.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
     ----------
     truth : Truth
     regions : ndarray of shape (n_rows, 2) or (n_rows, n_classes)
-        Ends of intervals, or whether sets hold the classes.
+        Ends of intervals, or indicators of whether sets hold the classes.
     asked : float
     """
     if truth.task == "regression":
@@ -108,7 +108,7 @@ def coverage_of(truth: Truth, regions: Array, asked: float) -> Coverage:
 
 
 def _are_alike(widths: Array) -> bool:
-    """Whether nine tenths of the widths differ by less than a tenth: deciles then tell nothing."""
+    """Whether nine tenths of widths differ by less than a tenth, so that deciles are useless."""
     low, high = np.quantile(widths, [0.05, 0.95])
     return bool(high < 1.1 * low)
 
@@ -124,7 +124,7 @@ def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
     Returns
     -------
     tuple of Bin
-        Of the second of two classes, or of the most probable of several; empty without
+        Bins for the second of two classes, or for the most probable of several; empty without
         probabilities.
     """
     if predictions.probabilities is None:
@@ -143,19 +143,19 @@ def regions(step: Any, X: Features, coverage: float) -> Array:
     Parameters
     ----------
     step : fitted estimator
-        With `predict_interval` or `predict_set`.
+        Estimator with `predict_interval` or `predict_set`.
     X : array-like of shape (n_rows, n_features)
     coverage : float
     """
     with warnings.catch_warnings():
-        # What is empty or infinite is seen in the result.
+        # Empty sets and infinite intervals are visible in the result.
         warnings.filterwarnings("ignore", category=UserWarning)
         found = getattr(step, "predict_interval", None) or step.predict_set
         return np.asarray(found(X, coverage))
 
 
 def last_step(model: BaseEstimator) -> tuple[Any, Any]:
-    """Return what comes before the last step of a pipeline, and that step; of a search, its best.
+    """Split a model, or the best model of a search, into a transform and the last step.
 
     Parameters
     ----------
@@ -180,18 +180,19 @@ class CoverageDisplay(Display):
     """Shares of responses in their prediction intervals, by decile of the intervals' width.
 
     Intervals of coverage 0.9 should hold nine in ten of the responses, whether they are narrow or
-    wide: what is missing in narrow intervals and superfluous in wide ones cancels in the mean.
+    wide. In the overall mean, narrow intervals that cover too few responses and wide intervals that
+    cover too many cancel each other.
 
     Parameters
     ----------
     widths : array-like of shape (n_bins,)
         Mean width of the intervals of each bin.
     shares : array-like of shape (n_bins,)
-        Share of the responses that are inside.
+        Share of the responses inside the intervals.
     low, high : array-like of shape (n_bins,)
         Ends of the 95 % confidence intervals of the shares.
     coverage : float, default=0.9
-        The share that is expected.
+        The expected share.
 
     Attributes
     ----------
@@ -251,10 +252,10 @@ class CoverageDisplay(Display):
         coverage : float, default=0.9
             Probability, between zero and one.
         scale : "auto" or None, default="auto"
-            Passed to `predict_interval` if it is None, for widths that are nearly the same for all
+            If None, it is passed to `predict_interval`, for widths that are nearly the same for all
             samples.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, and by it to matplotlib.
 
@@ -267,7 +268,7 @@ class CoverageDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         TypeError
-            If it predicts no intervals.
+            If the estimator predicts no intervals.
         """
         check_is_fitted(estimator)
         check_coverage(coverage)
@@ -288,7 +289,7 @@ class CoverageDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the coverage of intervals that are known.
+        """Draw the coverage of given intervals.
 
         Parameters
         ----------
@@ -299,7 +300,7 @@ class CoverageDisplay(Display):
         coverage : float, default=0.9
             The share of the responses that intervals should hold.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, and by it to matplotlib.
 
@@ -328,7 +329,7 @@ class CoverageDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.errorbar`.
 

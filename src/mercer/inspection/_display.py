@@ -1,4 +1,4 @@
-"""The base of the displays, functions that read fitted estimators, and the alignment's display."""
+"""Base class of the displays, functions for fitted estimators, and the display of alignments."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 BAR_COLOR = "#2f6f9f"
-"""All displays draw bars and lines in this color unless they are told otherwise."""
+"""Default color of bars and lines in all displays."""
 
 WARM_COLOR = "#c0531e"
-"""What is opposed to the other color. Both stand out on light and on dark pages, and color-blind
-readers can tell them apart."""
+"""Color that contrasts with `BAR_COLOR`. Both stand out on light and on dark pages, and color-blind
+readers can distinguish them."""
 
 LINE_COLORS = (BAR_COLOR, WARM_COLOR, "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of several lines, which have markers of their own as well."""
+"""Colors of several lines, which also differ in their markers."""
 
 LINE_MARKERS = "osD^"
-"""Markers of several lines; there are fewer than colors, so that twenty lines differ."""
+"""Markers of several lines; four markers and five colors distinguish twenty lines."""
 
 QUIET_COLOR = "0.5"
-"""What stands back, on light and on dark pages."""
+"""Color of secondary elements, on light and on dark pages."""
 
 
 class Display:
-    """Base class of displays, which store what they draw and where they drew it.
+    """Base class of displays, which store the data they draw and the axes drawn on.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         The axes drawn on, once `plot` has been called.
     figure_ : matplotlib Figure
-        Their figure.
+        The figure of the axes.
     """
 
     ax_: Axes
@@ -57,7 +57,7 @@ class Display:
 
 
 def best_of(estimator: BaseEstimator) -> Any:
-    """Return the estimator that a fitted search found best; any other estimator unchanged."""
+    """Return the best estimator of a fitted search, or any other estimator unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
 
 
@@ -79,7 +79,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it learns no kernel.
+        If the estimator learns no kernel.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
 
 
 def learned(estimator: BaseEstimator) -> Any:
-    """Return the estimator that learned the kernel: a pipeline's last step, a search's best."""
+    """Return the estimator that learned the kernel, from within a pipeline or a search."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
     check_is_fitted(step)
@@ -109,7 +109,7 @@ def learned(estimator: BaseEstimator) -> Any:
 
 
 def feature_names(estimator: BaseEstimator) -> list[str]:
-    """Return the names of the learned kernel's features, x0, x1, ... where they are not known."""
+    """Return the names of the learned kernel's features; x0, x1, ... if they are not known."""
     step, estimator = learned(estimator), best_of(estimator)
     if hasattr(step, "feature_names_in_"):
         return [str(name) for name in step.feature_names_in_]
@@ -138,7 +138,7 @@ def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> npt.NDArray[Any]:
     Raises
     ------
     ValueError
-        If the number of the given axes is another.
+        If the number of the given axes is not `n_axes`.
     """
     if n_axes == 1 and (ax is None or np.ndim(ax) == 0):
         return np.array([axes(ax)], dtype=object)
@@ -157,7 +157,7 @@ def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> npt.NDArray[Any]:
 
 
 def name_dates(axis: Any) -> None:
-    """Label an axis of dates by at most six of them.
+    """Label an axis of dates with at most six dates.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class AlignmentPathDisplay(Display):
     Parameters
     ----------
     alignments : array-like of shape (n_steps,)
-        Alignment of the learned kernel after each step, on the training set; from 0 to 1.
+        Alignment of the learned kernel on the training set after each step, from 0 to 1.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class AlignmentPathDisplay(Display):
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `magnified`, and by it to matplotlib.
 
@@ -232,8 +232,8 @@ class AlignmentPathDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If the steps of the estimator's `history_` have no alignment, as those of one-stage
-            estimators, which lower the objective of their predictor; or if there are no steps.
+            If the steps of the estimator's `history_` have no alignment, as for one-stage
+            estimators, which minimize the objective of their predictor; or if there are no steps.
         """
         found = learned(estimator)
         if not hasattr(found, "history_"):
@@ -249,14 +249,14 @@ class AlignmentPathDisplay(Display):
     def from_alignments(
         cls, alignments: npt.ArrayLike, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw a path of alignments that are known.
+        """Draw the path of given alignments.
 
         Parameters
         ----------
         alignments : array-like of shape (n_steps,)
             Alignment after each step.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot`, such as `magnified`, and by it to matplotlib.
 
@@ -277,9 +277,10 @@ class AlignmentPathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         magnified : bool, default=False
-            Whether the axis spans the alignments of the path alone, which its label then says.
+            Whether the axis spans only the alignments of the path, which is then noted in its
+            label.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 
@@ -288,7 +289,7 @@ class AlignmentPathDisplay(Display):
         AlignmentPathDisplay
         """
         ax = axes(ax)
-        ax.set_autoscaley_on(True)  # The limits set below for another path end here.
+        ax.set_autoscaley_on(True)  # This resets limits that were set below for another path.
         steps = np.arange(1, self.alignments.size + 1)
         ax.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)

@@ -1,4 +1,4 @@
-"""A fitted model as its explanations see it: its function, and the columns of the user's table."""
+"""Fitted models to explain: the fitted function, and the columns of the user's table."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
 
 Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
-"""Names of groups of columns and these columns, or the columns of each group."""
+"""Columns of each group, with or without the name of the group."""
 
 N_BACKGROUND = 100
-"""Number of training rows that a background has by default, as that of the package shap."""
+"""Default number of training rows in a background, as in the package shap."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Players:
         return len(self.names)
 
     def of_columns(self, encoded: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The player that each column belongs to, given the user's column of each."""
+        """The player of each encoded column, given the user's column that it is computed from."""
         owner = np.empty(sum(map(len, self.columns)), dtype=np.intp)
         for player, columns in enumerate(self.columns):
             owner[columns] = player
@@ -55,7 +55,7 @@ class Players:
     def data_of(self, X: Any) -> Array:
         """Values of the players' columns, shape (n_rows, n_players).
 
-        Several columns are text, and more than four their number.
+        The values of several columns are joined as text; more than four columns are only counted.
         """
         cells = _cells(X)
         return np.column_stack([_joined([cells[z] for z in columns]) for columns in self.columns])
@@ -72,7 +72,7 @@ class ExplainedModel:
         The model, or the last step of a pipeline.
     expansion : KernelExpansion
     names : list of str
-        Of the columns of the user's table.
+        Names of the columns of the user's table.
     encoded : ndarray of int of shape (n_features,)
         The column of the user's table that each column of the last step is computed from.
     """
@@ -92,8 +92,8 @@ class ExplainedModel:
         NotFittedError
             If the model is not fitted.
         TypeError
-            If it is no estimator of mercer that predicts, or if a step of a pipeline computes
-            features from several columns.
+            If the model is not a predictor of mercer, or if a step of a pipeline computes features
+            from several columns.
         """
         model = best_of(model)
         step = best_of(model[-1]) if isinstance(model, Pipeline) else model
@@ -125,8 +125,8 @@ class ExplainedModel:
         Raises
         ------
         ValueError
-            If the columns are not those of the fit, or values are missing where the model takes
-            none.
+            If the columns are not those of the fit, or if values are missing and the model does not
+            accept missing values.
         """
         if self.expansion.sources is not None:
             return self.expansion.views(X)
@@ -144,13 +144,13 @@ class ExplainedModel:
         Parameters
         ----------
         background : table, int or None
-            Rows like those of X, or a number of training rows, which are drawn.
+            Rows with the columns of X, or a number of training rows to draw.
         random_state : int, RandomState instance or None
 
         Raises
         ------
         ValueError
-            If there are fewer than two.
+            If there are fewer than two rows.
         """
         is_number = background is None or isinstance(background, int | np.integer)
         if is_number and self.expansion.sources is not None:
@@ -172,12 +172,12 @@ class ExplainedModel:
         Parameters
         ----------
         what : str
-            What is asked for, such as "Curves".
+            Name of what is requested, such as "Curves".
 
         Raises
         ------
         TypeError
-            If it was fitted to Gram matrices.
+            If the model was fitted to Gram matrices.
         """
         if self.expansion.sources is not None:
             raise TypeError(
@@ -186,13 +186,13 @@ class ExplainedModel:
             )
 
     def table(self, X: Any) -> Any:
-        """The columns of the fit, of a table that may have others where the model allows them."""
+        """Select the columns of the fit; the table may have others if the model allows them."""
         if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
             return take_columns(X, self.names)
         return X
 
     def cells(self, X: Any, players: Players) -> Array:
-        """Values of the players' columns, (n_rows, n_players); empty texts of Gram matrices."""
+        """Values of the players' columns, (n_rows, n_players); empty texts for Gram matrices."""
         if self.expansion.sources is not None:
             return np.full((len(X), len(players)), "", dtype=object)
         return players.data_of(self.table(X))
@@ -203,12 +203,12 @@ class ExplainedModel:
         Raises
         ------
         ValueError
-            If one is absent, or none is chosen.
+            If a column is absent, or no column is chosen.
         """
         return column_positions(_Header(self.names), columns)
 
     def players(self, groups: Groups) -> Players:
-        """The columns of the user's table, alone or in groups.
+        """The players: groups of columns of the user's table, and all other columns alone.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class ExplainedModel:
         Raises
         ------
         ValueError
-            If a column is in two groups, or there is no such column.
+            If a column is in two groups, or does not exist.
         """
         named = _named(groups)
         found = [self.positions(columns) for _, columns in named]
@@ -244,7 +244,7 @@ class ExplainedModel:
         Raises
         ------
         TypeError
-            If some are not.
+            If a part is not a product over players.
         """
         parts = self.parts(players)
         if parts.others:
@@ -277,7 +277,7 @@ def _check_several(n_rows: int) -> None:
 
 
 def _named(groups: Groups) -> list[tuple[str, Any]]:
-    """Pairs of a name and columns; the name is empty where none is given."""
+    """Pairs of a name and columns; the name is empty if none is given."""
     if groups is None:
         return []
     if isinstance(groups, Mapping):
@@ -292,13 +292,13 @@ def _cells(X: Any) -> list[Array]:
 
 
 def _values(column: Array) -> Array:
-    if column.dtype.kind in "mM":  # As objects, nanoseconds would be whole numbers.
+    if column.dtype.kind in "mM":  # Nanoseconds as objects would become whole numbers.
         column = column.astype(f"{column.dtype.kind}8[us]")
     return column if column.dtype.kind in "iuf" else column.astype(object)
 
 
 def _joined(columns: list[Array], most: int = 4) -> Array:
-    """The only column, or several as text; of more than most columns, their number."""
+    """The only column, or several columns as text; for more than `most` columns, their number."""
     if len(columns) == 1:
         return columns[0]
     if len(columns) > most:
@@ -315,5 +315,5 @@ class _Header:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """No rows, and the columns."""
+        """Zero rows, and the number of columns."""
         return 0, len(self.columns)

@@ -25,7 +25,7 @@ class GramMatrixDisplay(Display):
     """Image of the learned Gram matrix, with the samples ordered by class or by response.
 
     A kernel aligned with the target shows bright blocks along the diagonal, one for each class, or
-    a bright band where the response is continuous.
+    a bright band if the response is continuous.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class GramMatrixDisplay(Display):
     y : array-like of shape (n_samples,)
         The class or the response of each sample, in the same order.
     discrete : bool, default=None
-        Whether `y` holds classes; read off its values where None.
+        Whether `y` holds classes; inferred from its values if None.
     n_samples : int, default=None
-        Number of samples that these are a subset of, which the title then says.
+        Total number of samples, for the title, if these are a subset.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class GramMatrixDisplay(Display):
             Samples as the estimator takes them; if its kernels are precomputed, a stack of shape
             (n_samples, n_samples, n_kernels).
         y : array-like of shape (n_samples,)
-            Their classes or responses.
+            Classes or responses of the samples.
         max_samples : int, default=1000
-            Maximum number of samples: of more, a subset at equal distances in the order is drawn,
-            as a screen shows no more, and the Gram matrix stays small.
+            Maximum number of samples. If there are more, a subset at equal distances in the order
+            is drawn, because a screen shows no more and the Gram matrix stays small.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot` and by it to matplotlib.
 
@@ -129,7 +129,7 @@ class GramMatrixDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw a Gram matrix that is known, such as a base kernel's.
+        """Draw a given Gram matrix, such as that of a base kernel.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class GramMatrixDisplay(Display):
         max_samples : int, default=1000
             Maximum number of samples, as for :meth:`from_estimator`.
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
             Passed to `plot` and by it to matplotlib.
 
@@ -150,7 +150,7 @@ class GramMatrixDisplay(Display):
         Raises
         ------
         ValueError
-            If `gram` has not one row and column for each entry of `y`.
+            If `gram` does not have one row and one column for each entry of `y`.
         """
         gram, y = np.asarray(gram), _one_column(y)
         _check_gram(gram, y)
@@ -165,11 +165,11 @@ class GramMatrixDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            The axes to draw on; those of a new figure where None.
+            Axes to draw on; if None, a new figure is created.
         **kwargs : dict
-            Passed to `matplotlib.axes.Axes.imshow`. The colors span the central 98 % of the
-            entries unless `vmin` and `vmax` say otherwise, as the diagonal is often much larger
-            than the other entries; where entries are beyond them, the colorbar ends in an arrow.
+            Passed to `matplotlib.axes.Axes.imshow`. Unless `vmin` and `vmax` are given, the colors
+            span the central 98 % of the entries, because the diagonal is often much larger than the
+            other entries. If entries are outside this range, the colorbar ends in an arrow.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class GramMatrixDisplay(Display):
             self._mark_classes(ax)
         else:
             ends = (self.y[0], self.y[self.y.size // 2], self.y[-1])
-            # Of numbers from a thousand to a million, all digits before the point.
+            # Numbers from a thousand to a million are shown as whole numbers.
             labels = [f"{v:,.0f}" if 1e3 <= abs(v) < 1e6 else f"{v:.3g}" for v in ends]
             ticks = [0, self.y.size // 2, self.y.size - 1]
             ax.set_xticks(ticks, labels)
@@ -217,7 +217,7 @@ class GramMatrixDisplay(Display):
 
 
 def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
-    """Refuse a matrix that does not have one row and column for each entry of `y`."""
+    """Raise an error unless a matrix has one row and column for each entry of `y`."""
     if gram.shape != (y.size, y.size):
         raise ValueError(
             f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
@@ -226,19 +226,19 @@ def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
 
 
 def _drawn_samples(y: npt.NDArray[Any], max_samples: int) -> npt.NDArray[np.intp]:
-    """Positions of samples at equal distances in the order of `y`, all if they are not too many."""
+    """Positions of samples at equal distances in the order of `y`, or of all if there are few."""
     order = np.argsort(y, kind="stable")
     return order[evenly_spaced(y.size, max_samples)]
 
 
 def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
-    """Select samples: rows of a table, rows and columns of a stack of Gram matrices."""
+    """Select samples: rows of a table, or rows and columns of a stack of Gram matrices."""
     selected = _safe_indexing(X, rows)
     return selected[:, rows] if np.ndim(selected) == 3 else selected
 
 
 def _one_column(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return `y` with one dimension: of several outputs, the first."""
+    """Return `y` with one dimension: the first output if there are several."""
     y = np.asarray(y)
     return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
 

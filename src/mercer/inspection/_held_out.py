@@ -15,7 +15,7 @@ from mercer._typing import Array, Features
 Task: TypeAlias = Literal["classification", "regression"]
 
 CONFIDENCE = 0.95
-"""Confidence of intervals, which are approximate for few rows and errors with heavy tails."""
+"""Confidence level of intervals, which are approximate for few rows and errors with heavy tails."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class PredictorScores:
     ----------
     name : str
     scores : dict of str to Estimate
-        Of classes ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` where there
-        are probabilities, ``roc_auc`` of two classes, and ``mae`` of grades. Of responses ``rmse``,
-        ``mae``, ``r2``, where they are positive with a heavy tail ``log_rmse``, and of counts
-        ``poisson_deviance``.
+        For classes, ``error`` (share misclassified), ``balanced_accuracy``, ``log_loss`` if there
+        are probabilities, ``roc_auc`` for two classes, and ``mae`` for grades. For responses,
+        ``rmse``, ``mae`` and ``r2``, ``log_rmse`` if they are positive with a heavy tail, and
+        ``poisson_deviance`` for counts.
     note : str
-        What distinguishes the predictor's training from the others'.
+        Difference between the training of this predictor and that of the others.
     """
 
     name: str
@@ -56,7 +56,7 @@ class PredictorScores:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a predictor says of rows.
+    """Predictions of rows.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Predictions:
         Labels or responses.
     probabilities : ndarray of shape (n_rows, n_classes) or None
     decisions : ndarray of shape (n_rows,) or None
-        Increasing with the likelihood of the second of two classes.
+        Scores that increase with the likelihood of the second of two classes.
     """
 
     values: Array
@@ -72,14 +72,14 @@ class Predictions:
     decisions: Array | None = None
 
     def take(self, rows: Array) -> Predictions:
-        """Return those of some rows."""
+        """Return the predictions of some of the rows."""
         kept = (None if a is None else a[rows] for a in (self.probabilities, self.decisions))
         return Predictions(self.values[rows], *kept)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Targets of rows, and what the rows belong to.
+    """Targets and groups of rows.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class Truth:
     classes : ndarray of shape (n_classes,)
         Empty for responses.
     groups : ndarray of shape (n_rows,) or None
-        Names of groups.
+        Names of the groups of the rows.
     log_floor : float or None
-        Responses below this one count as this one where their logarithms are compared; None where
-        these are not.
+        Value that smaller responses are clipped to before logarithms are compared; None if
+        logarithms are not compared.
     is_graded : bool
-        Whether classes are numbers that are in order, so that errors have a size.
+        Whether classes are ordered numbers, so that errors have a size.
     is_counted : bool
         Whether responses are counts.
     """
@@ -108,24 +108,24 @@ class Truth:
 
     @property
     def units(self) -> Array:
-        """Numbers of what is drawn independently: groups, or rows."""
+        """Number of the independent unit of each row: its group, or the row itself."""
         if self.groups is None:
             return np.arange(len(self.y))
         return np.asarray(np.unique(self.groups, return_inverse=True)[1])
 
     def take(self, rows: Array) -> Truth:
-        """Return some rows."""
+        """Return the targets of some of the rows."""
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, y=self.y[rows], groups=groups)
 
     def losses(self, predictions: Predictions) -> Array:
-        """Return for each row whether it is misclassified, or its absolute error."""
+        """Return the misclassification (zero or one) or the absolute error of each row."""
         if self.task == "classification":
             return (self.y != predictions.values).astype(float)
         return np.abs(self.y - predictions.values)
 
     def squared_errors(self, predictions: Predictions) -> Array:
-        """Return squared errors of the probabilities (Brier), else of what `losses` returns."""
+        """Return squared errors of probabilities (Brier), or squared losses if there are none."""
         if predictions.probabilities is None:
             return np.square(self.losses(predictions))
         indicators = self.y[:, None] == self.classes
@@ -140,7 +140,7 @@ def predict(model: Any, X: Features, classes: Array) -> Predictions:
     model : fitted estimator
     X : array-like of shape (n_rows, n_features)
     classes : ndarray of shape (n_classes,)
-        Those that the columns of the probabilities are of; empty for responses.
+        Classes of the columns of the probabilities; empty for responses.
     """
     values = np.asarray(model.predict(X))
     if not classes.size:
@@ -162,14 +162,14 @@ def estimate(value: float, influence: Array, units: Array) -> Estimate:
     ----------
     value : float
     influence : ndarray of shape (n_rows,)
-        The score's derivative in the weight of each row, times the number of rows.
+        Derivative of the score with respect to the weight of each row, times the number of rows.
     units : ndarray of int of shape (n_rows,)
         Rows of one unit may depend on each other.
 
     Returns
     -------
     Estimate
-        Infinite ends for a single unit.
+        The score; the ends of the interval are infinite for a single unit.
 
     References
     ----------
@@ -203,8 +203,9 @@ def share(hits: Array, units: Array) -> Estimate:
 
     Notes
     -----
-    Where units have several rows, the number of rows is the effective one, which has the variance
-    over units [1]_; where all rows are hits, or none, it is the number of units.
+    If units have several rows, the number of rows is replaced by the effective one, which yields
+    the variance over units [1]_. If all rows are hits, or none, it is replaced by the number of
+    units.
 
     References
     ----------
@@ -256,7 +257,7 @@ def _responses(truth: Truth, predictions: Predictions, units: Array) -> dict[str
 
 
 def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
-    """Return the mean Poisson deviance; expected counts are at least half a count in all rows."""
+    """Return the mean Poisson deviance; expected counts are at least 0.5 / n_rows."""
     means = np.maximum(predicted, 0.5 / len(y))
     losses = 2.0 * (xlogy(y, y / means) - y + means)
     mean = float(losses.mean())
@@ -264,7 +265,7 @@ def _poisson(y: Array, predicted: Array, units: Array) -> Estimate:
 
 
 def _root(squares: Array, units: Array) -> Estimate:
-    """Return the root of a mean, whose interval is that of the logarithm."""
+    """Return the root of a mean, with an interval computed for its logarithm."""
     mean = float(squares.mean())
     if mean == 0.0:
         return Estimate(0.0, 0.0, np.inf if units.max() < 1 else 0.0)
@@ -281,7 +282,7 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
     influence = (1.0 - errors - recalls[codes]) * len(y) / (counts[codes] * len(present))
     balanced = estimate(float(recalls.mean()), influence, units)
     if not errors.any():
-        # No variance is seen: the lower end is the mean of those of the classes' recalls.
+        # Without an observed variance, the lower end is the mean of the lower ends of the recalls.
         inside = [np.unique(units[codes == k], return_inverse=True)[1] for k in range(len(present))]
         low = float(np.mean([share(np.ones(len(rows)), rows).low for rows in inside]))
         balanced = Estimate(1.0, low, 1.0)
@@ -301,7 +302,7 @@ def _classes(truth: Truth, predictions: Predictions, units: Array) -> dict[str, 
 
 
 def _auc(positive: Array, decisions: Array, units: Array) -> Estimate:
-    """Return the area under the ROC curve, whose derivatives are the rows' own placements.
+    """Return the area under the ROC curve, with an interval from the placements of the rows.
 
     References
     ----------
@@ -323,25 +324,25 @@ def _within(found: Estimate, low: float, high: float) -> Estimate:
 
 
 CHOSEN = "A penalty or the kernel was chosen on these rows, which makes their scores too good"
-"""Note on fits that keep predictions of the held-out rows by which they choose."""
+"""Note on fits whose stored held-out predictions were also used to choose settings."""
 
 
 def left_out_scores(
     step: Any, truth: Truth | None
 ) -> tuple[PredictorScores | None, Predictions | None]:
-    """Return scores and predictions of training rows that were left out, where they are known.
+    """Return scores and predictions of left-out training rows, or None if they are not known.
 
     Parameters
     ----------
     step : fitted estimator
     truth : Truth or None
-        Of the training rows, where these are known.
+        Targets of the training rows, if these are known.
 
     Notes
     -----
-    Probabilities that classifiers keep of held-out rows are by fits without them. What else was
-    chosen on these rows, such as C and the kernel, makes the scores too good, most of all where
-    there is little to learn.
+    The probabilities that classifiers store for held-out rows are from fits without these rows.
+    However, settings that were selected on these rows, such as C and the kernel, make the scores
+    too good, most of all if there is little to learn.
     """
     values = None if truth is None else _left_out_values(step, truth)
     if truth is None or values is None:
@@ -359,7 +360,7 @@ def left_out_scores(
 
 
 def _left_out_values(step: Any, truth: Truth) -> Array | None:
-    """Return responses or probabilities of left-out training rows, NaN where there are none."""
+    """Return responses or probabilities of left-out training rows, NaN for rows without any."""
     if not hasattr(step, "loo_predictions_") and hasattr(step, "held_out_classifier"):
         return _held_out_probabilities(step, truth)
     residuals = getattr(step, "cv_residuals_", ()) if getattr(step, "cv", None) is None else ()
@@ -370,7 +371,7 @@ def _left_out_values(step: Any, truth: Truth) -> Array | None:
 
 
 def _held_out_probabilities(step: Any, truth: Truth) -> Array | None:
-    """Return probabilities of the training rows that a fit held out, if these are the rows."""
+    """Return held-out probabilities of the training rows; None if the fit had other rows."""
     try:
         held_out = step.held_out_classifier()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Interactions of columns in the predictions of fitted models, and shares of their variance."""
+"""Interactions of columns in predictions of fitted models, and shares of variance."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mercer.inspection._explained_model import ExplainedModel, Groups
 
 @dataclass(frozen=True)
 class ShapleyInteractions:
-    """What pairs of columns contribute to predictions together, by `shapley_interactions`.
+    """Interactions of pairs of columns in predictions, by `shapley_interactions`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players, n_players) or (..., n_outputs)
-        In the unit of the prediction; symmetric, and zero on the diagonal.
+        Interaction indices in the unit of the prediction; symmetric, and zero on the diagonal.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
-        What is explained.
+        Scale of the explained output.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class ShapleyInteractions:
         Parameters
         ----------
         output : str or int, default=None
-            Class, or position of a response; None where there is one output only.
+            Class, or position of a response; None if there is only one output.
 
         Raises
         ------
         ValueError
-            If there is no such output, or if there are several and none is named.
+            If the output does not exist, or if there are several outputs and none is named.
         """
         if self.values.ndim == 3:
             return self
@@ -69,12 +69,12 @@ class ShapleyInteractions:
         return replace(self, values=self.values @ weights, output_names=names, scale=scale)
 
     def strongest(self, n_pairs: int = 3) -> list[tuple[str, str, float]]:
-        """The pairs of largest mean absolute value over rows, summed over outputs.
+        """The pairs with the largest mean absolute value over rows, summed over outputs.
 
         Parameters
         ----------
         n_pairs : int, default=3
-            Number of pairs, at most.
+            Maximum number of pairs.
 
         Returns
         -------
@@ -101,12 +101,12 @@ def shapley_interactions(
     independent: bool = False,
     random_state: RandomState = 0,
 ) -> ShapleyInteractions:
-    """What each pair of columns contributes to each prediction together: exact interaction indices.
+    """Exact Shapley interaction index of each pair of columns in each prediction.
 
-    With the value of a set of columns as in :func:`shapley_values`, the index of a pair is by how
-    much both columns change it together more than one after the other would alone, on average over
-    the sets of other columns; all sizes of sets count the same. It is zero for columns whose
-    effects add up.
+    The value of a set of columns is defined as in :func:`shapley_values`. The index of a pair is
+    the change of this value when both columns are added, minus the changes when each is added
+    alone, averaged over the sets of other columns with equal weight for all sizes of sets. It is
+    zero for columns with additive effects.
 
     Parameters
     ----------
@@ -115,13 +115,14 @@ def shapley_interactions(
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
         Rows to explain.
     background : array-like, sparse matrix, data frame or int, default=None
-        At least two rows, or a number of training rows that are drawn; None stands for 100.
+        At least two rows, or a number of training rows to draw; None stands for 100.
     groups : mapping of str to columns, or iterable of columns, default=None
         Columns whose values are exchanged together.
     independent : bool, default=False
-        Whether background values are drawn column by column; see :func:`shapley_values`.
+        Whether background values are drawn independently for each column; see
+        :func:`shapley_values`.
     random_state : int, RandomState instance or None, default=0
-        Draws the background rows.
+        Determines which background rows are drawn.
 
     Returns
     -------
@@ -133,14 +134,14 @@ def shapley_interactions(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model cannot be explained, or a part of it is no product over columns.
+        If the model cannot be explained, or a part of it is not a product over columns.
     ValueError
-        As by :func:`shapley_values`.
+        As in :func:`shapley_values`.
 
     Notes
     -----
-    O(n b d^3) time for each row, n centers, b background rows and d columns; O(n d^3) of
-    independent columns.
+    The time for each row is O(n b d^3) for n centers, b background rows and d columns, and O(n d^3)
+    for independent columns.
 
     References
     ----------
@@ -184,19 +185,19 @@ class SobolIndices:
     Attributes
     ----------
     first_order : ndarray of shape (n_players,) or (n_players, n_outputs)
-        Share of what a player does alone.
+        Share of the main effect of each player.
     second_order : ndarray of shape (n_players, n_players) or (n_players, n_players, n_outputs)
-        Share of what a pair does together beyond what both do alone; symmetric, and zero on the
+        Share of the interaction of each pair, beyond both main effects; symmetric, and zero on the
         diagonal.
     total_order : ndarray of the shape of `first_order`
-        Share of all that a player has a part in; these sum to one or more.
+        Share of all effects that involve the player; these shares sum to one or more.
     variance : float or ndarray of shape (n_outputs,)
-        Of the function, in its squared unit. Shares of a constant function are zero.
+        Variance of the function, in its squared unit. Shares of a constant function are zero.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
-        What the function is.
+        Scale of the function.
 
     Examples
     --------
@@ -225,22 +226,22 @@ def sobol_indices(
     *,
     random_state: RandomState = 0,
 ) -> SobolIndices:
-    """Shares of the variance of a fitted function that columns and pairs of columns have.
+    """Shares of the variance of a fitted function that are due to columns and pairs of columns.
 
-    Values of a column are those of the background rows, independent of the other columns: this is
-    a property of the function, and where columns depend on each other, not of its predictions on
-    the background rows.
+    Each column takes its values in the background rows, independently of the other columns. The
+    shares are therefore a property of the function and, if columns depend on each other, not of its
+    predictions on the background rows.
 
     Parameters
     ----------
     model : estimator, Pipeline or search
         See :func:`shapley_values`.
     background : array-like, sparse matrix, data frame or int, default=None
-        At least two rows, or a number of training rows that are drawn; None stands for 100.
+        At least two rows, or a number of training rows to draw; None stands for 100.
     groups : mapping of str to columns, or iterable of columns, default=None
         Columns whose values are exchanged together.
     random_state : int, RandomState instance or None, default=0
-        Draws the background rows.
+        Determines which background rows are drawn.
 
     Returns
     -------
@@ -252,14 +253,15 @@ def sobol_indices(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model cannot be explained, or a part of it is no product over columns.
+        If the model cannot be explained, or a part of it is not a product over columns.
     ValueError
-        As by :func:`shapley_values`.
+        As in :func:`shapley_values`.
 
     Notes
     -----
-    Sums over the centers, without any sampling but that of the background rows: O(n^2 b d + n b^2
-    d^2) time for n centers, b background rows and d columns, and O(n b d) memory.
+    The shares are computed from sums over the centers; only the background rows are sampled. This
+    takes O(n^2 b d + n b^2 d^2) time for n centers, b background rows and d columns, and O(n b d)
+    memory.
 
     References
     ----------

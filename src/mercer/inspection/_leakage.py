@@ -1,4 +1,4 @@
-"""A check for columns that tell the target."""
+"""A check for columns that leak the target."""
 
 from itertools import combinations
 from typing import Any
@@ -20,25 +20,25 @@ from mercer.inspection._held_out import Task
 def leakage(
     columns: list[Column], y: Array, task: Task, *, seed: int = 0, max_rows: int = 2000
 ) -> Check:
-    """Name the columns that predict the target almost perfectly, alone or two or three together.
+    """Find columns that predict the target almost perfectly, alone or in sets of two or three.
 
     Parameters
     ----------
     columns : list of Column
-        Of the training rows.
+        Columns of the training rows.
     y : ndarray of shape (n_train,)
     task : {"classification", "regression"}
     seed : int, default=0
     max_rows : int, default=2000
-        Of more rows, this number is drawn.
+        Maximum number of rows; if there are more, a subset is drawn.
 
     Notes
     -----
-    A decision tree of each column by itself predicts rows that it was not fitted to, in three
-    folds. A column is named if its tree leaves at most 1% of the variance
-    unexplained, or misclassifies at most 1% of the rows, and at most 5% of those that the most
-    frequent class misclassifies. Classes of fewer than three rows do not count. Of text, the tree
-    sees which words occur.
+    A decision tree is fitted to each column by itself and predicts held-out rows in three folds. A
+    column is reported if its tree leaves at most 1% of the variance unexplained or, for classes,
+    misclassifies at most 1% of the rows and at most 5% as many rows as the most frequent class.
+    Classes with fewer than three rows are ignored. For text, the features of the tree are the words
+    that occur.
     """
     rows = np.random.default_rng(seed).permutation(len(y))[:max_rows]
     drawn, told = [column.take(rows) for column in columns], dict[str, str]()
@@ -58,7 +58,7 @@ def leakage(
 
 
 def _as_features(column: Column) -> Any:
-    """Return numbers that keep what tells rows apart: codes of categories, words of text."""
+    """Return a column as numeric features: its numbers, codes of categories, or words of text."""
     if column.kind == "text":
         words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
         return words.fit_transform(column.labels[column.values.astype(int)])
@@ -67,7 +67,7 @@ def _as_features(column: Column) -> Any:
 
 def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
     """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
-    # At most five words decide on a row.
+    # The prediction of a row depends on at most five words.
     tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
     folds = {"n_splits": 3, "shuffle": True, "random_state": seed}
     if task == "regression":
@@ -88,9 +88,9 @@ def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
 
 
 def _mean_loss(tree: Any, X: Any, y: Array, folds: Any, most: float) -> float:
-    """Mean squared error, or share of wrong labels, of held-out rows, or more than `most`.
+    """Mean squared error or share of wrong labels on held-out rows, or a value above `most`.
 
-    Folds are left out where the others have lost more, as losses are not negative.
+    The remaining folds are skipped once the value exceeds `most`, because losses are not negative.
     """
     total = 0.0
     for train, test in folds.split(X, y):
@@ -116,28 +116,29 @@ def determining_sets(
     Parameters
     ----------
     columns : list of Column
-        Those that alone tell the target are left out.
+        Columns, without those that predict the target alone.
     y : ndarray of shape (n_rows,)
     task : {"classification", "regression"}
     most_levels : int, default=30
-        Columns of more different values are not looked at, nor is text.
+        Columns with more distinct values, and text, are not examined.
     most_columns : int, default=30
-        Of more columns, those of the most values are not looked at.
+        Maximum number of columns; columns with the most values are not examined.
     most_sets : int, default=3
-        Maximum number of sets that are returned.
+        Maximum number of sets to return.
 
     Returns
     -------
     list of (tuple of str, str)
-        Names of the columns, and the share of the rows, or of the variance, that they tell.
+        Names of the columns, and the share of the rows, or of the variance, that they determine.
 
     Notes
     -----
-    Each row is predicted by the most frequent class, or the mean, of the other rows of the same
-    values. A set determines the target if 1% is wrong, or unexplained, at most, and 5% of what the
-    most frequent class misclassifies. By chance, a row has the class of another one with the
-    probability q, the sum of the squared shares of the classes: a set is not looked at unless
-    q^(rows - groups) times the number of sets is at most 1%.
+    Each row is predicted by the most frequent class, or the mean, of the other rows with the same
+    values. A set determines the target if at most 1% of the variance is unexplained or, for
+    classes, if at most 1% of the rows are misclassified, and at most 5% as many as by the most
+    frequent class. By chance, two rows have the same class with probability q, the sum of the
+    squared shares of the classes. A set is examined only if q^(rows - groups) times the number of
+    sets is at most 1%.
     """
     table = []
     for column in columns:
@@ -162,7 +163,7 @@ def determining_sets(
 
 
 def _determined(groups: Array, y: Array, task: Task, n_sets: int) -> str:
-    """Describe how much of the target groups tell; empty unless it is nearly everything."""
+    """Describe how much of the target groups determine; empty unless it is nearly everything."""
     groups = np.unique(groups, return_inverse=True)[1]
     sizes = np.bincount(groups)
     if task == "regression":

@@ -1,4 +1,4 @@
-"""How predictions depend on one or two columns of the table: the numbers."""
+"""Partial dependence of predictions on one or two columns of the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _RESOLUTIONS = {1: 50, 2: 20}
-"""Numbers of values by the number of columns that vary."""
+"""Default number of grid values, by the number of columns that vary."""
 
 ResponseMethod: TypeAlias = Literal["auto", "predict_proba", "decision_function"]
 
@@ -40,17 +40,17 @@ class PartialDependence:
         Names of the columns that vary.
     kinds : tuple of {"number", "date", "category"}
     grid_values : tuple of ndarray
-        Ascending values of each; dates as datetime64, categories as text.
+        Ascending values of each column; dates as datetime64, categories as text.
     average : ndarray of shape (n_outputs, n_values) or (n_outputs, n_values, n_values)
-        Mean over rows that keep their other columns.
+        Mean prediction over rows whose other columns keep their values.
     individual : ndarray of shape (n_outputs, n_rows, n_values) or (..., n_values)
-        The same of each row.
+        Prediction of each of these rows.
     data : tuple of ndarray of shape (n_samples,)
-        Values of these columns in the table.
+        Values of the columns in the table.
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "probability", "log-odds", "logit", "decision value", "latent mean"}
-        What is predicted.
+        Scale of the predictions.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class PartialDependence:
         Parameters
         ----------
         output : str or int, default=None
-            Class, or position of a response; None where there is one only.
+            Class, or position of a response; None if there is only one.
 
         Raises
         ------
         ValueError
-            If there is no such output, or if there are several and none is named.
+            If the output does not exist, or if there are several outputs and none is named.
         """
         k = output_position(output, self.output_names, len(self.average))
         return replace(
@@ -99,7 +99,7 @@ class PartialDependence:
         Returns
         -------
         pandas.DataFrame
-            A column for each column that varies, and one of averages for each output.
+            A column for each column that varies, and a column of averages for each output.
 
         Raises
         ------
@@ -127,10 +127,10 @@ def partial_dependence(
     subsample: int = 500,
     random_state: RandomState = 0,
 ) -> PartialDependence:
-    r"""Predictions as one or two columns vary, of each row and on average.
+    r"""Predictions for each row, and on average, as one or two columns vary.
 
-    These are the numbers of :func:`sklearn.inspection.partial_dependence`, for the columns of the
-    user's table whatever they are encoded as, and computed by sums over the centers instead of
+    These are the values of :func:`sklearn.inspection.partial_dependence`, for the columns of the
+    user's table regardless of their encoding, and computed by sums over the centers instead of
     predictions.
 
     Parameters
@@ -138,22 +138,24 @@ def partial_dependence(
     model : estimator, Pipeline or search
         See :func:`shapley_values`.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
-        Rows that keep their other columns, and whose values the columns take.
+        Rows that are averaged over, and that provide the values of the columns.
     features : int, str, or pair of these
         One or two columns, by names or positions.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Of classifiers: probabilities, where the model has them; else, and for
-        "decision_function", what :func:`shapley_values` explains.
+        Output of classifiers: probabilities, if the model has them; otherwise, and for
+        "decision_function", the output that :func:`shapley_values` explains.
     categorical_features : sequence of int or str, default=()
-        Columns of numbers that are categories.
+        Columns of numbers that are treated as categories.
     grid_resolution : int, default=None
-        Maximum number of values of a column of numbers or dates; None for 50, or 20 of two columns.
+        Maximum number of values of a column of numbers or dates; None stands for 50, or for 20 if
+        there are two columns.
     percentiles : (float, float), default=(0.05, 0.95)
-        Lowest and highest value, as fractions of the rows, where a column has more distinct ones.
+        Lowest and highest value, as fractions of the rows, if a column has more distinct values
+        than `grid_resolution`.
     subsample : int, default=500
-        Maximum number of rows that the averages are over; they are drawn where there are more.
+        Maximum number of rows to average over; if there are more, a subset is drawn.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows.
+        Determines which rows are drawn.
 
     Returns
     -------
@@ -171,10 +173,11 @@ def partial_dependence(
 
     Notes
     -----
-    All values occur in the table, so that whole numbers are evaluated at whole numbers: they are
-    all distinct ones, or those nearest to evenly spaced numbers between the percentiles. Of
-    categories, the twenty most frequent ones are taken. O(g n b) time for g values, n centers and b
-    rows; kernels that are no products over columns are evaluated at g b rows.
+    All grid values occur in the table, so that whole numbers are evaluated at whole numbers. They
+    are all distinct values of a column, or those nearest to evenly spaced numbers between the
+    percentiles; for categories, they are the twenty most frequent ones. The time is O(g n b) for g
+    values, n centers and b rows; kernels that are not products over columns are evaluated at g b
+    rows.
 
     References
     ----------
@@ -271,9 +274,9 @@ def _column(X: Any, position: int, name: str, is_category: bool) -> Column:
 def _grid_rows(
     column: Column, resolution: int, percentiles: tuple[float, float], n_categories: int = 20
 ) -> Array:
-    """Rows that have the values of the grid, which ascend.
+    """Positions of rows that hold the values of the grid, in ascending order of these values.
 
-    The most frequent categories have values; as many as fit on an axis with their names.
+    Only the most frequent categories are kept, as many as fit on an axis with their names.
     """
     known = np.flatnonzero(~np.isnan(column.values))
     distinct, first, counts = np.unique(column.values[known], return_index=True, return_counts=True)
@@ -293,7 +296,7 @@ def _grid_rows(
 
 
 def _nearest(values: Array, targets: Array) -> Array:
-    """Positions of those of ascending values that are nearest to some numbers, each once."""
+    """Positions of the ascending values that are nearest to the targets, without repetitions."""
     after = np.searchsorted(values, targets).clip(1, len(values) - 1)
     nearer = targets - values[after - 1] < values[after] - targets
     return np.unique(after - nearer)
@@ -309,7 +312,7 @@ def _shown(column: Column) -> Array:
 
 
 def _predicted(values: Array, expansion: KernelExpansion, method: str) -> tuple[Array, str]:
-    """Probabilities, where they are asked for and known; else the values as they are."""
+    """Probabilities, if they are requested and known; otherwise the values as they are."""
     has_probabilities = expansion.scale in ("log-odds", "logit")
     if method == "predict_proba" and not has_probabilities:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How predictions depend on one or two columns of the table: the pictures."""
+"""Display of the partial dependence of predictions on one or two columns of the table."""
 
 from __future__ import annotations
 
@@ -29,36 +29,38 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["average", "individual", "both"]
 
 _BENEATH = 0.14
-"""The distribution of the data takes this part of the height, and curves begin above it."""
+"""Fraction of the height for the distribution of the data; curves are drawn above it."""
 
 _FEW = 12
 """Lines through at most this number of values have markers."""
 
 
 class PartialDependenceDisplay(Display):
-    """Curves of how predictions depend on columns, with the distribution of the data beneath.
+    """Curves of the dependence of predictions on columns, above the distribution of the data.
 
-    One column of numbers or dates is a curve, and one of categories are points. Two columns of
-    numbers are a surface seen from above, with the rows of the table as dots; of numbers and
-    categories, a curve for each category; two of categories are a table of colors and numbers.
+    One column of numbers or dates is drawn as a curve, and one column of categories as points. Two
+    columns of numbers are drawn as filled contours, with the rows of the table as dots. A column of
+    numbers and a column of categories are drawn as a curve for each category, and two columns of
+    categories as a table of colors and numbers.
 
     Parameters
     ----------
     dependences : sequence of PartialDependence
-        By `partial_dependence`; a picture for each. Several outputs are lines of one picture, where
-        averages over one column are drawn; else there is one, see `PartialDependence.of_output`.
+        Results of `partial_dependence`, with one plot for each. Several outputs are drawn as lines
+        of one plot if averages for one column are drawn; otherwise only one output is allowed, see
+        `PartialDependence.of_output`.
     kind : {"average", "individual", "both"}, default="average"
-        Averages over rows, curves of single rows, or both, of one column. Of two columns, averages
-        are drawn.
+        For one column, averages over rows, curves of single rows, or both; for two columns,
+        averages are always drawn.
     unit : str, default=""
-        Of the response.
+        Unit of the response.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes of shape (n_dependences,)
         The axes drawn on, once `plot` has been called.
     ax_ : matplotlib Axes
-        The first of these.
+        The first of the axes.
     figure_ : matplotlib Figure
 
     See Also
@@ -90,7 +92,7 @@ class PartialDependenceDisplay(Display):
             raise ValueError("dependences must hold at least one.")
         for found in self.dependences:
             if len(found.average) > 1 and (kind != "average" or len(found.features) > 1):
-                found.of_output()  # It raises an error that names the outputs.
+                found.of_output()  # This raises an error that names the outputs.
         self.kind = kind
         self.unit = unit
 
@@ -115,17 +117,17 @@ class PartialDependenceDisplay(Display):
         estimator : estimator, Pipeline or search
             See :func:`shapley_values`.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
-            Rows that averages are over, and whose values the columns take.
+            Rows that are averaged over, and that provide the values of the columns.
         features : int, str, pair of these as a tuple, or list of these
-            Columns, by names or positions; a picture for each entry of a list.
+            Columns, by names or positions; one plot is drawn for each entry of a list.
         kind : {"average", "individual", "both"}, default="average"
         target : str or int, default=None
-            Class, or position of a response; None for all, where averages over one column are
-            drawn.
+            Class, or position of a response; None stands for all outputs, if averages for one
+            column are drawn.
         unit : str, default=""
-            Of the response, for the labels of axes.
+            Unit of the response, for the labels of axes.
         ax : matplotlib Axes, or array of these, default=None
-            The axes to draw on, one for each entry; those of a new figure where None.
+            Axes to draw on, one for each entry; if None, a new figure is created.
         plot_options : dict, default=None
             Passed to `plot`, such as ``{"centered": True}``.
         **kwargs : dict
@@ -140,7 +142,7 @@ class PartialDependenceDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If `target` is None where one of several outputs is needed; or see
+            If `target` is None although one of several outputs is needed; see also
             `partial_dependence`.
         """
         entries = list(features) if isinstance(features, list | np.ndarray) else [features]
@@ -158,18 +160,18 @@ class PartialDependenceDisplay(Display):
         max_curves: int = 50,
         **kwargs: Any,
     ) -> Self:
-        """Draw the pictures; those of one column have the same vertical axis.
+        """Draw the plots; plots of one column have the same vertical axis.
 
         Parameters
         ----------
         ax : matplotlib Axes, or array of these, default=None
-            One for each picture; those of a new figure where None.
+            Axes to draw on, one for each plot; if None, a new figure is created.
         n_cols : int, default=3
-            Maximum number of pictures beside each other in a new figure.
+            Maximum number of plots beside each other in a new figure.
         centered : bool, default=False
             Whether curves of one column start at zero.
         max_curves : int, default=50
-            Maximum number of single rows that are drawn, at equal distances in the table.
+            Maximum number of single rows to draw, at equal distances in the table.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot` for averages of one column.
 
@@ -194,7 +196,7 @@ class PartialDependenceDisplay(Display):
         return self._drawn_on(found[0])
 
     def _limits(self, curves: list[_Curves]) -> tuple[float, float] | None:
-        """Ends of the vertical axis, which leave space for the data beneath."""
+        """Limits of the vertical axis, with space below for the distribution of the data."""
         parts = [
             values.ravel()
             for one in curves
@@ -245,7 +247,7 @@ def _draw_averages(
 
 @dataclass(frozen=True)
 class _Curves:
-    """Averages and single rows, as they are drawn.
+    """Averages and curves of single rows, as they are drawn.
 
     Attributes
     ----------

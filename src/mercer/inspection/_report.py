@@ -53,9 +53,9 @@ from mercer.inspection._report_text import (
 
 @dataclass(frozen=True)
 class ModelReport:
-    """What is known of a fitted model from rows that it was not fitted to.
+    """Report on a fitted model, from rows that it was not fitted to.
 
-    In a notebook it is shown as a page of tables.
+    In a notebook, the report is shown as a page of tables.
 
     Attributes
     ----------
@@ -63,46 +63,48 @@ class ModelReport:
         Name of the estimator.
     task : {"classification", "regression"}
     n_classes : int
-        Number of classes that the model was fitted to; zero of responses.
+        Number of classes that the model was fitted to; zero for responses.
     n_rows : int
         Number of held-out rows.
     n_groups : int or None
-        Number of their groups; None if rows are independent.
+        Number of groups of the held-out rows; None if rows are independent.
     n_train : int or None
-        Number of training rows, where they are known.
+        Number of training rows; None if they are not known.
     held_out : tuple of PredictorScores
-        Of the model and, where training rows are known, of simple predictors; the constant is last.
-        Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and `high`:
-        ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``, ``mae``, ``r2``
-        of positive responses with a heavy tail ``log_rmse``, and of counts ``poisson_deviance``.
+        Scores of the model and, if training rows are known, of simple predictors; the constant is
+        last. Each has a `name` and `scores`, a dictionary of estimates with `value`, `low` and
+        `high`: ``error``, ``balanced_accuracy``, ``log_loss`` and ``roc_auc``, or ``rmse``,
+        ``mae``, ``r2``, ``log_rmse`` for positive responses with a heavy tail, and
+        ``poisson_deviance`` for counts.
     metric : str
         Name of the score that comes first.
     left_out : PredictorScores or None
-        Scores of the model on training rows, by predictions in which their own targets had no part.
-        Of two-stage and one-stage classifiers, a penalty or the kernel was chosen on these rows,
-        which makes the scores too good; `note` says so.
+        Scores of the model on training rows, by predictions that did not use the targets of the
+        predicted rows. For two-stage and one-stage classifiers, a penalty or the kernel was
+        selected on these rows, which makes the scores too good; this is stated in `note`.
     stated : dict of str to float
-        Scores that the model states of itself, by the name of the attribute.
+        Scores that the model itself provides, by the name of the attribute.
     beats_constant : bool or None
         Whether the model is better than the constant beyond what chance explains.
     constant_ratio : Estimate or None
-        Ratio of the mean squared errors of the model and of the constant, of responses or
+        Ratio of the mean squared error of the model to that of the constant, for responses or
         probabilities.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted one of several,
-        by decile of its probability: `value`, the mean probability, `share`, an estimate, and
-        `count`.
+        by decile of the probability of this class. Each bin has `value`, the mean probability,
+        `share`, an estimate, and `count`.
     coverage : Coverage or None
-        Of intervals, or of sets of classes: `asked`, `share`, `width` and `bins`, as above.
+        Coverage of intervals, or of sets of classes: `asked`, `share`, `width` and `bins`, as
+        above.
     losses : tuple of LossByColumn
-        Columns by whose values the error differs beyond what chance explains: `column`, `labels`,
+        Columns whose bins differ in the error beyond what chance explains: `column`, `labels`,
         `counts`, `losses` and `p_value`.
     checks : tuple of Check
-        `name`, `warnings` and `advice` of each:
-        Leakage, copies, shift, groups, identifiers, time order, coverage and left-out score, as far
-        as they can be checked. Its `columns` name the column that each warning is about.
+        Checks of leakage, copies, shift, groups, identifiers, time order, coverage and left-out
+        score, as far as they can be made. Each has `name`, `warnings` and `advice`, and `columns`,
+        the column that each warning is about.
     remarks : tuple of str
-        What is absent, and why.
+        Parts that are missing from the report, with the reasons.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class ModelReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the scores deceptive, one sentence each."""
+        """Reasons why the scores may be misleading, one sentence each."""
         constant = [] if self.beats_constant is not False else [constant_warning(self)]
         found = [
             f"{text}; {check.advice}" if check.advice else text
@@ -190,7 +192,7 @@ def report(
     later: bool = False,
     random_state: int = 0,
 ) -> ModelReport:
-    """Test a fitted model on rows that it was not fitted to, and check what could deceive.
+    """Evaluate a fitted model on held-out rows, and check whether the scores may be misleading.
 
     Parameters
     ----------
@@ -199,25 +201,27 @@ def report(
     X : data frame or array-like of shape (n_samples, n_features)
         Rows that the model was not fitted to, in the order in which they were measured.
     y : array-like of shape (n_samples,)
-        Their targets.
+        Targets of the rows.
     groups : array-like of shape (n_samples,), default=None
-        What rows belong to, such as patients. Confidence intervals and tests are then about new
-        groups.
+        Groups that the rows belong to, such as patients. Confidence intervals and tests then refer
+        to new groups.
     train : (X, y) or (X, y, groups), default=None
-        The rows of the fit. Simple predictors are fitted to them, and they are searched for copies
-        and for columns that tell the target. Without them, the report has no such parts.
+        The training rows. Simple predictors are fitted to them, and they are searched for copies
+        and for columns that leak the target. Without them, the report lacks these parts.
     coverage : float, default=0.9
-        That of intervals or sets whose coverage is measured.
+        Nominal coverage of the intervals or sets whose actual coverage is measured.
     metric : str, default=None
-        The score that comes first; see `held_out` of `ModelReport`. By default the share of
-        misclassified rows; where a class has three times the rows of another, the area under the
-        ROC curve, or the balanced accuracy of more than two classes; the mean absolute error of
-        grades, by `KernelOrdinalClassifier`; the root mean squared error; that of the logarithms of
-        positive responses with a heavy tail; or the Poisson deviance of counts.
+        The score that comes first; see `held_out` of `ModelReport`. For classes, the default is the
+        share of misclassified rows or, if a class has at least three times as many rows as another,
+        the area under the ROC curve for two classes and the balanced accuracy for more. For grades,
+        by `KernelOrdinalClassifier`, it is the mean absolute error. For responses, it is the root
+        mean squared error, which is computed from logarithms if they are positive with a heavy
+        tail; for counts, it is the Poisson deviance.
     later : bool, default=False
-        Whether the rows are later than all rows of the fit, so that their order does not deceive.
+        Whether the rows are later than all training rows, so that their order does not make the
+        scores misleading.
     random_state : int, default=0
-        Draws rows for what would take long on all of them.
+        Seed of the subsamples for computations that would be slow on all rows.
 
     Returns
     -------
@@ -239,25 +243,26 @@ def report(
 
     Notes
     -----
-    Confidence intervals of 95% are Wilson's for shares, DeLong's for the area under the ROC curve,
-    and by the delta method for others, of the logarithm for the root mean squared error. Where
-    there are groups, they are from the variance over groups, with Student's quantile for their
-    number [1]_.
+    The 95% confidence intervals are Wilson's for shares, DeLong's for the area under the ROC curve,
+    and based on the delta method for other scores, applied to the logarithm of the root mean
+    squared error. If there are groups, the intervals are based on the variance over groups, with
+    Student's quantile for the number of groups [1]_.
 
-    A model is better than a constant if Student's interval of the ratio of mean squared errors is
-    below one, of probabilities where there are any, or if it ranks two classes better than chance.
-    Predictions of labels alone are compared by their balanced accuracy.
+    A model is better than a constant if Student's interval of the ratio of mean squared errors (of
+    probabilities, if there are any) is below one, or if the model ranks two classes better than
+    chance. Predictions of labels alone are compared by balanced accuracy.
 
-    Errors are compared by the Kruskal-Wallis test between deciles or categories of each column, and
-    columns are listed at a false discovery rate of 5% [2]_. Each check warns of clean data with a
-    probability of 1% at most; leakage and copies are no tests. A column leaks if it predicts the
-    target alone with 1% of error, and so do two or three that determine it together; an identifier
-    has an intraclass correlation of the target above .1, as have the parts of codes before a
-    separator; order shows in the rank correlation of neighboring residuals, and of targets where
-    dates or a counter order the rows; shift in a classifier that tells held-out rows from training
-    rows.
+    Errors are compared between deciles or categories of each column by the Kruskal-Wallis test, and
+    columns are listed at a false discovery rate of 5% [2]_. Each check warns about clean data with
+    a probability of at most 1%, except for leakage and copies, which are not statistical tests. A
+    column leaks if it alone predicts the target with 1% of error, and two or three columns leak if
+    they determine the target together. A column is an identifier if the intraclass correlation of
+    the target for its values, or for the parts of its codes before a separator, is above .1. Order
+    effects are detected by the rank correlation of neighboring residuals, and of neighboring
+    targets if dates or a counter order the rows. Shift is detected by a classifier that
+    distinguishes held-out rows from training rows.
 
-    The time is that of a prediction, of its intervals, and of the fits of simple predictors.
+    The time is spent on the predictions, their intervals, and the fits of the simple predictors.
 
     References
     ----------
@@ -317,7 +322,7 @@ def report(
 
 
 def _past(model: Any, train: Sequence[Any] | None) -> Truth | None:
-    """Targets and groups of the rows of the fit, if these are given."""
+    """Targets and groups of the training rows, if these are given."""
     if train is None:
         return None
     if len(train) not in (2, 3):
@@ -331,7 +336,7 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
     task: Task = "classification" if is_classifier(model) else "regression"
     values: Array = column_or_1d(y)
     assert_all_finite(values, input_name="y")
-    group_codes(groups, len(values))  # It refuses what names no groups.
+    group_codes(groups, len(values))  # This raises an error for invalid groups.
     names = None if groups is None else np.asarray(groups)
     if task == "regression":
         return Truth(task, values.astype(float), np.empty(0), names)
@@ -342,7 +347,7 @@ def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | No
 
 
 def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
-    """Return the name of the first score; refuse one that the model does not have."""
+    """Return the name of the first score; raise an error if the model does not have it."""
     if given is not None and given not in own.scores:
         raise ValueError(f"metric must be one of {', '.join(own.scores)}; got {given!r}.")
     found = given or default_metric(known)
@@ -368,7 +373,7 @@ def _compared(
 def _coverage(
     step: Any, X: Features, truth: Truth, coverage: float
 ) -> tuple[Coverage | None, list[str]]:
-    """Return the coverage of intervals or sets, and what is absent and why."""
+    """Return the coverage of intervals or sets, and remarks on what is missing."""
     name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
     remarks = []
     if truth.task == "classification" and not hasattr(step, "predict_proba"):
@@ -384,5 +389,5 @@ def _coverage(
 def _stated(*models: Any) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
     found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
-    # Packages have other things by these names.
+    # Other packages may use these names for other attributes.
     return {name: float(value) for name, value in found.items() if isinstance(value, Real)}

@@ -65,11 +65,11 @@ class ReportSection:
         Names of the table's columns; empty without a table.
     rows : tuple of tuple of str
     findings : tuple of str
-        What was found, without a full stop.
+        Findings, without a full stop.
     sentences : tuple of str
-        What the table means.
+        Explanations of the table.
     warnings : tuple of str
-        What makes the scores deceptive, without a full stop.
+        Reasons why the scores may be misleading, without a full stop.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class ReportSection:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Format a number in the target's unit by its leading digits.
+    """Format a number in the unit of the target to a number of leading digits.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ _STATED = {
     "loo_score_": "score on left-out rows",
     "best_score_": "cross-validated score",
 }
-"""What the attributes by which models state their scores are called."""
+"""Phrases for the attributes in which models store their own scores."""
 
 
 def constant_warning(report: Any) -> str:
-    """Say that a model is not better than a constant.
+    """Return the warning that a model is not better than a constant.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _own_scores(report: Any) -> ReportSection:
     )
     if left_out is not None and left_out.note:
         told = f"Left-out scores are of training rows, by fits without them. {left_out.note}"
-    # Left-out predictions say more than the score that a model has of them.
+    # Left-out predictions are more informative than the score that a model has for them.
     named = {n: v for n, v in report.stated.items() if left_out is None or n != "loo_score_"}
     stated = tuple(f"the model itself states a {_STATED[n]} of {v:.3f}" for n, v in named.items())
     return ReportSection(
@@ -276,7 +276,7 @@ def _coverage(report: Any) -> ReportSection:
 
 
 def _empty_sets(found: Any) -> tuple[str, ...]:
-    """Say why some sets hold no class."""
+    """Explain why some sets hold no class."""
     if found.bins[0].value > 0.0:
         return ()
     return (
@@ -300,7 +300,7 @@ def _checks(report: Any) -> ReportSection:
 
 
 def shorten(text: str, longest: int = 20) -> str:
-    """Cut a name that is too long for a table.
+    """Truncate a name that is too long for a table.
 
     Parameters
     ----------

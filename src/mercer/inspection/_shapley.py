@@ -15,8 +15,8 @@ from mercer.inspection._explained_model import ExplainedModel, Groups
 from mercer.inspection._shapley_result import ShapleyValues
 
 _MOST_ENUMERATED = 16
-"""Twice as many subsets for each further column: 16 columns and 100 background rows are 6.5 million
-evaluations, which take minutes."""
+"""Maximum number of columns whose subsets are enumerated. Each further column doubles the number of
+subsets: 16 columns and 100 background rows need 6.5 million evaluations, which take minutes."""
 
 
 def shapley_values(
@@ -32,40 +32,42 @@ def shapley_values(
     r"""Contribution of each column to each prediction: exact interventional Shapley values.
 
     The value of a set S of columns is the mean prediction over background rows that take the
-    explained row's values in S. The Shapley value of a column is what its value adds to that, on
-    average over all orders in which columns may be added. The values of a row and the base value
-    sum to the prediction.
+    explained row's values in S. The Shapley value of a column is the change of this mean when the
+    column is added to the set, averaged over all orders in which columns may be added. The values
+    of a row and the base value sum to the prediction.
 
-    What is explained is the response; of classes, the logarithm of their odds, or for more than two
-    classes scores whose softmax is their probabilities; of `BayesianMKLClassifier` the mean of the
-    latent function; the decision value where there are no probabilities.
+    The explained output is the response. For two classes, it is the logarithm of the odds, and for
+    more classes, scores whose softmax gives their probabilities. For `BayesianMKLClassifier`, it is
+    the mean of the latent function, and for classifiers without probabilities, the decision value.
 
     Parameters
     ----------
     model : estimator, Pipeline or search
-        Fitted: an estimator of mercer that predicts, a pipeline that ends in one and whose other
-        steps handle each column by itself, such as `table_encoder`, or a search over either.
+        A fitted predictor of mercer, a pipeline that ends in one and whose other steps handle each
+        column by itself, such as `table_encoder`, or a search over either.
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Rows to explain, as the model takes them; of a model of precomputed Gram matrices, those
-        between rows and the training rows, whose sources, one for each kernel, are explained.
+        Rows to explain, in the format that the model accepts. For a model of precomputed Gram
+        matrices, the Gram matrices between these rows and the training rows; their sources, one for
+        each kernel, are then explained in place of columns.
     background : array-like, sparse matrix, data frame or int, default=None
-        At least two rows of the same columns, or a number of training rows that are drawn; None
-        stands for 100. Values are exact for this background.
+        At least two rows with the same columns, or a number of training rows to draw; None stands
+        for 100. Values are exact for this background.
     groups : mapping of str to columns, or iterable of columns, default=None
-        Columns whose values are exchanged together, by names or positions; all others are on their
-        own. All columns that the encoder of a table makes of one column always are one.
+        Columns whose values are exchanged together, by names or positions; each other column is on
+        its own. The columns that an encoder computes from one column of the table always stay
+        together.
     independent : bool, default=False
-        Whether background values are drawn column by column, each from any background row, in place
-        of whole rows. One product of mean factors then takes the place of the background rows,
-        which makes explanations of many rows about as many times faster as there are background
-        rows. The base value is the mean prediction of such rows.
+        Whether background values are drawn independently for each column, from any background row,
+        instead of as whole rows. One product of mean factors then replaces the background rows,
+        which speeds up explanations of many rows by about the number of background rows. The base
+        value is the mean prediction for such rows.
     n_permutations : int or "all", default=2
-        Pairs of opposite permutations for each background row, at least two, by which parts of the
-        model that are no products over columns are explained; "all" enumerates all subsets of
-        columns, which is exact, and takes 2^d evaluations for d columns. So few columns that these
-        are no more evaluations than the permutations are enumerated anyway.
+        Number of pairs of opposite permutations for each background row, at least two, to explain
+        parts of the model that are not products over columns. The option "all" enumerates all
+        subsets of columns, which is exact, and takes 2^d evaluations for d columns. All subsets are
+        enumerated in any case if this takes at most as many evaluations as the permutations.
     random_state : int, RandomState instance or None, default=0
-        Draws the background rows and the permutations.
+        Determines which background rows and permutations are drawn.
 
     Returns
     -------
@@ -77,28 +79,27 @@ def shapley_values(
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model predicts nothing, is not of mercer, or has a step that computes features from
-        several columns; or if columns are to be independent in kernels that are no products over
-        columns.
+        If the model is not a predictor of mercer, or has a step that computes features from several
+        columns; or if `independent` is True and kernels are not products over columns.
     ValueError
-        If columns differ from those of the fit, values are missing where the model takes none, the
-        background has one row, a column is in two groups, or a model of Gram matrices, which it
-        does not keep, is given no background.
+        If columns differ from those of the fit, values are missing and the model does not accept
+        missing values, the background has one row, a column is in two groups, or no background is
+        given for a model of Gram matrices, which does not store them.
 
     Notes
     -----
-    Gaussian kernels, also with a width for each feature, product Laplacians, inner products,
-    polynomials, and sums and products of these are sums of products over columns, for which values
-    are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
+    Gaussian kernels, including those with a width for each feature, product Laplacians, inner
+    products, polynomials, and sums and products of these are sums of products over columns, for
+    which values are exact: with :math:`f(x) = \sum_i c_i \prod_l k_l(x_l, z_{il})`,
 
     .. math:: \phi_j = \operatorname{mean}_z \sum_i c_i \int_0^1 (k_j(x_j, z_{ij}) - k_j(z_j,
               z_{ij})) \prod_{l \ne j} [t\, k_l(x_l, z_{il}) + (1 - t) k_l(z_l, z_{il})]\, dt
 
-    by a Gauss-Legendre rule that is exact for the polynomial in t. O(n b d^2) time for each row, n
-    centers, b background rows and d columns, and O(n d^2) of independent columns. Other kernels,
-    such as the Laplacian of the Euclidean distance, projections and leaves of trees, are explained
-    by permutations [2]_, with standard errors: O(n b d^2) time, too. A kernel on the columns of one
-    player is exact whatever its form.
+    by a Gauss-Legendre rule that is exact for the polynomial in t. Each row takes O(n b d^2) time
+    for n centers, b background rows and d columns, and O(n d^2) time for independent columns. Other
+    kernels, such as the Laplacian of the Euclidean distance, projections and leaves of trees, are
+    explained by permutations [2]_, with standard errors, also in O(n b d^2) time. Values are exact
+    for a kernel on the columns of one player, whatever its form.
 
     References
     ----------
@@ -172,7 +173,7 @@ def _sampled_values(
     n_permutations: int | str,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Values of the other parts, and covariances of the outputs of each."""
+    """Values of the other parts, and covariances of the outputs of each value."""
     n_rows = next(iter(rows.values())).shape[0]
     values = np.zeros((n_rows, parts.n_players, parts.n_outputs))
     covariances = np.zeros((*values.shape, parts.n_outputs))
@@ -191,7 +192,7 @@ def _sampled_values(
 
 
 def _are_few(n_columns: int, n_permutations: int) -> bool:
-    """Whether all subsets of some columns are no more than those that permutations visit."""
+    """Whether all subsets of some columns are at most as many as the permutations visit."""
     return 2**n_columns <= 2 * n_permutations * (n_columns + 1)
 
 

@@ -1,4 +1,4 @@
-"""Shapley values of predictions, and what can be read off them."""
+"""Shapley values of predictions, and their summaries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FAR = "far from training rows"
-"""Name of the part of a prediction by which it is shrunk there."""
+"""Name of the shrinkage of predictions far from the training rows."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class ShapleyValues:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        In the unit of the prediction.
+        Contributions in the unit of the prediction.
     base_value : float or ndarray of shape (n_outputs,)
         Mean prediction of the background.
     covariances : ndarray of shape (n_rows, n_players, n_outputs, n_outputs)
-        Of the outputs of each value over draws of permutations, for the background as it is; zero
-        where a value is exact. There is one output where `values` has two dimensions.
+        Covariances of the outputs of each value over draws of permutations, for the given
+        background; zero if a value is exact. There is one output if `values` has two dimensions.
     data : ndarray of shape (n_rows, n_players)
-        The rows' values; text where a player has several columns.
+        Values of the players in the rows; text if a player has several columns.
     feature_names : list of str of shape (n_players,)
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
-        What is explained.
+        Scale of the explained output.
     shrinkage : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        What the model adds to the sum of base value and values since a row is far from all training
-        rows; zero for all others.
+        Amount that the model adds to the sum of base value and values if a row is far from all
+        training rows; zero for all other rows.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class ShapleyValues:
     def standard_errors(self) -> Array:
         """Standard errors of `values` over draws of permutations, of the same shape."""
         variances = np.diagonal(self.covariances, axis1=2, axis2=3).reshape(self.values.shape)
-        # Rounding may leave less than zero of outputs that cancel.
+        # Rounding may make variances negative if outputs cancel.
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     @property
     def predictions(self) -> Array:
-        """What the model says: base value, values and shrinkage, summed, shape (n_rows, ...)."""
+        """Predictions: the sum of base value, values and shrinkage, shape (n_rows, ...)."""
         return np.asarray(self.base_value + self.values.sum(axis=1) + self.shrinkage)
 
     @property
@@ -98,19 +98,19 @@ class ShapleyValues:
         Parameters
         ----------
         output : str or int, default=None
-            Class, or position of a response; None where there is one output only.
+            Class, or position of a response; None if there is only one output.
 
         Returns
         -------
         ShapleyValues
-            With `values` of shape (n_rows, n_players). Scores of several classes become the
+            Result with `values` of shape (n_rows, n_players). Scores of several classes become the
             logarithm of the odds of the class against the others, that is, against the geometric
             mean of their probabilities.
 
         Raises
         ------
         ValueError
-            If there is no such output, or if there are several and none is named.
+            If the output does not exist, or if there are several outputs and none is named.
         """
         if self.values.ndim == 2:
             return self
@@ -137,20 +137,21 @@ class ShapleyValues:
         row : int, default=0
             Position of the explained row.
         n_largest : int, default=3
-            Number of contributions, at most.
+            Maximum number of contributions.
         output : str or int, default=None
-            Class, or position of a response; None stands for the only one, or for the class of the
-            highest score.
+            Class, or position of a response; None stands for the only output, or for the class with
+            the highest score.
 
         Returns
         -------
         list of Contribution
-            Name, value and signed amount of each column, that of the largest absolute amount first.
+            Name, value and signed amount of each column, in descending order of the absolute
+            amounts.
 
         Raises
         ------
         IndexError
-            If there is no such row.
+            If the row does not exist.
         ValueError
             If there are several responses and none is named.
         """
@@ -183,13 +184,13 @@ class ShapleyValues:
         output : str or int, default=None
             See `largest`.
         unit : str, default=""
-            Of the response.
+            Unit of the response.
 
         Returns
         -------
         list of str
-            Such as "age 61: 2.3 kg above the average row", or for classes "age 61: multiplies the
-            odds of yes by 2.3". The average row is what `base_value` is the prediction of.
+            Phrases such as "age 61: 2.3 kg above the average row", or for classes "age 61:
+            multiplies the odds of yes by 2.3". The prediction of the average row is `base_value`.
 
         Examples
         --------
@@ -208,7 +209,7 @@ class ShapleyValues:
         return [one.in_words(found.scale, name, unit, decimals) for one in chosen]
 
     def headline(self, row: int = 0, *, output: str | int | None = None, unit: str = "") -> str:
-        """A prediction beside that of the average row.
+        """A prediction and the prediction of the average row as text.
 
         Parameters
         ----------
@@ -216,13 +217,13 @@ class ShapleyValues:
         output : str or int, default=None
             See `largest`.
         unit : str, default=""
-            Of the response.
+            Unit of the response.
 
         Returns
         -------
         str
-            Such as "Prediction 68.2 kg, average row 65.1 kg", or "Probability of yes 93.4%, average
-            row 55.1%".
+            Text such as "Prediction 68.2 kg, average row 65.1 kg", or "Probability of yes 93.4%,
+            average row 55.1%".
         """
         found = self.of_row(row, output)
         label = quantity_label(found.scale, found.output_names)
@@ -240,7 +241,7 @@ class ShapleyValues:
         return f"{label} {texts[0]}, average row {texts[1]}"
 
     def decimals(self, output: str | int | None = None) -> int:
-        """Number of decimals by which the largest mean absolute contribution has three digits.
+        """Number of decimals that gives the largest mean absolute contribution three digits.
 
         Parameters
         ----------
@@ -249,23 +250,23 @@ class ShapleyValues:
         return decimals_of([float(self.of_output(output).importances.max(initial=0.0))])
 
     def of_row(self, row: int, output: str | int | None = None) -> ShapleyValues:
-        """The values of the output that one row is explained by.
+        """The values of the output that is explained for one row.
 
         Parameters
         ----------
         row : int
         output : str, int or None
-            None stands for the only one, or for the class of the row's highest score.
+            None stands for the only output, or for the class with the highest score of the row.
 
         Returns
         -------
         ShapleyValues
-            Of all rows; see `of_output`.
+            Values of all rows; see `of_output`.
 
         Raises
         ------
         IndexError
-            If there is no such row.
+            If the row does not exist.
         """
         if not -len(self.values) <= row < len(self.values):
             raise IndexError(f"There is no row {row}: {len(self.values)} rows are explained.")
@@ -279,7 +280,7 @@ class ShapleyValues:
         Returns
         -------
         pandas.DataFrame
-            Columns are the feature names; of several outputs, pairs of output and feature name.
+            Columns are the feature names; for several outputs, pairs of output and feature name.
 
         Raises
         ------
@@ -295,11 +296,11 @@ class ShapleyValues:
         return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
 
     def to_shap(self) -> Any:
-        """The values as an object of the package shap, whose plots take it.
+        """The values as an object for the plots of the package shap.
 
-        Plots are of one output: of several, convert `found.of_output(name)`. Where rows are far
-        from all training rows, shrinkage is a further column, so that base value and values sum to
-        the predictions.
+        Plots show one output; if there are several, convert `found.of_output(name)`. If rows are
+        far from all training rows, shrinkage is a further column, so that base value and values sum
+        to the predictions.
 
         Returns
         -------
@@ -342,7 +343,7 @@ class ShapleyValues:
 
 
 def _plotted(cells: Array) -> Array:
-    """A column as plots of other packages take it: numbers, years or text without missing cells."""
+    """A column for plots of other packages: numbers, years or text without missing cells."""
     found = columns_of(cells[:, None])
     if not found:
         return np.array([cell_text(cell) for cell in cells])
@@ -353,12 +354,12 @@ def _plotted(cells: Array) -> Array:
 
 
 def data_frames() -> Any:
-    """The package of data frames.
+    """Import and return pandas.
 
     Raises
     ------
     ImportError
-        If it is not installed.
+        If pandas is not installed.
     """
     try:
         import pandas as pd

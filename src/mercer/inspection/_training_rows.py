@@ -1,4 +1,4 @@
-"""Which training rows carried a prediction: the summands of a kernel expansion."""
+"""Contributions of training rows to predictions: the summands of a kernel expansion."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingContributions:
-    """What training rows contribute to predictions, by `training_contributions`.
+    """Contributions of training rows to predictions, by `training_contributions`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_known) or (n_rows, n_known, n_outputs)
-        Coefficient times kernel value, signed, of each training row or center.
+        Coefficient times kernel value, signed, for each training row or center.
     rest : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        What predictions have beside the sum of these: the intercept, parts that are no sums over
-        rows, such as votes of machines, and shrinkage far from all training rows.
+        Remainder of the predictions beside the sum of these values: the intercept, parts that are
+        not sums over rows, such as votes of machines, and shrinkage far from all training rows.
     positions : ndarray of int of shape (n_known,)
-        Of the rows in `data`.
+        Positions of the rows in `data`.
     are_centers : bool
-        Whether they are centers of Nyström features: a center stands for many training rows.
+        Whether the rows are centers of Nyström features, each of which represents many training
+        rows.
     data : data frame or ndarray
-        The training table; where it was not given, features of the rows that the model keeps.
+        The training table or, if it was not given, features of the rows that the model keeps.
     names : list of str
-        Of the columns of `data`.
+        Names of the columns of `data`.
     output_names : list of str
         Classes, or empty for responses.
     scale : {"response", "log-odds", "logit", "decision value", "latent mean", "log rate"}
-        What is explained.
+        Scale of the explained output.
 
     Examples
     --------
@@ -73,12 +74,12 @@ class TrainingContributions:
         Parameters
         ----------
         output : str or int, default=None
-            Class, or position of a response; None where there is one output only.
+            Class, or position of a response; None if there is only one output.
 
         Raises
         ------
         ValueError
-            If there is no such output, or if there are several and none is named.
+            If the output does not exist, or if there are several outputs and none is named.
         """
         if self.values.ndim == 2:
             return self
@@ -96,28 +97,28 @@ class TrainingContributions:
     def to_frame(
         self, row: int = 0, n_largest: int = 10, *, output: str | int | None = None
     ) -> pd.DataFrame:
-        """The training rows of the largest contributions to one prediction.
+        """The training rows with the largest contributions to one prediction.
 
         Parameters
         ----------
         row : int, default=0
             Position of the explained row.
         n_largest : int, default=10
-            Number of training rows, at most.
+            Maximum number of training rows.
         output : str or int, default=None
-            Class, or position of a response; None where there is one output only.
+            Class, or position of a response; None if there is only one output.
 
         Returns
         -------
         pandas.DataFrame
-            Positions of the rows in the training table, in the column "row", or "center" where they
-            are centers of Nyström features; contributions; and the rows. That of the largest
-            absolute contribution comes first.
+            Positions of the rows in the training table, in the column "row", or "center" if they
+            are centers of Nyström features; then the contributions; then the rows. Rows are in
+            descending order of absolute contributions.
 
         Raises
         ------
         IndexError
-            If there is no such row.
+            If the row does not exist.
         ImportError
             If pandas is not installed.
         """
@@ -138,12 +139,12 @@ class TrainingContributions:
 
 
 def training_contributions(model: Any, X: Any, training: Any = None) -> TrainingContributions:
-    """What each training row contributes to predictions: coefficient times kernel value.
+    """Contribution of each training row to predictions: coefficient times kernel value.
 
-    A prediction of a kernel machine is a sum over training rows, a_i k(x, x_i), plus a constant:
-    similar rows whose coefficients are large carry it. Of a stack, the contributions of a row in
-    all members are summed. On Nyström features, coefficients belong to centers, which stand for
-    many training rows each; `are_centers` then says so.
+    A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
+    constant, so that similar rows with large coefficients contribute most. For a stack, the
+    contributions of a row in all members are summed. With Nyström features, coefficients belong to
+    centers, each of which represents many training rows; `are_centers` is then True.
 
     Parameters
     ----------
@@ -173,9 +174,10 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
 
     Notes
     -----
-    Contributions to smooth functions are large and cancel: with a wide kernel, many distant rows of
-    opposite sign make up a slope. They say what the sum consists of, and not what the prediction
-    would be if a row were left out. O(n_rows n d) time for n training rows and d columns.
+    Contributions to smooth functions are large and cancel: with a wide kernel, a slope is the sum
+    of many contributions of distant rows with opposite signs. Contributions are the summands of the
+    prediction; they do not show how the prediction would change if a row were left out. The time is
+    O(n_rows n d) for n training rows and d columns.
 
     References
     ----------
@@ -249,7 +251,7 @@ def _positions_in(explained: ExplainedModel, training: Any, term: KernelTerm) ->
 
 
 def _keys(views: Views, name: str) -> Sequence[bytes]:
-    """The exact values of each row; zeros have no sign."""
+    """The exact values of each row as bytes, without the signs of zeros."""
     return [row.tobytes() for row in as_doubles(views[name]) + 0.0]
 
 

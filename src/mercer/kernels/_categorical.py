@@ -1,4 +1,4 @@
-"""Kernels of codes: of unordered categories, and of objects with a given Gram matrix."""
+"""Kernels of codes, for unordered categories and for objects with a given Gram matrix."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from mercer.kernels._radial import Gaussian
 from mercer.kernels._structure import Structure
 
 _MANY = 64
-"""Columns of more levels are compared pair by pair, which takes as long as a matrix product of
+"""Columns with more levels are compared pair by pair, which takes as long as a matrix product of
 about this many indicators of levels."""
 
 
 class OfColumns(Gaussian):
-    """The Gaussian kernel of a distance that is a sum over columns of distances without unit."""
+    """The Gaussian kernel of a sum over columns of distances without a unit."""
 
     accepts_sparse = False
 
     @property
     def structure(self) -> Structure:
-        """Unknown: no function of distances between numbers."""
+        """Unknown, because the kernel is not a function of distances between numbers."""
         return Structure()
 
     def _is_median(self) -> bool:
@@ -45,7 +45,7 @@ class OfColumns(Gaussian):
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
         given = log_interval(self.bounds)
-        # Distances without unit are about one.
+        # Distances without a unit are about one.
         return np.tile(np.log([0.1, 100.0]) if given is None else given, (n_widths, 1))
 
 
@@ -53,16 +53,16 @@ class OfColumns(Gaussian):
 class Categorical(OfColumns):
     """Kernel of unordered categories, exp(-sum_z d(x_z, x'_z) / s_z^2), where d is zero or one.
 
-    A column has the factor one where the categories are the same, and exp(-1 / s^2) where they
-    differ: a value below one that is learned. A wide kernel ignores its column. Categories are
+    The factor of a column is one if the categories are the same, and exp(-1 / s^2) if they differ:
+    a value below one that is learned. Columns with large widths are ignored. Categories are
     numbers, such as codes, whose order and distances do not matter. Missing values (NaN) are a
-    category of their own; categories that the training table does not have differ from all of its
-    own.
+    category of their own; categories that are absent from the training table differ from all
+    categories in it.
 
     Parameters
     ----------
     bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, without unit, of all columns or of each.
+        Width s, without a unit, of all columns or of each column.
     ard : bool, default=False
         One width per column.
     bounds : "data" or (float, float), default="data"
@@ -70,25 +70,26 @@ class Categorical(OfColumns):
     rarity : float, default=None
         Exponent a > 0 of the function h(p) = (1 - p^a)^(1/a) of a category's frequency p. Different
         categories then have the distance d = (h(p) + h(p')) / 2, which is larger for rarer ones.
-        None if all different categories have the distance one.
+        None if any two different categories have the distance one.
     frequencies : list of ndarray of shape (2, n_levels), default=None
         With `rarity`, the categories of each column, ascending and with infinity for missing
-        values, and their frequencies. None to read them off the table that the kernel is bound to.
+        values, and their frequencies. None to compute them from the table that the kernel is bound
+        to.
 
     See Also
     --------
-    Ordinal : Of ordered categories.
+    Ordinal : Kernel of ordered categories.
     kernels_for : A kernel for all columns of a table.
 
     Notes
     -----
     It is the Gaussian kernel on one-hot columns, which hold sqrt(h(p) / 2) in place of one, with
-    the same width for all columns of a category: the squared distance of different categories is
-    (h(p) + h(p')) / 2. So it is positive semi-definite (Schoenberg 1938). With `rarity` it is the
-    kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche & Villegas, scaled to a diagonal of
-    one.
+    the same width for all one-hot columns of a categorical column: the squared distance of
+    different categories is (h(p) + h(p')) / 2. It is therefore positive semi-definite (Schoenberg
+    1938). With `rarity` it is the kernel exp(sum_z h(p_z) [x_z = x'_z] / s_z^2) of Belanche &
+    Villegas, scaled to a diagonal of one.
 
-    O(n^2 m) time for m levels of all columns, counting at most 64 of each.
+    O(n^2 m) time for a total of m levels of all columns, of which at most 64 per column count.
 
     References
     ----------
@@ -119,7 +120,7 @@ class Categorical(OfColumns):
     frequencies: Sequence[Array] | None = None
 
     def bind(self, X: Features) -> Self:
-        """The same kernel with the frequencies of the table's categories, if rarity counts."""
+        """Return the kernel, with the frequencies of categories in the table if it has a rarity."""
         bound = super().bind(X)
         if self.rarity is None or self.frequencies is not None or sp.issparse(X):
             return bound
@@ -133,7 +134,7 @@ class Categorical(OfColumns):
         return text if self.rarity is None else f"{text}, rarity {self.rarity:.3g}"
 
     def _heights(self, X: Array) -> Array:
-        """The value h of each cell by the frequency of its category: distances are means of two."""
+        """The value h(p) of each cell; distances of categories are means of two values."""
         if self.rarity is None:
             return np.ones(X.shape)
         check_positive("rarity", self.rarity)
@@ -154,7 +155,7 @@ class Categorical(OfColumns):
         return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,))
 
     def _scaled_distances(self, X: Array, Z: Array) -> Array:
-        """sum_z d(x_z, x'_z) / s_z^2 of rows of known values, zero for equal rows."""
+        """sum_z d(x_z, x'_z) / s_z^2 of rows without NaN, zero for equal rows."""
         weights = self._weights(X.shape[1])
         here = self._heights(X) * weights
         there = here if X is Z else self._heights(Z) * weights
@@ -192,7 +193,7 @@ class Categorical(OfColumns):
 
 
 def _known(X: Features) -> Array:
-    """A table whose missing values are infinite, and so are equal."""
+    """Return the table with infinity for missing values, so that these compare equal."""
     table = np.asarray(X, dtype=float)
     return np.where(np.isnan(table), np.inf, table)
 
@@ -240,13 +241,14 @@ def equal_contractions(X: Array, W: Array, Z: Array, G: Array) -> Array:
 def _blocks(
     X: Array, Z: Array, n_columns: int = 16
 ) -> Iterator[tuple[list[int], tuple[Array, Array, Array] | None]]:
-    """Some columns at a time, with the indicators of levels of both tables; None for many levels.
+    """Yield blocks of columns with the indicators of their levels, or None for many levels.
 
     Yields
     ------
     columns : list of int
     indicators : tuple of ndarray of shape (n_samples_x, m), (n_samples_z, m) and (m,), or None
-        Of the m levels, and the index in `columns` of the column that each belongs to.
+        Indicators of the m levels in both tables, and the index in `columns` of each level's
+        column. None for a column with many levels.
     """
     few, levels = list[int](), list[Array]()
     for j in range(X.shape[1]):
@@ -265,26 +267,25 @@ def _blocks(
 
 @dataclass(eq=False, repr=False)
 class Lookup(Kernel):
-    """A kernel of objects of any kind, k(i, j) = G_ij: a column holds the objects' numbers.
+    """A kernel of arbitrary objects, k(i, j) = G_ij, on a column that holds the objects' numbers.
 
-    It makes a kernel of graphs, molecules or time series, or a given similarity of categories, one
-    of the kernels on the columns of a table: ``OnColumns(Lookup(G), ["molecule"])``. It has no
-    parameters.
+    It applies a kernel of graphs, molecules or time series, or a given similarity of categories, to
+    a column of a table: ``OnColumns(Lookup(G), ["molecule"])``. It has no parameters.
 
     Parameters
     ----------
     gram : array-like of shape (n_objects, n_objects)
-        Gram matrix G of all objects, those to be predicted among them. It is not copied.
+        Gram matrix G of all objects, including those to be predicted. It is not copied.
 
     Raises
     ------
     ValueError
         If G is not square, symmetric, finite and positive semi-definite; or when evaluated, if
-        there is more than one column, or if it holds anything but numbers of objects.
+        there is more than one column, or if the column holds anything but numbers of objects.
 
     See Also
     --------
-    Precomputed : A Gram matrix of the samples, for which objects need no numbers.
+    Precomputed : Kernel from a Gram matrix of the samples, without numbers of objects.
 
     Examples
     --------
@@ -304,7 +305,7 @@ class Lookup(Kernel):
         return f"Lookup of {len(self.gram)} objects"
 
     def bind(self, X: Features) -> Lookup:
-        """The same kernel, whose matrix has been checked: of many objects, on 256 of them."""
+        """Return the kernel after a check of its matrix, on 256 objects if there are more."""
         gram = np.asarray(self.gram, dtype=float)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.isfinite(gram).all():
             raise ValueError(f"gram must be a square matrix of finite numbers; got {gram.shape}.")

@@ -1,4 +1,4 @@
-"""Names of the columns that a kernel was learned from, which new tables must have."""
+"""Checks that new tables have the columns that a kernel was learned from."""
 
 from copy import copy
 from types import SimpleNamespace
@@ -8,27 +8,28 @@ from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
 
 def with_names(kernel: Any, estimator: Any) -> Any:
-    """A copy of a learned kernel, which refuses data frames of other columns than its estimator."""
+    """Return a copy of a learned kernel that requires its estimator's feature names."""
     found = copy(kernel)
     found._names = getattr(estimator, "feature_names_in_", None)
     return found
 
 
 def check_names(table: Any, names: Any, Z: Any = None) -> None:
-    """Refuse data frames whose columns are not those that are known, in their order.
+    """Refuse data frames whose columns differ in name or order from the expected ones.
 
     Parameters
     ----------
     table : array-like, sparse matrix or data frame
     names : ndarray of str, or None
-        The names that are known; None for those of the table.
+        The expected names; None for the names of the table.
     Z : array-like, sparse matrix or data frame, default=None
         Further rows.
 
     Raises
     ------
     ValueError
-        If a data frame has other names, or the same in another order. Tables without names pass.
+        If a data frame has other names, or the same names in another order. Tables without names
+        pass.
     """
     for one in (table, Z):
         given = None if not hasattr(one, "columns") else _get_feature_names(one)

@@ -23,8 +23,8 @@ from mercer.kernels._radial import Gaussian, Stationary
 from mercer.kernels._structure import InnerProduct
 
 _MOST_MONOMIALS = 10_000
-"""Polynomials of more monomials are one factor: reading a row takes about as many operations as
-there are monomials for each background row, and ten thousand take a second."""
+"""Polynomials with more monomials are one factor: explaining a row takes about as many operations
+for each background row as there are monomials, and ten thousand take a second."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Factor:
     columns : tuple of int
         Positions in the table, at least one.
     kernel : Kernel
-        Evaluated on these columns alone.
+        Kernel that is evaluated on these columns alone.
     """
 
     columns: tuple[int, ...]
@@ -48,13 +48,13 @@ class Factor:
         Parameters
         ----------
         X, Z : ndarray of shape (n_rows, n_features)
-            Of the whole table, in double precision; they are not validated.
+            Rows of the whole table in double precision, which are not validated.
         """
         chosen = list(self.columns)
         return self.kernel._shifted(X[:, chosen], Z[:, chosen])
 
     def shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        """The same as a function of X, for many X and the same rows Z; see :meth:`shifted`."""
+        """Return :meth:`shifted` as a function of X, for repeated use with the same rows Z."""
         chosen = list(self.columns)
         function = self.kernel._shifted_at(Z[:, chosen])
         return lambda X: function(X[:, chosen])
@@ -68,7 +68,7 @@ class ColumnProduct:
     ----------
     weight : float
     factors : tuple of Factor
-        Several may be on the same column. None for a constant.
+        Several may be on the same column. Empty for a constant.
     """
 
     weight: float
@@ -90,14 +90,14 @@ def column_products(kernel: Kernel, n_features: int) -> list[ColumnProduct]:
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
+        Kernel that is bound to the table.
     n_features : int
         Number of columns of the table.
 
     Returns
     -------
     list of ColumnProduct
-        A kernel whose formula is no product, such as the Laplacian of the Euclidean distance, is
+        A kernel whose formula is not a product, such as the Laplacian of the Euclidean distance, is
         one factor on all columns.
 
     Examples
@@ -190,13 +190,13 @@ def _(kernel: OnProjection, n_features: int) -> list[ColumnProduct]:
     used = np.flatnonzero(A.any(axis=1))
     together = np.asarray(A[used] != 0.0, dtype=float)
     if used.size > 1 and connected_components(together @ together.T)[0] == 1:
-        # Each factor would be on columns of others, and take as long as all of them together.
+        # Factors would share columns, and each would take as long as all of them together.
         whole = Factor(tuple(used.tolist()), OnProjection(kernel.kernel, A[used]))
         return [ColumnProduct(1.0, (whole,))]
 
     def moved(factor: Factor) -> Factor:
         part = A[:, list(factor.columns)]
-        # A combination of no columns is zero, of whichever column.
+        # A combination of no columns is zero, so that any column can stand for it.
         columns = np.flatnonzero(part.any(axis=1)) if part.any() else np.zeros(1, dtype=int)
         return Factor(tuple(columns.tolist()), OnProjection(factor.kernel, part[columns]))
 
@@ -224,7 +224,7 @@ def _by_column(kernel: Stationary, n_features: int) -> ColumnProduct:
 
 @singledispatch
 def _of_column(kernel: Stationary, z: int) -> Stationary:
-    """The kernel without the parameters, other than widths, of other columns than one."""
+    """Restrict the parameters of a kernel, other than widths, to one column."""
     return kernel
 
 
@@ -241,7 +241,7 @@ def _(kernel: Periodic, z: int) -> Stationary:
 
 
 def merged(factors: Sequence[Factor]) -> list[Factor]:
-    """Fewer factors of the same product: exponentials of a norm's power are one, on all columns.
+    """Merge the factors of a product that are exponentials of a norm to its own power.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def merged(factors: Sequence[Factor]) -> list[Factor]:
     Returns
     -------
     list of Factor
-        Gaussian kernels are one factor, product Laplacian kernels another.
+        All Gaussian kernels become one factor, and all product Laplacian kernels another.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def merged(factors: Sequence[Factor]) -> list[Factor]:
 
 
 def _joined(norm: float, factors: Sequence[Factor]) -> Factor:
-    """The product of exponentials of the same norm's power, as one of all their columns."""
+    """Join factors of the same norm into one factor on all their columns."""
     if len(factors) == 1:
         return factors[0]
     columns = tuple(z for factor in factors for z in factor.columns)

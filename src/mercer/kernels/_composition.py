@@ -16,7 +16,7 @@ from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):
-    """A kernel made of other kernels, its parts, whose parameters are concatenated."""
+    """A kernel composed of other kernels, its parts, whose parameters are concatenated."""
 
     def _parts(self) -> Sequence[Kernel]:
         raise NotImplementedError
@@ -31,7 +31,7 @@ class Composite(Kernel):
 
     @property
     def accepts_missing(self) -> bool:  # type: ignore[override]
-        """Whether some part takes missing values."""
+        """Whether any part accepts missing values."""
         return any(part.accepts_missing for part in self._parts())
 
     def _check_missing(self, X: Features) -> None:
@@ -70,7 +70,7 @@ class Composite(Kernel):
 
 @dataclass(eq=False, repr=False)
 class WeightedSum(Composite):
-    """Weighted sum of kernels, sum_k w_k K_k; written `Gaussian(2.0) + 0.5 * Linear()`, too.
+    """Weighted sum of kernels, sum_k w_k K_k, such as `Gaussian(2.0) + 0.5 * Linear()`.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class WeightedSum(Composite):
 
     Notes
     -----
-    Functions of the same distance share its computation, and all inner products of columns are
-    computed as one product of weighted columns.
+    Kernels that are functions of the same distance share its computation, and all inner products of
+    columns are computed as one product of weighted columns.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class WeightedSum(Composite):
         return float(sum(w * part.offset for w, part in self._terms()))
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The sum itself, as its weights are fixed."""
+        """The sum itself, because its weights are fixed."""
         self._terms()
         return [self]
 
@@ -196,7 +196,7 @@ class WeightedSum(Composite):
 
 @dataclass(eq=False, repr=False)
 class Product(Composite):
-    """Elementwise product of kernels; written `Gaussian(2.0) * Linear()`, too.
+    """Elementwise product of kernels, such as `Gaussian(2.0) * Linear()`.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ class Product(Composite):
     def relevance(self, n_features: int) -> Array:
         """The sum of the parts' relevances, each times the other parts' values at distance zero.
 
-        It is the product rule for derivatives. A part whose value at distance zero is not constant,
-        such as an inner product, counts as one.
+        This is the product rule for derivatives. A part whose value at distance zero is not
+        constant, such as an inner product, has the factor one.
         """
         total, value = np.zeros(n_features), 1.0
         for part in self._parts():
@@ -252,7 +252,7 @@ class Product(Composite):
     def _multiplied(self, shifted: list[Array]) -> Array:
         """Product less its offset, by (s + a)(t + b) - ab = st + bs + at for offsets a and b.
 
-        No constant is added and subtracted again, which would cost digits.
+        No constant is added and subtracted again, because that would lose precision.
         """
         offsets = [part.offset for part in self._parts()]
         total, offset = shifted[0], offsets[0]
@@ -288,7 +288,7 @@ def as_operand(kernel: Kernel) -> str:
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
-    """Index and Gram matrix less its offset of each kernel; kernels of one distance share it."""
+    """Yield each kernel's index and Gram matrix less its offset, computing distances once."""
     grouped = set()
     for distance, group in radial_groups(kernels).items():
         chosen = slice(None) if distance.columns is None else list(distance.columns)
@@ -303,7 +303,7 @@ def shifted_blocks(
 
 
 def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
-    """Indices and functions of the bound kernels of each distance, which is computed once.
+    """Group the indices and functions of bound kernels by the distance that they depend on.
 
     Kernels that are not functions of a distance are left out.
     """
@@ -316,21 +316,22 @@ def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, R
 
 
 def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
-    """Columns whose inner product each bound kernel is; None if some kernel is not of this kind."""
+    """Columns of each bound kernel's inner product; None if a kernel is not an inner product."""
     structures = [kernel.structure for kernel in kernels]
     products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
     return products if len(products) == len(structures) else None
 
 
 def trace_shares(weights: Array, traces: Array) -> Array:
-    """Part of each kernel in the trace of a weighted sum; they sum to one, or all are zero.
+    """Share of each kernel in the trace of a weighted sum; shares sum to one, or all are zero.
 
     Parameters
     ----------
     weights : ndarray of shape (n_kernels,)
-        Counted by their magnitude.
+        Only their absolute values count.
     traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
+        Traces of the kernels' Gram matrices; negative traces, which are rounding errors, count as
+        zero.
     """
     parts = np.abs(weights) * np.maximum(traces, 0.0)
     return parts / parts.sum() if parts.any() else parts

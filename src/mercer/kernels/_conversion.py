@@ -41,11 +41,11 @@ NAMES: dict[str, Kernel] = {
     "tanimoto": Tanimoto(),
     "spectrum": Spectrum(),
 }
-"""The kernel that each name stands for; widths are the median distance between samples."""
+"""The kernel that each name stands for; kernels of distances have the median distance as width."""
 
 
 def as_kernel(source: Any) -> Kernel:
-    """The kernel that a name, a callable or a foreign kernel object stands for.
+    """Return the kernel that a name, a callable or a scikit-learn kernel stands for.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def as_kernel(source: Any) -> Kernel:
     Returns
     -------
     Kernel
-        The kernel itself if it is one of mercer.
+        The object itself if it is a kernel of mercer.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def as_kernel(source: Any) -> Kernel:
         If the name is unknown.
     TypeError
         If it is none of these, or a sum, a product or a kernel on some columns has a part that is
-        no kernel of mercer.
+        not a kernel of mercer.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def as_kernel(source: Any) -> Kernel:
 
 
 def _check_parts(kernel: Kernel) -> None:
-    """Refuse parts of sums, products and kernels on columns that are no kernels."""
+    """Refuse sums, products and kernels on columns whose parts are not all kernels."""
     for part in kernel._parts() if isinstance(kernel, Composite) else ():
         if not isinstance(part, Kernel):
             raise TypeError(
@@ -101,7 +101,7 @@ def _check_parts(kernel: Kernel) -> None:
 
 
 def _given_instead(source: Any) -> str:
-    """Describe an object that is no kernel, with a remedy if one is known."""
+    """Describe an object that is not a kernel, with a remedy if one is known."""
     if isinstance(source, type):
         return f"the class {source.__name__}: write {source.__name__}()"
     shape = np.shape(source) if hasattr(source, "__array__") else ()
@@ -198,18 +198,18 @@ class SklearnKernel(Kernel):
         return np.reshape(np.array(self.kernel.bounds, dtype=float), (-1, 2))
 
     def bind(self, X: Features) -> Self:
-        """A copy, which does not change with the given object."""
+        """Return a copy that is independent of the given object."""
         return type(self)(clone(self.kernel))
 
     def relevance(self, n_features: int) -> Array:
         """1 / width^2 from the length scales, like the corresponding kernel of mercer.
 
-        NaN for kernels of other classes than those of scikit-learn, and for pairwise kernels.
+        NaN for kernels whose classes are not scikit-learn's, and for pairwise kernels.
         """
         return _sklearn_relevance(self.kernel, n_features)[0]
 
     def describe(self) -> str:
-        """The representation by scikit-learn."""
+        """The kernel's representation in scikit-learn."""
         return str(self.kernel)
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -240,9 +240,9 @@ class SklearnKernel(Kernel):
     ) -> tuple[float, Array]:
         """One block of <P, K> and its gradient.
 
-        scikit-learn has gradients of square Gram matrices only: the one of all rows of both tables
-        is computed. Where both tables are the same rows, these are passed once, since kernels such
-        as WhiteKernel distinguish equal samples by their position.
+        scikit-learn computes gradients of square Gram matrices only, so that the gradient for all
+        rows of both tables is computed. If both tables have the same rows, they are passed once,
+        because kernels such as WhiteKernel distinguish equal samples by their position.
         """
         shared = start is not None and start == 0 and X.shape == Z.shape
         both = X if shared else np.vstack([X, Z])
@@ -324,8 +324,8 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
     """Relevance of each feature, in the convention of mercer's kernels, and the value at zero.
 
     RBF, rational quadratic and Matern kernels have the relevance of mercer's kernels of these
-    names. A periodic kernel has that of the Gaussian that it approaches at small distances, and an
-    inner product has one.
+    names. A periodic kernel has the relevance of the Gaussian kernel that it approaches at small
+    distances, and an inner product has relevance one.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
     relevance : ndarray of shape (n_features,)
         NaN for a kernel of another class.
     value : float
-        The kernel at distance zero, without noise; of an inner product, its constant.
+        The kernel at distance zero, without noise; for an inner product, its constant.
 
     Raises
     ------
@@ -367,7 +367,7 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
             return nothing + 1.0, float(kernel.sigma_0) ** 2
         case gp.ExpSineSquared():
             return nothing + 2.0 * (np.pi / (kernel.periodicity * kernel.length_scale)) ** 2, 1.0
-        case gp.Matern() if np.isfinite(kernel.nu):  # A Matern kernel is an RBF to scikit-learn.
+        case gp.Matern() if np.isfinite(kernel.nu):  # Matern is a subclass of RBF there.
             return nothing + _inverse_squares(kernel, n_features), 1.0
         case gp.RBF() | gp.RationalQuadratic():
             return nothing + 0.5 * _inverse_squares(kernel, n_features), 1.0

@@ -17,8 +17,9 @@ Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 
 
 _CANCELLED = 1e-11
-"""A squared distance below this fraction of a row's squared norm has few digits left if it is
-computed from inner products; and a smaller part of the largest one is zero up to rounding."""
+"""A squared distance below this fraction of a row's squared norm has few accurate digits if it is
+computed from inner products, and below this fraction of the largest one it is zero up to
+rounding."""
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
@@ -45,7 +46,7 @@ def products(X: Features, Z: Features) -> Array:
 
 
 def scaled_features(X: Features, lengths: float | Array) -> Features:
-    """Features divided by one length, or each by its own.
+    """Divide features by one length, or each by its own length.
 
     Parameters
     ----------
@@ -64,12 +65,12 @@ def squared_distances(
     ----------
     X : ndarray or sparse matrix of shape (n_samples_x, n_features)
     Z : ndarray or sparse matrix of shape (n_samples_z, n_features), default=None
-        `X` again where None.
+        If None, `X`.
     start : int, default=None
-        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`: the
+        Index in `Z` of the first row of `X`, if the rows of `X` are consecutive rows of `Z`: the
         distance of a row to itself is then exactly zero.
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
 
     Returns
     -------
@@ -77,8 +78,8 @@ def squared_distances(
 
     Notes
     -----
-    Euclidean distances are computed from inner products. A robust center of `Z` is first
-    subtracted from dense features, because a large common offset costs digits.
+    Euclidean distances are computed from inner products. A robust center of `Z` is first subtracted
+    from dense features, because a large common offset costs precision.
     """
     if Z is None:
         Z, start = X, 0
@@ -86,15 +87,15 @@ def squared_distances(
 
 
 def distances_to(Z: Features, norm: float = 2.0) -> Callable[[Features], Array]:
-    """Squared distances to some rows as a function of others; see :func:`squared_distances`.
+    """Return a function for squared distances to given rows; see :func:`squared_distances`.
 
-    What depends on the rows alone is computed once.
+    Terms that depend on the given rows alone are computed once.
 
     Parameters
     ----------
     Z : ndarray or sparse matrix of shape (n_samples_z, n_features)
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
     """
     center = None if sp.issparse(Z) else center_of(Z)
     Z = Z if center is None else Z - center
@@ -121,7 +122,8 @@ def center_of(X: Array) -> Array:
 
     Notes
     -----
-    A single distant row moves the mean away from all others, whose distances then lose digits.
+    A single distant row moves the mean away from all other rows, whose distances then lose
+    precision.
     """
     return np.asarray(np.median(X[:: max(len(X) // 100, 1)], axis=0))
 
@@ -153,11 +155,11 @@ def centered_distances(
     ----------
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     start : int or None
-        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
+        Index in `Z` of the first row of `X`, if the rows of `X` are consecutive rows of `Z`.
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
     squares : tuple of ndarray of shape (n_samples_x,) and (n_samples_z,), default=None
-        Squared norms of the rows of `X` and `Z`, where they are known.
+        Squared norms of the rows of `X` and `Z`, if they are known.
     """
     if norm != 2.0:
         return minkowski_squared(X, Z, norm)
@@ -179,9 +181,9 @@ def recompute_cancelled(
     squares: tuple[Array, Array],
     start: int | None,
 ) -> None:
-    """Replace distances that are rounding errors of inner products by those of differences.
+    """Recompute from differences the distances that are rounding errors of inner products.
 
-    Equal rows are then at distance zero exactly, which matters to kernels that decrease like a
+    Equal rows are then at distance exactly zero, which matters for kernels that decrease like a
     power of the distance, and no distance is negative.
 
     Parameters
@@ -192,7 +194,7 @@ def recompute_cancelled(
     squares : tuple of ndarray of shape (n_samples_x,) and (n_samples_z,)
         Squared norms of the rows of `X` and `Z`.
     start : int or None
-        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
+        Index in `Z` of the first row of `X`, if the rows of `X` are consecutive rows of `Z`.
     """
     if start is not None:
         rows = np.arange(X.shape[0])
@@ -259,16 +261,16 @@ def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
 
     Returns
     -------
     low, high : float
-        (1, 1) where all rows are equal.
+        (1, 1) if all rows are equal.
 
     Notes
     -----
-    Of more than 300 samples, 300 are used that are evenly spaced in the order of their distances
+    If there are more than 300 samples, 300 are used, evenly spaced in the order of their distances
     from the mean, so that the result does not depend on the order of rows.
     """
     positive = _positive_squared(X, norm)
@@ -283,17 +285,17 @@ def median_distance(X: Features, norm: float = 2.0) -> float:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
 
     Notes
     -----
-    Of more than 300 samples, 300 are used; see :func:`distance_range`.
+    If there are more than 300 samples, 300 are used; see :func:`distance_range`.
     """
     return float(np.median(np.sqrt(_positive_squared(X, norm))))
 
 
 def _positive_squared(X: Features, norm: float) -> Array:
-    """Positive squared distances between at most 300 samples; a one where there are none."""
+    """Positive squared distances between at most 300 samples; one if there are none."""
     if X.shape[0] > 300:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
@@ -314,7 +316,7 @@ def feature_deviations(X: Features) -> Array:
 
 
 def check_squares(X: Features, name: str = "X") -> None:
-    """Refuse samples whose squared norms overflow, or vanish although the samples do not.
+    """Refuse samples whose squared norms overflow, or underflow although samples are not zero.
 
     Parameters
     ----------
@@ -325,7 +327,7 @@ def check_squares(X: Features, name: str = "X") -> None:
     Raises
     ------
     ValueError
-        If they do.
+        If the squared norms overflow or underflow.
     """
     with np.errstate(over="ignore"):
         squares = rows_squared(X.astype(np.float64, copy=False))

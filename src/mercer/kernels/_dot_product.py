@@ -70,7 +70,7 @@ class Polynomial(Kernel):
     gamma : float, default=1.0
         Scale of the inner product, in inverse squared units of the features.
     coef0 : float, default=1.0
-        Constant, not negative, without unit. It is not learned, since a common factor of `gamma`
+        Nonnegative constant, without a unit. It is not learned, since a common factor of `gamma`
         and `coef0` only rescales the kernel.
     bounds : "data" or (float, float), default="data"
         Interval in which `gamma` is searched. With `"data"` it ranges from a thousandth of the
@@ -110,9 +110,9 @@ class Polynomial(Kernel):
         return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
 
     def relevance(self, n_features: int) -> Array:
-        """Derivative in the inner product where that is zero, equal for all features.
+        """Derivative with respect to the inner product, at zero, equal for all features.
 
-        Without `coef0` it is zero there; then the factor of the inner product counts, gamma.
+        If `coef0` is zero, the relevance is `gamma`, because this derivative may vanish.
         """
         self._check()
         slope = self.degree * self.coef0 ** (self.degree - 1) if self.coef0 else 1.0

@@ -16,23 +16,23 @@ ExponentBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
 """Interval in which a power or a norm is searched, or "fixed"."""
 
 _SMALLEST = float(np.finfo(float).tiny)
-"""A power that every norm allows."""
+"""A power that is valid for every norm."""
 
 
 @dataclass(eq=False, repr=False)
 class ExponentialPower(Stationary):
     """Exponential power kernel, exp(-(|(x - x') / s|_p)^q), for 0 < q <= p <= 2.
 
-    With |x - x'|_p = (sum_z |x_z - x'_z|^p)^(1/p). For p = q = 1 it is the product of
-    one-dimensional Laplacian kernels, which suits tables: unlike the Euclidean distance, the sum of
-    absolute differences distinguishes the features' directions.
+    The distance is |x - x'|_p = (sum_z |x_z - x'_z|^p)^(1/p). For p = q = 1 the kernel is the
+    product of one-dimensional Laplacian kernels, which suits tables: unlike the Euclidean distance,
+    the sum of absolute differences distinguishes the features' directions.
 
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features; with `"median"` the median distance, in the kernel's
-        norm, between the samples of the table that the kernel is bound to, as every estimator binds
-        it.
+        Width s, in the unit of the features; with `"median"`, the median distance, in the kernel's
+        norm, between the samples of the table that the kernel is bound to. Estimators bind their
+        kernels when they are fitted.
     ard : bool, default=False
         One width per feature: the distance is (sum_z |(x_z - x'_z) / s_z|^p)^(1/p).
     bounds : "data" or (float, float), default="data"
@@ -41,11 +41,11 @@ class ExponentialPower(Stationary):
     power : float, default=1.0
         Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
     norm : float, default=1.0
-        p of the distance, in (0, 2].
+        Exponent p of the distance, in (0, 2].
     power_bounds, norm_bounds : "fixed" or (float, float), default="fixed"
-        Intervals in which power and norm are searched together with the widths, by gradients; with
-        `"fixed"` they stay. No power of the one may exceed a norm of the other. A list of kernels
-        of several powers and norms is an alternative: learners choose among them.
+        Intervals in which power and norm are searched by gradients, together with the widths;
+        `"fixed"` keeps their values. No power in its interval may exceed a norm in its interval. A
+        list of kernels with several powers and norms is an alternative: learners choose among them.
 
     Raises
     ------
@@ -103,7 +103,7 @@ class ExponentialPower(Stationary):
         return super()._scale()
 
     def _shapes(self) -> dict[str, Array]:
-        """Logarithms of the ends of the intervals of the parameters that are searched, by name."""
+        """Intervals of the logarithms of searched parameters, by name."""
         given = {"power": self.power_bounds, "norm": self.norm_bounds}
         ends = {name: _ends(f"{name}_bounds", bounds) for name, bounds in given.items()}
         powers, norms = ends["power"], ends["norm"]
@@ -130,7 +130,7 @@ class ExponentialPower(Stationary):
         if "power" in searched:
             slopes["power"] = -inner(P, values * xlogy(powers, powers))
         if "norm" in searched:
-            # With s = |x - z|_p^p, d log |x - z|_p / d log p is the difference over s.
+            # With s = |x - z|_p^p, d log |x - z|_p / d log p is `difference / s`.
             s = u ** (0.5 * self.norm)
             difference = log_weighted_powers(X, Z, self.norm) - 0.5 * xlogy(s, u)
             ratio = np.divide(difference, s, out=np.zeros_like(s), where=s > 0.0)
@@ -152,15 +152,15 @@ class ExponentialPower(Stationary):
 
 
 class Laplacian(ExponentialPower):
-    """Laplacian kernel, exp(-|x - x'|_p / s), of the Euclidean distance or of another.
+    """Laplacian kernel, exp(-|x - x'|_p / s), of the Euclidean or another distance.
 
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features; `"median"` as for :class:`ExponentialPower`.
     norm : float, default=2.0
-        p of the distance |x - x'|_p, in [1, 2]: the Euclidean distance for two, the sum of absolute
-        differences for one.
+        Exponent p of the distance |x - x'|_p, in [1, 2]: the Euclidean distance for two, the sum of
+        absolute differences for one.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
@@ -194,7 +194,7 @@ class Laplacian(ExponentialPower):
         self.norm = norm
 
     power: float = 1.0
-    """q of the exponential power kernel that it is."""
+    """Exponent q of the corresponding exponential power kernel."""
 
     power_bounds: ExponentBounds = "fixed"
     norm_bounds: ExponentBounds = "fixed"
@@ -231,7 +231,7 @@ def check_exponents(power: Any, norm: Any) -> None:
 
 
 def _ends(name: str, bounds: Any) -> tuple[float, float] | None:
-    """Both ends of an interval, None where it is "fixed"."""
+    """Both ends of an interval, None if it is "fixed"."""
     if isinstance(bounds, str):
         if bounds == "fixed":
             return None

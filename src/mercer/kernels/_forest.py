@@ -29,26 +29,26 @@ class Forest(Kernel):
     """The share of trees in which two samples fall into the same leaf.
 
     k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)] for T trees. It is positive semi-definite, has a
-    diagonal of ones, and is the inner product of sparse features: the indicators of leaves, T ones
-    in each row, divided by sqrt(T). It has no parameters; the trees stay as they are.
+    diagonal of ones, and is the inner product of sparse features: the indicators of leaves, with T
+    ones in each row, divided by sqrt(T). It has no parameters, and the trees are not changed.
 
     Parameters
     ----------
     ensemble : estimator
-        Fitted trees of scikit-learn, or of a library with the same interface: any estimator with a
-        method `apply` (random forests, extremely randomized trees, single trees, XGBoost), or whose
-        `predict` takes ``pred_leaf=True`` (LightGBM), `HistGradientBoostingClassifier` or
+        Fitted trees of scikit-learn, or of a library with the same interface: any estimator that
+        has a method `apply` (random forests, extremely randomized trees, single trees, XGBoost), or
+        whose `predict` takes ``pred_leaf=True`` (LightGBM), `HistGradientBoostingClassifier` or
         `HistGradientBoostingRegressor`, or a `MultiOutputRegressor` of these.
     cuts : list of ndarray, default=None
-        For each tree, ascending numbers between those by which its leaves are told apart; see
-        `with_leaves_of`. None if leaves are told apart among the rows of each evaluation.
+        For each tree, ascending thresholds between the numbers that identify its leaves; see
+        `with_leaves_of`. None to determine them from the rows of each evaluation.
     rows : ndarray or sparse matrix of shape (n_rows, n_features), default=None
-        Rows that `relevance` exchanges values between.
+        Rows between which `relevance` exchanges values.
     indicators : list of ndarray of int, default=None
-        Indices of columns of zeros and ones, in groups: of a group, at most one column is one in a
-        row, as of those that encode a category. The ensemble was fitted to a table in which each
-        group is one column, after all other columns: the number of the indicator that is one,
-        counted from one, or zero.
+        Groups of indices of columns of zeros and ones. In each row, at most one column of a group
+        is one, as in the one-hot columns of a category. The ensemble was fitted to a table in which
+        each group is one column, after all other columns, that holds the number of the indicator
+        that is one, counted from one, or zero.
 
     Raises
     ------
@@ -59,19 +59,19 @@ class Forest(Kernel):
 
     Notes
     -----
-    `HistGradientBoosting*` has no `apply`. The differences of its staged predictions, of its staged
-    decision function for classes, are the values of the leaves. Two leaves of one tree whose values
-    are the same, up to the rounding of the sums, are one leaf: the tree does not tell them apart
-    either. With K > 2 classes there are K trees an iteration.
+    `HistGradientBoosting*` has no `apply`. Its leaves are identified by their values, the
+    differences of its staged predictions, or of its staged decision function for classes. Two
+    leaves of one tree whose values are equal, up to the rounding of the sums, count as one leaf,
+    because they predict the same. With K > 2 classes there are K trees per iteration.
 
-    Evaluation takes O(n T log(leaves)) and the predictions of the ensemble for the features, and
-    O(n_x n_z T) for a Gram matrix, by comparisons of small whole numbers. Boosted trees are
+    The features take O(n T log(leaves)) time, besides the predictions of the ensemble; a Gram
+    matrix takes O(n_x n_z T) time, by comparisons of small whole numbers. Boosted trees are
     evaluated in one thread.
 
-    Saved, pickled and deeply copied kernels hold trees of scikit-learn as arrays of nodes: its
-    compiled code would follow those of a damaged file unchecked.
+    Saved, pickled and deeply copied kernels hold trees of scikit-learn as arrays of nodes, because
+    its compiled code would follow the nodes of a damaged file without checks.
 
-    Missing values are refused unless the ensemble takes them, and so are sparse tables.
+    Missing values and sparse tables are refused unless the ensemble accepts them.
 
     References
     ----------
@@ -94,13 +94,13 @@ class Forest(Kernel):
     indicators: list[Array] | None = None
 
     def with_leaves_of(self, X: Features) -> Self:
-        """The same kernel with the leaves that some rows reach, which `features` needs.
+        """Return the kernel with the leaves that given rows reach, which `features` needs.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows that the ensemble was fitted on, so that no leaf is left out. Other rows then
-            belong to the leaf of the nearest number.
+            belong to the leaf with the nearest number.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Forest(Kernel):
         return self.read(X)[0]
 
     def read(self, X: Features) -> tuple[Self, Array]:
-        """The kernel with the leaves of some rows, and these leaves; see `with_leaves_of`.
+        """Return the kernel with the leaves of given rows, and these leaves; see `with_leaves_of`.
 
         The trees are evaluated once.
 
@@ -126,7 +126,7 @@ class Forest(Kernel):
         -------
         kernel : Forest
         leaves : ndarray of int of shape (n_samples, n_trees)
-            Of each tree, from zero on.
+            Leaf of each row in each tree, counted from zero.
         """
         X, _ = self._checked(X)
         cuts, leaves = [], []
@@ -135,8 +135,8 @@ class Forest(Kernel):
                 found = cuts_between(values, rounding)
                 cuts.append(found)
                 leaves.append(leaves_of(values, found))
-        # Relevance is a mean of squares over these rows, whose relative standard error is
-        # sqrt(2 / 256), or nine percent, if what is squared is normally distributed.
+        # Relevance is a mean of squares over these rows. Its relative standard error is sqrt(2 /
+        # 256), or nine percent, if the values that are squared are normally distributed.
         some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 256)).astype(int)
         return replace(self, cuts=cuts, rows=X[some]), np.stack(leaves, axis=1)
 
@@ -150,7 +150,7 @@ class Forest(Kernel):
         Returns
         -------
         ndarray of int of shape (n_samples, n_trees)
-            Numbers from zero on in each tree.
+            Numbers of leaves, counted from zero in each tree.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Forest(Kernel):
         Returns
         -------
         csr_matrix of shape (n_samples, n_leaves)
-            Entries 1/sqrt(n_trees), as many in each row as there are trees.
+            Each row has n_trees entries of 1/sqrt(n_trees).
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Forest(Kernel):
         return self.as_features(self.apply(X))
 
     def as_features(self, leaves: Array) -> sp.csr_matrix:
-        """Indicators of leaves that have been found; see `features`.
+        """Indicators of given leaves; see `features`.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Forest(Kernel):
 
     @property
     def first_features(self) -> Array:
-        """The number of the first feature of each tree, and of all features in the end."""
+        """The index of the first feature of each tree, followed by the number of features."""
         assert self.cuts is not None
         return np.cumsum([0, *(len(cuts) + 1 for cuts in self.cuts)])
 
@@ -214,11 +214,11 @@ class Forest(Kernel):
     def relevance(self, n_features: int) -> Array:
         """Total effect of each feature on the ensemble's predictions, relative to their variance.
 
-        Values of one feature are exchanged between rows; the effect is half the mean square of what
-        this changes. Those of a group of `indicators` are exchanged together, and share the effect
-        in proportion to their variances. It is defined for every ensemble that predicts, whereas
-        boosted trees of scikit-learn do not state the gains of their splits, and gains of deep
-        trees are large for features that say nothing, too.
+        The values of one feature are exchanged between rows; the effect is half the mean square of
+        the resulting changes of predictions. The features of a group of `indicators` are exchanged
+        together, and share the effect in proportion to their variances. The total effect is defined
+        for every ensemble that predicts, whereas boosted trees of scikit-learn do not report the
+        gains of their splits, and gains of deep trees are large for irrelevant features, too.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Forest(Kernel):
         return effects
 
     def describe(self) -> str:
-        """The number of trees, where leaves have been read."""
+        """The number of trees, if leaves have been read."""
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class Forest(Kernel):
 
     @cached_property
     def _digest(self) -> str:
-        """Of what tells leaves apart, and of the leaves of `rows`: the same for saved trees."""
+        """Hash of `cuts`, `rows` and the leaves of `rows`, which is the same for saved trees."""
         if self.cuts is None or self.rows is None:
             return str(joblib.hash((self.ensemble, self.indicators)))
         found = hashlib.sha256()
@@ -303,7 +303,7 @@ class Forest(Kernel):
             return np.stack([leaves_of(values, cuts) for (values, _), cuts in pairs], axis=1)
 
     def _numbers(self, X: Features) -> Iterator[tuple[Array, float]]:
-        """What tells the leaves of validated rows apart; see :func:`leaf_numbers`."""
+        """Numbers that identify the leaves of validated rows; see :func:`leaf_numbers`."""
         return leaf_numbers(self.ensemble, with_numbers(X, self.indicators or []))
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -325,7 +325,7 @@ class Forest(Kernel):
 
 
 class _EqualEntries(Kernel):
-    """The share of columns in which two rows have the same entry: of the columns of leaves."""
+    """The share of columns in which two rows have the same entry, for tables of leaves."""
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return _shares(X, X if Z is None else Z)
@@ -346,7 +346,7 @@ def _shares(left: Array, right: Array) -> Array:
 
 
 def _predictor(ensemble: Any) -> Any:
-    """A function from rows to numbers of shape (n_samples, n_outputs), None if there is none."""
+    """A function that predicts an array of shape (n_samples, n_outputs), or None."""
     for name in ("decision_function", "predict_proba", "predict"):
         if hasattr(ensemble, name):
             method = getattr(ensemble, name)
@@ -355,6 +355,6 @@ def _predictor(ensemble: Any) -> Any:
 
 
 def _columns(predictions: Any) -> Array:
-    """Predictions as a table; classifiers of several outputs return a list of tables."""
+    """Predictions as one array; classifiers of several outputs return a list of arrays."""
     parts = predictions if isinstance(predictions, list) else [predictions]
     return np.hstack([np.reshape(part, (len(part), -1)) for part in parts])

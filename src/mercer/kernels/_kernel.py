@@ -20,19 +20,22 @@ BLOCK_ROWS = 256
 """`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
 
 N_STARTS = 9
-"""A search by gradients may start from this many points, evenly spaced in its interval."""
+"""Number of points, evenly spaced in its interval, from which a gradient search may start."""
 
 GramTiles: TypeAlias = Callable[[slice, slice], tuple[Array, Callable[[Array], Array]]]
-"""From some rows and columns of a Gram matrix to its values there, less the offset, and to a
-function from P, of the same shape, to the derivatives of <P, K> in the log-parameters."""
+"""Function that evaluates a tile of a Gram matrix, given its rows and columns.
+
+It returns the values, less the offset, and a function that maps a matrix P of the same shape to the
+derivatives of <P, K> with respect to the log-parameters.
+"""
 
 
 class Kernel(OwnFormula):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
     Kernels are value objects: they hold parameters, never data, and no method changes them. They
-    add and multiply: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and
-    `Gaussian() * Linear()` a `Product`. A kernel of one's own implements `values` and, if it has
+    can be added and multiplied: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and
+    `Gaussian() * Linear()` is a `Product`. A user-defined kernel implements `values` and, if it has
     parameters, `theta`, `with_theta`, `log_bounds` and `contract`.
 
     Examples
@@ -45,7 +48,7 @@ class Kernel(OwnFormula):
     '1 x Gaussian, width 2 + 0.5 x Linear'
     """
 
-    __array_ufunc__ = None  # NumPy leaves products of its numbers and a kernel to the kernel.
+    __array_ufunc__ = None  # Kernels define their products with NumPy scalars.
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
@@ -53,7 +56,7 @@ class Kernel(OwnFormula):
     _names: Any = None
 
     accepts_missing: bool = False
-    """Whether features that the kernel, or a part of it, is evaluated on may be missing (NaN)."""
+    """Whether the kernel, or one of its parts, accepts missing values (NaN) of features."""
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`.
@@ -62,17 +65,18 @@ class Kernel(OwnFormula):
         ----------
         X : array-like or sparse matrix of shape (n_samples_x, n_features)
         Z : array-like or sparse matrix of shape (n_samples_z, n_features), default=None
-            The rows of `X` again where None.
+            If None, the rows of `X`.
 
         Returns
         -------
         ndarray of shape (n_samples_x, n_samples_z)
-            float32 where both tables are float32, else float64.
+            float32 if both tables are float32, otherwise float64.
 
         Raises
         ------
         ValueError
-            If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
+            If a table holds NaN or infinities, is not two-dimensional, or the numbers of features
+            differ.
         """
         if isinstance(self.structure, PrecomputedGram):
             return np.array(self.structure.from_stack(np.asarray(X)))
@@ -93,7 +97,7 @@ class Kernel(OwnFormula):
         return gram.astype(dtype, copy=False)
 
     def diag(self, X: Features) -> Array:
-        """Diagonal of the Gram matrix, without the matrix.
+        """Diagonal of the Gram matrix, computed without the matrix.
 
         Parameters
         ----------
@@ -177,7 +181,7 @@ class Kernel(OwnFormula):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-            Samples from which bounds are derived that are `"data"`.
+            Samples from which bounds given as `"data"` are derived.
         """
         return np.empty((0, 2))
 
@@ -194,15 +198,15 @@ class Kernel(OwnFormula):
 
     @property
     def offset(self) -> float:
-        """Constant that `_shifted` leaves out, the value that a wide kernel tends to.
+        """Constant that `_shifted` leaves out, the limit of the kernel for large widths.
 
-        Centering removes constants anyway; without this one, nearly constant kernels keep their
-        digits.
+        Centering removes constants anyway. Leaving this one out preserves the precision of nearly
+        constant kernels.
         """
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """The same kernel for one table: column names become positions, `"median"` a number.
+        """Return the kernel for one table: column names become positions, and `"median"` a number.
 
         With `ard`, a single width becomes one per feature.
 
@@ -213,16 +217,16 @@ class Kernel(OwnFormula):
         return self
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that a dictionary has for this entry: by default, the kernel itself."""
+        """Return the base kernels of this entry of a dictionary: by default, the kernel itself."""
         return [self]
 
     @property
     def structure(self) -> Structure:
-        """Structure of the kernel's formula, where one is known; see :class:`Structure`."""
+        """Structure of the kernel's formula, if it is known; see :class:`Structure`."""
         return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """How strongly the kernel depends on each feature: 1 / width^2, or one in inner products.
+        """Relevance of each feature to the kernel: 1 / width^2, or one for inner products.
 
         Parameters
         ----------
@@ -231,8 +235,8 @@ class Kernel(OwnFormula):
         Returns
         -------
         ndarray of shape (n_features,)
-            NaN where the formula is unknown, as of callables, precomputed matrices and kernels of
-            one's own that do not override it.
+            NaN if the formula is unknown, as for callables, precomputed matrices and user-defined
+            kernels that do not override this method.
         """
         return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else np.nan)
 
@@ -261,7 +265,7 @@ class Kernel(OwnFormula):
         return hash(self._identity())
 
     def _identity(self) -> Any:
-        """What kernels are compared by."""
+        """The values by which kernels are compared."""
         return parameters(self)
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
@@ -274,7 +278,7 @@ class Kernel(OwnFormula):
         return X.astype(np.float64, copy=False), X.dtype
 
     def _check_missing(self, X: Features) -> None:
-        """Refuse missing values of features that the kernel does not take."""
+        """Refuse missing values that the kernel does not accept."""
         if not self.accepts_missing and _has_missing(X):
             raise ValueError(
                 f"Input X contains NaN, and {self.describe()} takes no missing values: "
@@ -282,11 +286,11 @@ class Kernel(OwnFormula):
             )
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
-        """The Gram matrix less the offset, by which formulas of wide kernels keep digits."""
+        """The Gram matrix less the offset, which would cost wide kernels their precision."""
         return np.array(self.values(X, X if Z is None else Z), dtype=float) - self.offset
 
     def _shifted_at(self, Z: Features) -> Callable[[Features], Array]:
-        """The kernel with rows Z, less its offset; what depends on Z alone is computed once."""
+        """Return the kernel with rows Z, less its offset; terms in Z alone are computed once."""
         return lambda X: self._shifted(X, Z)
 
     def _shifted_diag(self, X: Features) -> Array:
@@ -295,21 +299,24 @@ class Kernel(OwnFormula):
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
-        """<P, K> and its gradient in theta, for the Gram matrix K of `X` and `Z`.
+        """Return <P, K> and its gradient in theta, for the Gram matrix K of `X` and `Z`.
 
-        `start` is the index in `Z` of the first row of `X` where the rows of `X` are consecutive
-        rows of `Z`, and None otherwise.
+        If the rows of `X` are consecutive rows of `Z`, `start` is the index in `Z` of the first of
+        them; otherwise it is None.
         """
         if self.theta.size:
             return self.contract(X, P, Z)
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
     def _evaluated_on(self, X: Features) -> tuple[Kernel, Features]:
-        """A kernel and a table with the same values, less the offset; rows are prepared once."""
+        """Return an equivalent kernel, less the offset, and the table that it is evaluated on.
+
+        Rows are thereby preprocessed only once.
+        """
         return self, X
 
     def _gram_tiles(self, X: Features) -> GramTiles | None:
-        """Tiles that share distances between values and gradient; None if there are none."""
+        """Tiles whose values and gradients share distances; None if the kernel has none."""
         return None
 
 
@@ -337,7 +344,7 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
     Raises
     ------
     TypeError
-        If the kernel reads features.
+        If the kernel is evaluated on features.
     """
     structure = kernel.structure
     if isinstance(structure, PrecomputedGram):
@@ -347,31 +354,31 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
 
 @singledispatch
 def added(first: Any, second: Any) -> Any:
-    """Sum of two kernels, which the module of operators implements; `NotImplemented` of others."""
+    """Return the sum of kernels, implemented in `_operators`; `NotImplemented` for other types."""
     return NotImplemented
 
 
 @singledispatch
 def multiplied(first: Any, second: Any) -> Any:
-    """Product of kernels, and numbers, which the module of operators implements; see `added`."""
+    """Return the product of kernels and numbers, implemented in `_operators`; see `added`."""
     return NotImplemented
 
 
 def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
-    """Refuse a sparse table, or missing values, that a kernel does not take.
+    """Refuse a sparse table or missing values that a kernel does not accept.
 
     Parameters
     ----------
     kernels : iterable of Kernel
-        Bound to the table.
+        Kernels that are bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
 
     Raises
     ------
     TypeError
-        If the table is sparse and a kernel does not take sparse features.
+        If the table is sparse and a kernel does not accept sparse features.
     ValueError
-        If values are missing that a kernel does not take.
+        If values are missing and a kernel does not accept them.
     """
     sparse, missing = sp.issparse(X), _has_missing(X)
     for kernel in kernels:

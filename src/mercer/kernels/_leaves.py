@@ -1,4 +1,4 @@
-"""Leaves that rows fall into, read off ensembles of trees through their public methods."""
+"""Leaves that rows fall into, found by the public methods of ensembles of trees."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
 
 
 def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
-    """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
+    """Yield the numbers that identify the leaves of each tree, and their rounding errors.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
     ------
     values : ndarray of shape (n_samples,)
     rounding : float
-        Numbers of one leaf differ by this much at most.
+        Largest difference between the numbers of one leaf.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
 
 
 def check_leaves_are_read(ensemble: Any) -> None:
-    """Refuse an ensemble whose leaves cannot be read, fitted or not.
+    """Refuse an ensemble, fitted or not, whose leaves cannot be read.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def check_leaves_are_read(ensemble: Any) -> None:
     Raises
     ------
     TypeError
-        If it is none of those that :class:`Forest` takes.
+        If the ensemble is not of a kind that :class:`Forest` accepts.
     ValueError
-        If it is boosted with a loss whose predictions are no sums of leaf values.
+        If it is boosted with a loss whose predictions are not sums of leaf values.
     """
     if isinstance(ensemble, MultiOutputRegressor):
         check_leaves_are_read(ensemble.estimator)
@@ -86,7 +86,7 @@ def check_leaves_are_read(ensemble: Any) -> None:
 
 
 def _predicts_leaves(ensemble: Any) -> bool:
-    """Whether `predict` has the parameter of LightGBM that asks for leaves."""
+    """Whether `predict` has LightGBM's parameter `pred_leaf`."""
     predict = getattr(ensemble, "predict", None)
     return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
 
@@ -98,7 +98,7 @@ def _positions(leaves: Any) -> Iterator[tuple[Array, float]]:
 
 
 def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
-    """Values of the leaves of boosted trees, and of the first with what all trees begin from.
+    """Yield leaf values of boosted trees; those of the first trees include the baseline.
 
     A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
     d from S_t - S_(t-1) by eps |d| / 2, where |d| is at most twice the largest of the sums, m. Two
@@ -116,13 +116,13 @@ def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, flo
 
 
 def cuts_between(values: Array, rounding: float) -> Array:
-    """Numbers between those of different leaves, ascending.
+    """Find ascending thresholds between the numbers of different leaves.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples,)
     rounding : float
-        Numbers that differ by this much at most are of one leaf.
+        Numbers that differ by at most this much belong to one leaf.
     """
     ordered = np.sort(values)
     ends = np.flatnonzero(np.diff(ordered) > rounding)
@@ -130,7 +130,7 @@ def cuts_between(values: Array, rounding: float) -> Array:
 
 
 def leaves_of(values: Array, cuts: Array) -> Array:
-    """The leaf of each row, counted from zero, in the smallest type that holds all.
+    """The leaf of each row, counted from zero, in the smallest integer type that suffices.
 
     Parameters
     ----------
@@ -141,19 +141,19 @@ def leaves_of(values: Array, cuts: Array) -> Array:
 
 
 def indicator_groups(X: Array, most: int = 254) -> list[Array]:
-    """Groups of neighboring 0/1 columns that are never one in the same row.
+    """Find groups of neighboring 0/1 columns of which at most one is one in each row.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     most : int, default=254
-        The most columns of a group: boosted trees tell 255 numbers of a column apart, and one of
-        them says that no indicator is.
+        Maximum number of columns in a group: boosted trees distinguish 255 values of a column, one
+        of which stands for no indicator.
 
     Returns
     -------
     list of ndarray of int
-        Indices of two columns or more, as those that encode a category.
+        Indices of two or more columns, such as the one-hot columns of a category.
     """
     groups: list[list[int]] = []
     taken, before = np.zeros(len(X), dtype=bool), -2
@@ -183,8 +183,8 @@ def with_numbers(X: Features, groups: Sequence[Array]) -> Features:
     Returns
     -------
     ndarray of shape (n_samples, n_others + n_groups)
-        The number of the indicator that is one, counted from one, and zero where none is. The table
-        itself if there are no groups.
+        The last columns hold the number of the indicator that is one, counted from one, or zero if
+        none is. If there are no groups, it is the table itself.
     """
     if not groups:
         return X
@@ -202,9 +202,9 @@ def _openmp() -> Any:
 
 
 def openmp_threads(n_threads: int) -> Any:
-    """A context that limits the threads of loops over rows that grow and evaluate boosted trees.
+    """Return a context that limits the threads by which boosted trees loop over rows.
 
-    Several wait longer for each other than one takes to evaluate a tree on some thousand rows, and
-    for milliseconds where other processes keep the processors busy.
+    Several threads wait for each other longer than one thread takes to evaluate a tree on some
+    thousand rows, and for milliseconds if other processes keep the processors busy.
     """
     return _openmp().limit(limits=n_threads)

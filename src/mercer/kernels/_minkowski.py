@@ -1,6 +1,6 @@
 """Distances of samples in norms other than the Euclidean one, and sums of their terms by feature.
 
-With |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p), p <= 2.
+The norms are |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p) with p <= 2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     ----------
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     norm : float
-        p.
+        Exponent p.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
     ----------
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     norm : float
-        p.
+        Exponent p.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def minkowski_powers(X: Features, Z: Features, norm: float) -> Array:
     Notes
     -----
     O(n_x n_z d) in compiled loops that release the interpreter's lock; columns of two values, such
-    as one-hot columns, take a matrix product. Equal rows are at distance zero exactly. Of sparse
-    rows with p = 1, only the stored values are read. If one table is sparse, the other becomes so.
+    as one-hot columns, take a matrix product. Equal rows are at distance exactly zero. For sparse
+    rows and p = 1, only the stored values are read. If one table is sparse, the other is converted.
     """
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)
@@ -89,7 +89,7 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     W : ndarray of shape (n_samples_x, n_samples_z)
     norm : float
-        p.
+        Exponent p.
 
     Returns
     -------
@@ -97,8 +97,8 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
 
     Notes
     -----
-    One pass over W for each feature, in blocks that stay in the cache. Of sparse tables, only pairs
-    of stored values are visited.
+    One pass over W for each feature, in blocks that stay in the cache. For sparse tables, only
+    pairs of stored values are visited.
     """
     if sp.issparse(X):
         return _sparse_weighted_powers(X, W, Z, norm)
@@ -120,9 +120,9 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
 def weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) -> Array:
     """Each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
 
-    In the Euclidean norm it is sum_ij W_ij (x_iz - z_jz)^2 for feature z, of centered rows. In
-    other norms u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and the part of a feature is its fraction
-    of s.
+    In the Euclidean norm, the part of feature z is sum_ij W_ij (x_iz - z_jz)^2 for centered rows.
+    In other norms, u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and u is divided among the features
+    in proportion to their terms of s.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) 
         May be overwritten.
     u : ndarray of shape (n_samples_x, n_samples_z)
     norm : float
-        p.
+        Exponent p.
     """
     if norm != 2.0:
         W *= u ** (1.0 - 0.5 * norm)
@@ -205,7 +205,7 @@ def dense_powers(X: Array, Z: Array, norm: float) -> Array:
     ----------
     X, Z : ndarray of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     norm : float
-        p.
+        Exponent p.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def dense_powers(X: Array, Z: Array, norm: float) -> Array:
 
 
 def _powers(X: Array, Z: Array, norm: float) -> Array:
-    """The same for tables without columns of two values."""
+    """Compute :func:`dense_powers` for tables without columns of two values."""
     total = np.zeros((len(X), len(Z)))
     for rows, columns, _, powers in _difference_powers(X, Z, norm):
         for power in powers:
@@ -234,7 +234,7 @@ def _powers(X: Array, Z: Array, norm: float) -> Array:
 
 
 def slices(stop: int, size: int) -> list[slice]:
-    """The integers up to `stop`, which may be zero, in slices of at most `size` of them."""
+    """Split the range up to `stop`, which may be zero, into slices of at most `size`."""
     return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
 
 
@@ -260,7 +260,7 @@ def log_weighted_powers(X: Features, Z: Features, norm: float) -> Array:
     ----------
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     norm : float
-        p.
+        Exponent p.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def _absolute_power(values: Array, exponent: float) -> Array:
 def _over_dense_columns(
     X: Features, Z: Features, function: Callable[[Array, Array], Array]
 ) -> Array:
-    """Sum a function over the columns that store values, made dense some at a time."""
+    """Sum a function over the columns with stored values, converted to dense in blocks."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
@@ -297,7 +297,7 @@ def _over_dense_columns(
 
 
 def _sparse_weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
-    """See :func:`weighted_powers`.
+    """Compute :func:`weighted_powers` for sparse tables.
 
     With r and c the sums of W over rows and columns, the sum for feature j is
     sum_a r_a |x_aj|^p + sum_b c_b |z_bj|^p, corrected for pairs of stored values.

@@ -19,38 +19,37 @@ from mercer.kernels._kernel import N_STARTS, Kernel
 class Missing(Composite):
     """A kernel of features that may be missing, with a learned similarity to known values.
 
-    With a kernel k and a similarity r = exp(-1 / s^2) between zero and one, which is learned, it is
+    For a kernel k and a learned similarity r = exp(-1 / s^2) between zero and one, it is
 
-    * r + (1 - r) k(x, x') where both samples are known,
-    * r where one of them is missing,
-    * 1 where both are.
+    * r + (1 - r) k(x, x') if both samples are known,
+    * r if one of them is missing,
+    * 1 if both are missing.
 
-    A sample is missing if one of its features is (NaN). For columns that are missing independently
-    of each other, take one such kernel for each:
+    A sample is missing if one of its features is missing (NaN). For columns that are missing
+    independently of each other, use one such kernel per column:
     ``Product([OnColumns(Missing(Gaussian()), [z]) for z in columns])``.
 
     Parameters
     ----------
     kernel : Kernel
-        k, on known samples only.
+        Kernel k, evaluated on known samples only.
     bandwidth : float, default=1.0
-        s, without unit. For a large one, missing values are like all others.
+        Width s, without a unit. For a large width, missing values are similar to all others.
     bandwidth_bounds : (float, float), default=(0.1, 100.0)
         Interval in which s is searched.
 
     Notes
     -----
-    It is positive semi-definite: the sum of the constant r and of 1 - r times a kernel whose Gram
-    matrix has two blocks on its diagonal, that of k on the known samples and a matrix of ones on
-    the missing ones, and zeros elsewhere. Each of the blocks, and so their sum, is positive
-    semi-definite.
+    The kernel is positive semi-definite: it is the sum of the constant r and of 1 - r times a
+    kernel with a block-diagonal Gram matrix. Its two blocks, the Gram matrix of k on the known
+    samples and a matrix of ones on the missing samples, are positive semi-definite.
 
-    The kernel k itself, in place of r + (1 - r) k, would not do: with a sample that has the
-    similarity r > 0 to all known ones, K - r^2 1 1' must be positive semi-definite, and a
-    Gaussian kernel of samples far from each other falls to zero.
+    It would in general not be positive semi-definite with k itself in place of r + (1 - r) k: if a
+    sample has the similarity r > 0 to all known samples, K - r^2 1 1' must be positive
+    semi-definite, but a Gaussian kernel of samples far from each other falls to zero.
 
-    Evaluating k on the known samples only, it takes no more time than k. Other estimators replace
-    missing values by a median, which is the value of some sample.
+    Evaluation takes at most as much time as that of k, which is evaluated on the known samples
+    only. Other estimators replace missing values by a median, which is the value of some sample.
 
     Examples
     --------
@@ -73,7 +72,7 @@ class Missing(Composite):
 
     @property
     def offset(self) -> float:
-        """One: the value of wide kernels."""
+        """One, the value of kernels with large widths."""
         return 1.0
 
     @property
@@ -92,7 +91,7 @@ class Missing(Composite):
         return np.vstack([self.kernel.log_bounds(self._known(X)), self._interval()])
 
     def starts(self, X: Features) -> Array:
-        """Starts of the kernel on known samples, with as many values of log s."""
+        """Starting points of the kernel on known samples, each with a value of log s."""
         starts, (low, high) = self.kernel.starts(self._known(X)), self._interval()
         return np.column_stack([starts, np.linspace(low, high, N_STARTS + 2)[1:-1][: len(starts)]])
 
@@ -101,7 +100,7 @@ class Missing(Composite):
         return self._with_parts([self.kernel.bind(self._known(X))])
 
     def relevance(self, n_features: int) -> Array:
-        """Relevances in the kernel of known samples, times 1 - r."""
+        """Relevances of the kernel of known samples, times 1 - r."""
         return (1.0 - self._similarity()) * self.kernel.relevance(n_features)
 
     def describe(self) -> str:
@@ -109,7 +108,7 @@ class Missing(Composite):
         return f"{self.kernel.describe()}, missing values at {self._similarity():.3g}"
 
     def _check_missing(self, X: Features) -> None:
-        """Known samples have no missing values."""
+        """Accept all values, because known samples have no missing ones."""
 
     def _parts(self) -> Sequence[Kernel]:
         return [self.kernel]
@@ -131,12 +130,12 @@ class Missing(Composite):
 
     def _is_known(self, X: Features) -> Array:
         """Which samples are known, shape (n_samples,)."""
-        if sp.issparse(X):  # It is refused once the kernel is bound.
+        if sp.issparse(X):  # Sparse tables are refused once the kernel is bound.
             return np.ones(X.shape[0], dtype=bool)
         return ~np.isnan(np.asarray(X, dtype=float)).any(axis=1)
 
     def _known(self, X: Features) -> Features:
-        """The known samples; a sample of zeros where there are none."""
+        """The known samples; a sample of zeros if there are none."""
         known = np.flatnonzero(self._is_known(X))
         if known.size == 0:
             return np.zeros((1, X.shape[1]))
@@ -169,7 +168,7 @@ class Missing(Composite):
         total, value = float(P.sum()), 0.0
         inner_gradient = np.zeros(self.kernel.theta.size)
         if known.any() and others.any():
-            # The known rows of X are consecutive among those of Z, too.
+            # The known rows of X are consecutive among the known rows of Z, too.
             before = None if start is None else int(others[:start].sum())
             part = P[np.ix_(known, others)]
             value, inner_gradient = self.kernel._contract(X[known], part, Z[others], before)

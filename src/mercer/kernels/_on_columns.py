@@ -138,7 +138,7 @@ class OnColumns(OnMapped):
         return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
-        """The inner kernel's relevances on the chosen columns, zero elsewhere; copies add up."""
+        """The inner kernel's relevances on the chosen columns, zero elsewhere; repeats add up."""
         positions = column_positions(np.empty((0, n_features)), self.columns)
         total = np.zeros(n_features)
         np.add.at(total, positions, self.kernel.relevance(len(positions)))
@@ -157,7 +157,7 @@ class OnColumns(OnMapped):
         return None if kernel is None else OnColumns(kernel, self.columns)
 
     def _known_positions(self) -> list[int] | None:
-        """The columns where they are a list of positions, as in a bound kernel; None otherwise."""
+        """The columns if they are a list of positions, as in a bound kernel; None otherwise."""
         if isinstance(self.columns, list) and set(map(type, self.columns)) <= {int, np.int64}:
             return self.columns
         return None
@@ -176,15 +176,15 @@ class OnColumns(OnMapped):
 class OnProjection(OnMapped):
     """A kernel on linear combinations of the features, k(A'x, A'x').
 
-    With a kernel of the Euclidean distance it is one of the Mahalanobis distance whose matrix is
-    A A'.
+    From a kernel of the Euclidean distance, it makes a kernel of the Mahalanobis distance with the
+    matrix A A'.
 
     Parameters
     ----------
     kernel : Kernel
         The kernel that is evaluated on the combinations.
     projection : array-like of shape (n_features, n_components)
-        A.
+        The matrix A.
 
     Raises
     ------
@@ -208,9 +208,9 @@ class OnProjection(OnMapped):
         return self._with_parts([self.kernel.bind(projected)])
 
     def relevance(self, n_features: int) -> Array:
-        """Inner relevances of the components, each times the feature's squared entry of A."""
+        """Sum of the components' relevances, each times the feature's squared entry of A."""
         squares = np.square(self._matrix(n_features))
-        # A component that a feature has no part in says nothing of it, known or not.
+        # A component without a feature does not affect the feature's relevance, even if it is NaN.
         inner = np.where(squares > 0.0, self.kernel.relevance(squares.shape[1]), 0.0)
         return np.asarray(np.einsum("zc,zc->z", squares, inner))
 
@@ -237,7 +237,7 @@ class OnProjection(OnMapped):
 
 
 def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:
-    """A kernel on some columns, without nesting if it already is one on some of these."""
+    """Return a kernel on columns, without nesting if it already is a kernel on columns."""
     if isinstance(kernel, OnColumns) and (inside := kernel._known_positions()) is not None:
         return OnColumns(kernel.kernel, [positions[position] for position in inside])
     return OnColumns(kernel, positions)

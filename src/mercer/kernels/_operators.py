@@ -1,4 +1,4 @@
-"""The operators + and * that write sums and products of kernels."""
+"""The operators + and * for sums and products of kernels."""
 
 from numbers import Real
 from typing import Any
@@ -21,7 +21,7 @@ def sum_of(first: Any, second: Any) -> WeightedSum:
     Returns
     -------
     WeightedSum
-        `NotImplemented` if an operand is no kernel.
+        `NotImplemented` if an operand is not a kernel.
     """
     kernels = _operands(first, second)
     if len(kernels) < 2:
@@ -41,9 +41,9 @@ def product_of(first: Any, second: Any) -> WeightedSum | Product:
     Returns
     -------
     WeightedSum or Product
-        A sum for a number, whose weights are multiplied, and for kernels that are multiplied by
-        numbers; the factors of products become factors of the result. `NotImplemented` if an
-        operand is neither a kernel nor a number.
+        A sum with multiplied weights if one operand is a number; otherwise a product, or a sum of
+        one term if kernels are multiplied by numbers. The factors of products become factors of the
+        result. `NotImplemented` if an operand is neither a kernel nor a number.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
 
 
 def _operands(*values: Any) -> list[Kernel]:
-    """Those of two operands that are kernels, of mercer or of scikit-learn."""
+    """Return the operands that are kernels of mercer or, wrapped, of scikit-learn."""
     foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
     return [value for value in foreign if isinstance(value, Kernel)]
 

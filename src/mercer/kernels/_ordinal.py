@@ -1,4 +1,4 @@
-"""The kernel of ordered categories: of functions that change in steps, as Brownian motion does."""
+"""The kernel of ordered categories, for functions that change in steps like Brownian motion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ from mercer.kernels._structure import Structure
 class Ordinal(Stationary):
     """Kernel of ordered categories, prod_z max(0, 1 - |x_z - x'_z| / s_z), of their ranks.
 
-    Two ranks have the windows of the s steps that follow them, and the kernel is the share of the
-    steps that both windows have in common. It falls with the number of steps between the ranks,
-    wherever these are, and is the same if the order is reversed; a wide kernel ignores its column.
+    Each rank has a window of the s steps that follow it, and the kernel is the share of steps that
+    the windows of two ranks have in common. It decreases with the number of steps between the
+    ranks, regardless of their position, and does not change if the order is reversed. Columns with
+    large widths are ignored.
 
     Parameters
     ----------
@@ -38,18 +39,18 @@ class Ordinal(Stationary):
 
     See Also
     --------
-    Categorical : Of categories without an order.
+    Categorical : Kernel of categories without an order.
     mercer.preprocessing.column_encoder : Replaces ordered categories by their ranks.
 
     Notes
     -----
-    It is the integral of [x <= t < x + s] [x' <= t < x' + s] / s over t, an inner product, so that
-    each factor and their product is positive semi-definite.
+    Each factor is the integral of [x <= t < x + s] [x' <= t < x' + s] / s over t, an inner product,
+    so that the factors and their product are positive semi-definite.
 
-    On ranks from 0 to R with s >= R, the kernel of one column is min(x, x') + min(R - x, R - x'),
-    the numbers of steps on the same side of both ranks, plus s - R, divided by s. Centered, it is
-    -|x - x'| / s, and so the kernel min(x, x') of Brownian motion, times 2 / s: with a constant, it
-    is that of a function with independent steps.
+    On ranks from 0 to R with s >= R, the kernel of one column is (min(x, x') + min(R - x, R - x') +
+    s - R) / s, where the minima are the numbers of steps on the same side of both ranks. After
+    centering, it equals -|x - x'| / s, and therefore the kernel min(x, x') of Brownian motion times
+    2 / s: with a constant, it is the kernel of functions with independent steps.
 
     O(n^2 d) time, in one pass over all pairs of rows for each column.
 
@@ -71,11 +72,11 @@ class Ordinal(Stationary):
 
     @property
     def structure(self) -> Structure:
-        """Unknown: no function of one distance on all columns."""
+        """Unknown, because the kernel is not a function of one distance on all columns."""
         return Structure()
 
     def bind(self, X: Features) -> Self:
-        """The same kernel, with one width per feature or the median distance if it has those."""
+        """Return the kernel with its median distance or one width per feature, if it has those."""
         for name, kind in zip(X.columns, X.dtypes, strict=True) if hasattr(X, "iloc") else ():
             if getattr(kind, "ordered", None) is False:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""What a kernel of one's own implements, and the parameters that kernels are compared by."""
+"""The methods of user-defined kernels, and the parameters by which kernels are compared."""
 
 from functools import cache, singledispatch
 from typing import Any
@@ -10,12 +10,12 @@ from mercer._typing import Array, Features
 
 
 class OwnFormula(BaseEstimator):
-    """The methods by which a subclass of `Kernel` says its formula."""
+    """The methods by which a subclass of `Kernel` defines its formula."""
 
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Names of the parameters, which searches ask for at every evaluation."""
+        """Names of the parameters, cached because searches use them at every evaluation."""
         return list(super()._get_param_names())
 
     @property
@@ -24,7 +24,7 @@ class OwnFormula(BaseEstimator):
         return np.empty(0)
 
     def values(self, X: Features, Z: Features) -> Array:
-        """The formula of a kernel of one's own; others are evaluated by calling them.
+        """The formula of a user-defined kernel; other kernels are evaluated by calling them.
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class OwnFormula(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must implement values.")
 
     def diagonal(self, X: Features) -> Array:
-        """The values of each sample with itself, for a kernel of one's own.
+        """The kernel of each sample with itself, for a user-defined kernel.
 
         Parameters
         ----------
@@ -49,12 +49,12 @@ class OwnFormula(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            By default, from the formula, sample by sample.
+            By default, the formula evaluated sample by sample.
         """
         return np.array([self.values(X[i : i + 1], X[i : i + 1]).item() for i in range(X.shape[0])])
 
     def contract(self, X: Features, P: Array, Z: Features) -> tuple[float, Array]:
-        """<P, K> and its gradient in `theta`, for a kernel of one's own that has parameters.
+        """Return <P, K> and its gradient in `theta`, for a user-defined kernel with parameters.
 
         Parameters
         ----------
@@ -73,12 +73,12 @@ class OwnFormula(BaseEstimator):
 
 @singledispatch
 def content(value: Any) -> Any:
-    """Types and exact values of what a kernel holds, as something that can be hashed.
+    """Convert the contents of a kernel to a hashable object of types and exact values.
 
     Parameters
     ----------
     value : object
-        Kernels say it themselves.
+        Any object; kernels are converted by their own method.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def parameters(estimator: Any) -> Any:
     Parameters
     ----------
     estimator : object
-        With a method `get_params`.
+        Object with a method `get_params`.
     """
     found = estimator.get_params(deep=False)
     return type(estimator), *((name, content(found[name])) for name in sorted(found))

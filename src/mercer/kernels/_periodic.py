@@ -1,4 +1,4 @@
-"""The kernel of columns that repeat, such as hours, weekdays and angles."""
+"""The kernel of periodic columns, such as hours, weekdays and angles."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -28,9 +28,9 @@ class Periodic(OfColumns):
 
     Notes
     -----
-    It is the Gaussian kernel of points on circles of radius one, one circle for each column, whose
-    squared distance is 4 sin^2 of half the angle between them. So it is positive semi-definite.
-    O(n^2 d) time in matrix products.
+    It is the Gaussian kernel of points on circles of radius one, one circle for each column: the
+    squared distance of two points is 4 sin^2 of half the angle between them. It is therefore
+    positive semi-definite. O(n^2 d) time in matrix products.
 
     The length scale is s / sqrt(2) in scikit-learn, and s / sqrt(8) in GPflow and in MacKay's
     formula.
@@ -52,7 +52,10 @@ class Periodic(OfColumns):
     period: float | Sequence[float] | Array = 1.0
 
     def relevance(self, n_features: int) -> Array:
-        """That of the Gaussian kernel which it is like between close samples, (2 pi / (p s))^2."""
+        """Relevance in the Gaussian kernel that it approaches between close samples.
+
+        It is (2 pi / (p s))^2.
+        """
         return super().relevance(n_features) * (2.0 * np.pi / self._periods(n_features)) ** 2
 
     def describe(self) -> str:

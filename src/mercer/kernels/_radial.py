@@ -37,9 +37,9 @@ class Distance:
     Attributes
     ----------
     columns : tuple of int, or None
-        Columns j that it is measured on, None for all.
+        Columns j on which it is measured, None for all.
     norm : float, default=2.0
-        p; the distance is Euclidean for two, and the sum of absolute differences for one.
+        Exponent p: the distance is Euclidean for two, and the sum of absolute differences for one.
     """
 
     columns: Columns = None
@@ -54,10 +54,10 @@ class Radial(Kernel):
     """
 
     band_limited: ClassVar[bool] = False
-    """Whether the kernel oscillates in the distance at one frequency, rather than decays."""
+    """Whether the kernel oscillates with the distance at one frequency, rather than decaying."""
 
     norm: float = 2.0
-    """p of the distance |x - x'|_p; two, the Euclidean distance, unless it is a parameter."""
+    """Exponent p of the distance |x - x'|_p: two (Euclidean), unless it is a parameter."""
 
     @property
     def structure(self) -> Structure:
@@ -97,7 +97,7 @@ class Radial(Kernel):
 
     @abstractmethod
     def _scale(self) -> float | Array:
-        """Length that distances are divided by, or one for each feature."""
+        """Length by which distances are divided, or one length for each feature."""
 
     @abstractmethod
     def _from_scaled(self, u: Array) -> Array:
@@ -183,7 +183,7 @@ class Radial(Kernel):
         return tile
 
     def _by_width(self, parts: Array) -> Array:
-        """Parts of a sum that each width has, given those of the scaled features."""
+        """The part of each width in a sum, given the parts of the scaled features."""
         return parts
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
@@ -193,7 +193,7 @@ class Radial(Kernel):
 
 @dataclass(frozen=True)
 class RadialFunction(Structure):
-    """The kernel is a function of one distance.
+    """Structure of a kernel that is a function of one distance.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class RadialFunction(Structure):
     columns : tuple of int, or None
         Columns that the distance is measured on, None for all.
     norm : float, default=2.0
-        p of the distance |x - z|_p.
+        Exponent p of the distance |x - z|_p.
     """
 
     function: Radial
@@ -221,11 +221,11 @@ class Stationary(Radial):
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features; with `"median"` the median distance between the
-        samples of the table that the kernel is bound to, as every estimator binds it.
+        Width s, in the unit of the features; with `"median"`, the median distance between the
+        samples of the table that the kernel is bound to, as it is by the fit of an estimator.
     ard : bool, default=False
         One width per feature ("automatic relevance determination"): a single `bandwidth` becomes
-        one for each feature as soon as the kernel meets a table.
+        one for each feature when the kernel is bound to a table.
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features; with `"data"` it is
         derived from the distances between samples.
@@ -282,7 +282,7 @@ class Stationary(Radial):
 
     @property
     def structure(self) -> Structure:
-        """A function of the distance, or of the distance of features that widths scale."""
+        """A function of the distance, or of the distance of features that are scaled by widths."""
         if np.ndim(self.bandwidth) == 0:
             return RadialFunction(self, norm=self.norm, n_widths=1)
         return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
@@ -293,7 +293,7 @@ class Stationary(Radial):
         return self._replaced(bandwidth=mean, ard=False)
 
     def bind(self, X: Features) -> Self:
-        """The same kernel with the median distance, or one width per feature, if it has those."""
+        """Return the kernel with its median distance or one width per feature, if it has those."""
         if self._is_median():
             table = X if sp.issparse(X) else np.asarray(X)
             width = median_distance(table.astype(np.float64, copy=False), self.norm)
@@ -341,10 +341,10 @@ class Stationary(Radial):
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _spread_exponent(self) -> float:
-        """Decades that widths are searched beyond distances: more for slowly changing kernels.
+        """Number of decades by which the search of widths extends beyond the distances.
 
-        Wider kernels are proportional to each other, up to a constant, and the Gram matrix of
-        narrower ones is the identity.
+        It is larger for slowly changing kernels. Beyond the interval, wide kernels are proportional
+        to each other, up to a constant, and the Gram matrix of narrow kernels is the identity.
         """
         return 1.0
 
@@ -368,9 +368,9 @@ class Gaussian(Stationary):
     Parameters
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features: gamma = 1 / s^2, and a length scale (as
-        Gaussian-process libraries have it) is s / sqrt(2). With `"median"` the median distance
-        between the samples of the table that the kernel is bound to, as every estimator binds it.
+        Width s, in the unit of the features: gamma is 1 / s^2, and the length scale of
+        Gaussian-process libraries is s / sqrt(2). With `"median"`, it is the median distance
+        between the samples of the table that the kernel is bound to, as by the fit of an estimator.
     ard : bool, default=False
         One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
     bounds : "data" or (float, float), default="data"

@@ -1,4 +1,4 @@
-"""Kernels of strings, whose letters are the columns of a table: substrings in common."""
+"""Kernels of strings, given as tables of letters, that count common substrings."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -20,9 +20,9 @@ from mercer.kernels._kernel import Kernel
 class Spectrum(Kernel):
     """Spectrum and mismatch kernels: inner products of the counts of substrings of k letters.
 
-    The columns of the table are the letters of a string, in their order, as codes:
-    :class:`mercer.preprocessing.LetterCodes` makes them of strings. A negative number is no
-    letter, such as after the end of a string.
+    The columns of the table are the letters of a string, in order, as codes:
+    :class:`mercer.preprocessing.LetterCodes` computes them from strings. A negative number stands
+    for no letter, such as after the end of a string.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ class Spectrum(Kernel):
     mismatches : int, default=0
         A substring also counts for all others that differ in at most this many of its letters.
     positions : bool, default=False
-        Whether substrings are the same only in the same place: for strings that are aligned.
+        Whether substrings match only in the same place, for aligned strings.
     normalize : bool, default=True
-        Whether the kernel is divided by the root of the product of its diagonal entries.
+        Whether the kernel is divided by the square root of the product of its diagonal entries.
     letters : array-like of shape (n_letters,), default=None
         The alphabet, on which counts with mismatches depend; substrings with other letters do not
-        count. With None, every letter counts; with mismatches, the alphabet is read off the table
+        count. If None, every letter counts; with mismatches, the alphabet is taken from the table
         that the kernel is bound to.
 
     Raises
@@ -46,13 +46,13 @@ class Spectrum(Kernel):
 
     Notes
     -----
-    It is an inner product of sparse features, so that it is positive semi-definite. A string that
-    is shorter than k has no features, and the kernel zero with all, itself too. With `positions`,
-    sums of kernels of several lengths are weighted-degree kernels.
+    It is an inner product of sparse features, so that it is positive semi-definite. A string of
+    fewer than k letters has no features, and its kernel with every string, including itself, is
+    zero. With `positions`, sums of kernels of several lengths are weighted-degree kernels.
 
-    O(n l) time for the substrings of n strings of l letters, times the number of those that differ
-    in few letters, and a product of sparse matrices for the Gram matrix. For many strings,
-    `features` are the input of a linear model.
+    The substrings of n strings of l letters take O(n l) time, times the number of substrings within
+    the mismatches allowed, and the Gram matrix takes a product of sparse matrices. For many
+    strings, `features` can be the input of a linear model.
 
     References
     ----------
@@ -83,14 +83,14 @@ class Spectrum(Kernel):
     letters: Sequence[float] | Array | None = None
 
     def bind(self, X: Features) -> Self:
-        """The same kernel with the alphabet of the table, if mismatches count."""
+        """Return the kernel, with the alphabet of the table if mismatches are allowed."""
         if self.mismatches == 0 or self.letters is not None or sp.issparse(X):
             return self
         params = self.get_params(deep=False)
         return type(self)(**{**params, "letters": _alphabet(np.asarray(X, dtype=float))})
 
     def describe(self) -> str:
-        """Name, length, and mismatches if any count."""
+        """Name, length, and mismatches if any are allowed."""
         text = f"Spectrum of length {self.length}"
         text += f", {self.mismatches} mismatches" * (self.mismatches > 0)
         return text + ", in place" * self.positions
@@ -105,7 +105,8 @@ class Spectrum(Kernel):
         Returns
         -------
         csr_array of shape (n_samples, n_features)
-            One column for each string of k letters of the alphabet and, with `positions`, place.
+            One column for each string of k letters of the alphabet; with `positions`, one for each
+            string and place.
 
         Raises
         ------
@@ -142,7 +143,7 @@ class Spectrum(Kernel):
         return _alphabet(X if self.letters is None else np.asarray(self.letters, dtype=float))
 
     def _counts(self, X: Array, letters: Array) -> tuple[sp.csr_array, Array]:
-        """Counts of the substrings that occur, and the number of each of these."""
+        """Counts of the substrings that occur, and the number that identifies each of them."""
         self._check(X.shape[1], len(letters))
         rows, numbers, places = _substrings(X, letters, self.length)
         distinct, columns = np.unique(numbers, return_inverse=True)
@@ -194,7 +195,7 @@ def _substrings(X: Array, letters: Array, length: int) -> tuple[Array, Array, Ar
 
 
 def _neighbors(numbers: Array, n_letters: int, length: int, mismatches: int) -> tuple[Array, Array]:
-    """Numbers of the substrings near some, and their positions for each, (n_some, n_near)."""
+    """Numbers of the substrings near given ones, and their positions, (n_given, n_near)."""
     powers = n_letters ** np.arange(length, dtype=np.int64)
     digits = numbers[:, None] // powers % n_letters
     near = [numbers]

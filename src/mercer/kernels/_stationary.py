@@ -14,7 +14,7 @@ from mercer.kernels._radial import Radial, Stationary
 class Matern(Stationary):
     """Matern kernel of smoothness 1/2, 3/2 or 5/2.
 
-    With a = sqrt(2 nu) |x - x'| / s: exp(-a), (1 + a) exp(-a), (1 + a + a^2 / 3) exp(-a).
+    With a = sqrt(2 nu) |x - x'| / s, it is exp(-a), (1 + a) exp(-a) or (1 + a + a^2 / 3) exp(-a).
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Matern(Stationary):
             return shifted
         polynomial = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
         closed = shifted + polynomial * (1.0 + shifted)
-        # The closed form cancels where the argument is small.
+        # The closed form suffers from cancellation for small arguments.
         return np.where(a < 0.02, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
@@ -70,7 +70,7 @@ class Matern(Stationary):
 
 
 NOTHING_BEYOND = 1e3
-"""exp(-a) is zero from here on, where products of a with it are undefined if a is infinite."""
+"""From here on exp(-a) is zero, and its product with an infinite a would be undefined."""
 
 
 def _matern_series(a: Array, nu: float) -> Array:
@@ -102,8 +102,8 @@ class RationalQuadratic(Stationary):
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features.
     alpha : float, default=1.0
-        Shape, without unit. The widths of the mixture differ more for smaller values. Learned,
-        too, from 0.01 to 100.
+        Shape, without a unit. The widths of the mixture differ more for smaller values. It is
+        learned, too, in the interval from 0.01 to 100.
 
     References
     ----------
@@ -158,8 +158,7 @@ class Dirichlet(Radial):
     ----------
     frequency : float, default=1.0
         Angular frequency s, in radians per unit of the features. At zero the kernel is the constant
-        3: `theta` is minus infinity, and centering leaves nothing of it, so that its centered Gram
-        matrix and its alignment are zero.
+        3: `theta` is minus infinity, and the centered Gram matrix and the alignment are zero.
     bounds : "data" or (float, float), default="data"
         Interval in which frequencies are searched. With `"data"` it starts at a quarter of a period
         over the largest distance and ends at one period over a small distance, or at a thousand
@@ -167,8 +166,8 @@ class Dirichlet(Radial):
 
     Notes
     -----
-    Positive semi-definite for a single feature. In more dimensions the cosine of a Euclidean
-    distance is not; use `OnColumns(Dirichlet(), [j])` for each feature j then.
+    The kernel is positive semi-definite for a single feature. For several features the cosine of a
+    Euclidean distance is not; use `OnColumns(Dirichlet(), [j])` for each feature j instead.
 
     References
     ----------
@@ -212,7 +211,7 @@ class Dirichlet(Radial):
         return np.log(2.0 * np.pi * np.array([[0.25 / high, min(1.0 / low, 1000.0 / high)]]))
 
     def relevance(self, n_features: int) -> Array:
-        """Square of the frequency, whose inverse is a width, equal for all features."""
+        """Square of the frequency, which is an inverse width, equal for all features."""
         return np.full(n_features, self._scale() ** -2.0)
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Descriptions of the structure of kernels' formulas, from which more than values is computed."""
+"""Descriptions of kernels' formulas, for computations that need more than their values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Columns: TypeAlias = tuple[int, ...] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """Structure of a kernel's formula. The base class stands for an unknown one.
+    """Structure of a kernel's formula; the base class stands for an unknown structure.
 
     Callers match on the subclass, and compute from its attributes instead of the kernel's values.
 
     Attributes
     ----------
     n_widths : int, default=0
-        Number of widths, in the unit of the features, which are the first of the parameters.
+        Number of widths, which have the unit of the features and are the first parameters.
     isotropic : callable
         Returns the kernel with one width instead of one per feature; None for other kernels.
     """
@@ -35,7 +35,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class InnerProduct(Structure):
-    """The kernel is the inner product of two samples.
+    """Structure of a kernel that is the inner product of two samples.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class InnerProduct(Structure):
 
 @dataclass(frozen=True)
 class PrecomputedGram(Structure):
-    """The kernel reads a stack of Gram matrices in place of features.
+    """Structure of a kernel that is evaluated on a stack of Gram matrices, not on features.
 
     Attributes
     ----------

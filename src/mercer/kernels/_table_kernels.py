@@ -1,4 +1,4 @@
-"""A kernel for the columns of a table, by what they hold."""
+"""A kernel for the columns of a table, chosen by their contents."""
 
 from typing import Literal
 
@@ -23,22 +23,22 @@ def kernels_for(
     *,
     combine: Literal["product", "sum"] = "product",
 ) -> Kernel:
-    """Choose a kernel for the columns of a table, by what they hold.
+    """Choose a kernel for the columns of a table by their contents.
 
     Numbers, dates and durations get a :class:`Laplacian` of absolute differences, ordered
     categories :class:`Ordinal`, and other categories :class:`Categorical`, each with one width per
-    column. Numbers and ordered categories with missing values get :class:`Missing` around their
-    kernel; missing categories are categories of their own.
+    column. The kernels of numbers and ordered categories with missing values are wrapped in
+    :class:`Missing`; missing categories are categories of their own.
 
     Parameters
     ----------
     table : data frame or array of shape (n_samples, n_features)
-        As it is, before it is encoded.
+        The table before it is encoded.
     ordered : mapping, default=None
-        From names or positions of columns to their categories, in their order.
+        Maps names or positions of columns to their categories, in their order.
     combine : {"product", "sum"}, default="product"
-        A product is for functions of all columns together, and a sum for those that are a sum of
-        functions of single columns.
+        A product suits functions of all columns together, and a sum suits sums of functions of
+        single columns.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def kernels_for(
 
     Notes
     -----
-    On four tables of categories, one-hot columns by :func:`mercer.preprocessing.table_encoder` with
-    :class:`mercer.KernelStackingClassifier` err less.
+    On four tables of categories, :class:`mercer.KernelStackingClassifier` on the one-hot columns of
+    :func:`mercer.preprocessing.table_encoder` has lower errors.
 
     Examples
     --------

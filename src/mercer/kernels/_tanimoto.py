@@ -16,8 +16,8 @@ from mercer.kernels._minkowski import minkowski_powers
 class Tanimoto(Kernel):
     """Tanimoto kernel of fingerprints, which are zeros and ones, or of counts.
 
-    For sets, given as zeros and ones, it is the size of the intersection divided by that of the
-    union. Features are not negative; zeros of sparse tables cost nothing.
+    For sets, given as zeros and ones, it is the size of the intersection divided by the size of the
+    union. Features must not be negative; zeros of sparse tables take no time.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Tanimoto(Kernel):
 
     Notes
     -----
-    With the kernel m = sum_z min(x_z, x'_z), or the inner product, and s = m(x, x), both forms are
-    m / (s + s' - m), which is the sum of (m / (s + s'))^r over r = 1, 2, ..., as 2 m <= s + s'. The
-    kernel 1 / (s + s') is the integral of exp(-s t) exp(-s' t) over positive t. So each power, and
-    the sum, is positive semi-definite. Rows of zeros are equal to each other, and have nothing in
-    common with others.
+    Let m be the kernel sum_z min(x_z, x'_z), or the inner product, and s = m(x, x). Both forms are
+    m / (s + s' - m), which is the sum of (m / (s + s'))^r over r = 1, 2, ..., because 2 m <= s +
+    s'. The kernel 1 / (s + s') is the integral of exp(-s t) exp(-s' t) over positive t. Each power,
+    and therefore the sum, is positive semi-definite. The kernel of two rows of zeros is one, and
+    the kernel of a row of zeros with any other row is zero.
 
-    O(n^2 d) time; of sparse rows, only values that are not zero count.
+    O(n^2 d) time, where d counts only the nonzero values of sparse rows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Trees as arrays, which saved models hold in place of scikit-learn's compiled and private ones."""
+"""Trees as arrays, which saved models hold in place of scikit-learn's compiled, private trees."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def as_tree_arrays(ensemble: Any) -> TreeArrays | None:
     Returns
     -------
     TreeArrays or None
-        None where the nodes of the trees are not known, as of other libraries, or where trees split
-        by sets of categories.
+        None if the nodes of the trees are unknown, as for other libraries, or if trees split by
+        sets of categories.
     """
     if isinstance(ensemble, TreeArrays):
         return ensemble
@@ -52,7 +52,7 @@ def as_tree_arrays(ensemble: Any) -> TreeArrays | None:
 
 
 def _is_forest(ensemble: Any) -> bool:
-    """Whether predictions are means over trees of scikit-learn, of one or several."""
+    """Whether predictions are means over one or several trees of scikit-learn."""
     trees = getattr(ensemble, "estimators_", [ensemble])
     means = isinstance(trees, list) and hasattr(ensemble, "predict")
     return means and all(hasattr(tree, "tree_") for tree in trees)
@@ -62,9 +62,9 @@ def _is_forest(ensemble: Any) -> bool:
 class TreeArrays(BaseEstimator):
     """A fitted ensemble, or a single tree, whose nodes are in arrays, one tree after the other.
 
-    It answers as the ensemble does, where classes are boosted with their decision function. Its
-    indices are checked by NumPy wherever they are used, and it ends whatever they are, so that
-    arrays of unknown origin do no harm.
+    It predicts as the ensemble does; for boosted classes, it predicts the decision function. NumPy
+    checks its indices wherever they are used, and evaluation ends for any indices, so that arrays
+    of unknown origin do no harm.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ class TreeArrays(BaseEstimator):
     missing_left : ndarray of bool of shape (n_nodes,)
         Whether missing values go to the left.
     value : ndarray of shape (n_nodes, n_outputs)
-        Predictions, of which those of the ensemble are means over trees.
+        Predictions of the nodes; the ensemble predicts their means over trees.
     allow_nan : bool
-        Whether the ensemble takes missing values.
+        Whether the ensemble accepts missing values.
     is_single : bool, default=True
-        Whether values are compared in single precision, as those of forests are; those of boosted
-        trees are in double precision.
+        Whether values are compared in single precision, as in forests, and not in double precision,
+        as in boosted trees.
     numbers : ndarray of shape (n_nodes,), default=None
-        What tells the leaves of a tree apart; None for their positions among its nodes.
+        Numbers that identify the leaves of a tree; None for their positions among its nodes.
     """
 
     starts: Array
@@ -155,7 +155,7 @@ class TreeArrays(BaseEstimator):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-            It becomes dense in blocks of 1,024 rows.
+            Sparse matrices are converted to dense in blocks of 1,024 rows.
         """
         parts = [np.empty((0, self._n_trees), dtype=np.intp)]
         for rows in gen_batches(X.shape[0], 1024):
@@ -174,7 +174,7 @@ class TreeArrays(BaseEstimator):
         return np.asarray(self.value[self.apply(X) + self.starts[:-1]].mean(axis=1))
 
     def told_apart(self, X: Features) -> Iterator[tuple[Array, float]]:
-        """Numbers by which each tree tells its leaves apart, and how far rounding moves them.
+        """Yield the numbers that identify the leaves of each tree, and their rounding errors.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class TreeArrays(BaseEstimator):
         ------
         values : ndarray of shape (n_samples,)
         rounding : float
-            Numbers of one leaf differ by this much at most; those of boosted trees are compared as
-            differences of the sums of their predictions are.
+            Largest difference between the numbers of one leaf; for boosted trees, it is the same as
+            for differences of the sums of their predictions.
         """
         leaves, largest = self.apply(X), 0.0
         for start, stop, column in zip(self.starts, self.starts[1:], leaves.T, strict=False):
@@ -196,7 +196,7 @@ class TreeArrays(BaseEstimator):
             yield self.numbers[start + column], 3.0 * np.finfo(np.float64).eps * largest
 
     def leaf_numbers(self) -> Array:
-        """What tells the leaves of a tree apart, shape (n_nodes,)."""
+        """Numbers that identify the leaves of each tree, shape (n_nodes,)."""
         if self.numbers is not None:
             return self.numbers
         sizes = np.diff(self.starts)
@@ -207,7 +207,7 @@ class TreeArrays(BaseEstimator):
         return len(self.starts) - 1
 
     def _leaves(self, X: Array) -> Array:
-        """Leaves of all trees together: as many steps as the deepest tree has levels."""
+        """Leaves of all trees at once, in as many steps as the deepest tree has levels."""
         first = np.tile(self.starts[:-1], len(X))
         row = np.repeat(np.arange(len(X)), self._n_trees)
         at, moving = first.copy(), np.arange(len(first))
@@ -227,7 +227,7 @@ class TreeArrays(BaseEstimator):
         return True
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Not possible: the arrays are those of fitted trees."""
+        """Raise an error, because the arrays are those of fitted trees."""
         raise NotImplementedError("The trees of a saved model cannot be grown again.")
 
     def __sklearn_tags__(self) -> Tags:
@@ -238,7 +238,7 @@ class TreeArrays(BaseEstimator):
 
 
 def _boosted(parts: list[Any]) -> Iterator[tuple[Array, float, int]]:
-    """Nodes of each tree, what the values of the first ones are counted from, and the output."""
+    """Yield the nodes of each tree, its baseline (zero after the first stage) and its output."""
     for response, part in enumerate(parts):
         levels = np.ravel(part._baseline_prediction)
         for stage, predictors in enumerate(part._predictors):

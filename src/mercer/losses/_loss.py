@@ -57,7 +57,7 @@ class Boxes:
     intercept : bool
         Whether the dual variables of each problem sum to zero.
     weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples, by which the bounds C are multiplied; None where all are one.
+        Weights of the samples, by which the bounds C are multiplied; None if all are one.
 
     Examples
     --------
@@ -120,14 +120,14 @@ class QuadraticModel:
 
 
 class Loss(ABC):
-    """A convex loss, multiplied by its weight against the norm of the function.
+    """A convex loss, multiplied by its weight relative to the norm of the function.
 
     Attributes
     ----------
     weights : ndarray of shape (n_samples,), or None
-        Weights of the samples, by which their losses are multiplied; None where all are one.
+        Weights of the samples, by which their losses are multiplied; None if all are one.
     for_labels : bool
-        Whether the targets are labels -1 and 1, and not responses.
+        Whether the targets are labels -1 and 1 rather than responses.
     is_smooth : bool
         Whether the loss has finite second derivatives everywhere, so that Newton's method applies;
         the machines of other losses are found by `fit` alone.
@@ -144,17 +144,17 @@ class Loss(ABC):
     weights: Array | None = None
 
     def with_weights(self, weights: Array | None) -> Self:
-        """Return the same loss for samples of other weights.
+        """Return the same loss with other weights of the samples.
 
         Parameters
         ----------
         weights : ndarray of shape (n_samples,), or None
-            Positive weights; None where all are one.
+            Positive weights; None if all are one.
         """
         return self if weights is self.weights else replace(self, weights=weights)  # type: ignore[type-var]
 
     def weighted(self, factor: float) -> float | Array:
-        """Return a factor of the loss for each sample: times its weight, where there are any.
+        """Return a factor of the loss for each sample, multiplied by its weight, if any.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Loss(ABC):
         """
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes | None:
-        """Return the dual problems as linear ones on boxes; None if the conjugate is not linear.
+        """Return the dual problems over boxes; None if the conjugate is not linear.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class Problems:
     Attributes
     ----------
     loss : Loss
-        It holds the samples' weights.
+        The loss, which holds the samples' weights.
     Y : ndarray of shape (n_samples, n_problems)
     intercept : bool
     """
@@ -307,7 +307,7 @@ class Problems:
             return list(pool.map(lambda y, near: fit(y, start=near), self.Y.T, starts))
 
     def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Fit machines of labels to some samples, and return their values for held-out samples.
+        """Fit machines to the labels of some samples, and return values for held-out samples.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ class Squared(Loss):
     Parameters
     ----------
     alpha : float
-        Penalty of the norm, positive.
+        Positive penalty of the norm.
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples, by which their losses are multiplied.
 
@@ -77,7 +77,7 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Interpolation(Loss):
-    """The loss that is zero for f = y and infinite elsewhere: the limit of small squared losses.
+    """The loss that is zero for f = y and infinite elsewhere, the limit of `Squared` at alpha = 0.
 
     Its kernel machine interpolates the responses. If the Gram matrix holds the noise of a Gaussian
     likelihood, as K + noise I, this loss replaces the likelihood.
@@ -87,7 +87,7 @@ class Interpolation(Loss):
     is_smooth: ClassVar[bool] = False
 
     def value(self, y: Array, f: Array) -> float:
-        """Return zero, as predictions are the responses; see :meth:`Loss.value`."""
+        """Return zero, because predictions are the responses; see :meth:`Loss.value`."""
         return 0.0
 
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
@@ -117,7 +117,7 @@ class Logistic(Loss):
     Parameters
     ----------
     C : float
-        Weight of the loss, positive.
+        Positive weight of the loss.
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples, by which their losses are multiplied.
 
@@ -196,8 +196,8 @@ class Logistic(Loss):
     def _bounded(self, y: Array, c: Array, intercept: bool) -> Array:
         """Clip dual variables to their bounds and, with an intercept, balance the two classes.
 
-        Those of a Newton step violate these conditions by rounding and by the error of the last
-        second-order expansion only.
+        The dual variables of a Newton step violate these conditions only by rounding and by the
+        error of the last second-order expansion.
         """
         s = np.clip(y * c, 0.0, self.weighted(self.C))
         if intercept:

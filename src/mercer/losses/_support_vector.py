@@ -36,7 +36,7 @@ class _SupportVector(Loss):
         """Return lower bounds, upper bounds and linear coefficients of the dual variables.
 
         The dual objective is linear on either side of c = 0; a variable that is zero belongs to the
-        side of the sign of its residual y - f.
+        side given by the sign of its residual y - f.
         """
 
     @abstractmethod
@@ -64,10 +64,11 @@ class _SupportVector(Loss):
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Run libsvm, and an active set from its result; see the base class.
+        """Run libsvm, then an active-set method from its result; see the base class.
 
-        The active set ends at the optimum up to rounding, which does not depend on the order of the
-        samples. An exchange costs a Cholesky factor of the free variables' matrix.
+        The active-set method ends at the optimum up to rounding, so that the result does not depend
+        on the order of the samples. Each exchange costs a Cholesky factor of the free variables'
+        matrix.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in (1e-3, 1e-5):  # Until one of the two machines reaches the duality gap.
@@ -86,7 +87,7 @@ class _SupportVector(Loss):
     def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
         """Solve for the free variables, and exchange them with bound ones until all are optimal.
 
-        As rounding could make exchanges cycle, there are at most three hundred.
+        There are at most three hundred exchanges, because rounding could make them cycle.
         """
         c, b = machine.c.copy(), machine.intercept
         # libsvm leaves variables that belong at a bound within this fraction of C of it.
@@ -142,7 +143,7 @@ class Hinge(_SupportVector):
     Parameters
     ----------
     C : float
-        Weight of the loss, positive.
+        Positive weight of the loss.
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples, by which their losses are multiplied.
 
@@ -181,7 +182,7 @@ class Hinge(_SupportVector):
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVC or, without an intercept, SVR on the responses y (1 + e) with epsilon = e.
 
-        Where e is so large that no prediction is outside of the tube on the far side, the
+        If e is so large that no prediction is outside the tube on the far side, the
         epsilon-insensitive losses of these responses are the hinge losses. Powers of ten are tried
         in turn.
         """
@@ -204,9 +205,9 @@ class EpsilonInsensitive(_SupportVector):
     Parameters
     ----------
     C : float
-        Weight of the loss, positive.
+        Positive weight of the loss.
     epsilon : float
-        Errors up to this, in the unit of the response, cost nothing.
+        Largest error without a loss, in the unit of the response.
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples, by which their losses are multiplied.
 
@@ -235,7 +236,7 @@ class EpsilonInsensitive(_SupportVector):
         return np.abs(np.abs(y - f) - self.epsilon)
 
     def _pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
-        """Return 0 <= c <= C or -C <= c <= 0, and y less or plus epsilon."""
+        """Return 0 <= c <= C or -C <= c <= 0, and y minus or plus epsilon."""
         side = np.where(c == 0.0, residual, c)
         return (
             np.where(side > 0.0, 0.0, -self._bounds),
@@ -251,8 +252,8 @@ class EpsilonInsensitive(_SupportVector):
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVR, whose intercept requires that the dual variables sum to zero.
 
-        Without an intercept two samples are added whose kernel is zero and whose dual variables
-        cost nothing: they absorb the sum of the others, which is then free.
+        Without an intercept, two samples are added whose kernel is zero and whose dual variables
+        have no cost: they absorb the sum of the other variables, which is then free.
         """
         n = len(y)
         weights, matrix, target = self.weights, K, y
@@ -312,8 +313,8 @@ def _middle(slope: Array, rising: Array, falling: Array) -> float:
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
     """Solve K d + b = slope for d and b, with sum d = total for an intercept, else b = 0.
 
-    Of some ridges, relative to the largest diagonal element, the smallest that makes K positive
-    definite is added to it.
+    A ridge is added to K: among several, relative to its largest diagonal element, the smallest
+    that makes it positive definite.
     """
     size = float(np.abs(np.diag(K)).max())
     for jitter in (ARITHMETIC, 1e-10, 1e-7):
@@ -332,15 +333,14 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
             return d + step, b
         shift = (float(step.sum()) - total + float(d.sum())) / float(by_one.sum())
         d = d + step - shift * by_one
-        # Terms of d may be much larger than their sum, which is exact only afterwards.
+        # Terms of d may be much larger than their sum, which only this correction makes exact.
         return d + (total - d.sum()) / len(d), b + shift
 
     def error(d: Array, b: float) -> float:
         return float(np.abs(slope - K @ d - b).max())
 
     best = improved(np.zeros_like(slope), 0.0)
-    # The ridge keeps the first solution from the system's. Refinement ends where the residual no
-    # longer halves.
+    # The ridge perturbs the first solution. Refinement ends when it no longer halves the residual.
     for _ in range(5):
         refined = improved(*best)
         if not error(*refined) < 0.5 * error(*best):

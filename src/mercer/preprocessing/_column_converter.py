@@ -20,7 +20,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where columns have names.
+        Names of the columns, if X is a data frame whose column names are all strings.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, Tab
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 Orders = Mapping[Any, Sequence[Any]]
-"""Categories of columns in their order, by the name or position of the column."""
+"""Ordered categories of columns, keyed by the name or position of the column."""
 
 
 def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTransformer:
@@ -26,20 +26,20 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 
     * Numbers are scaled by `SoftClippingScaler`.
     * Dates become days since 1970, and durations days.
-    * Ordered categories become their ranks, from zero on: those of pandas that are declared to be
-      ordered, and columns in `ordered`.
-    * Text, booleans and other categories become codes in the order of the text, from zero on, and
-      -1 if the training table does not have them.
+    * Ordered categories become their ranks, starting from zero. They are columns of an ordered
+      categorical dtype of pandas and columns in `ordered`.
+    * Text, booleans and other categories become codes in the order of their text, starting from
+      zero. Categories that are absent from the training table become -1.
     * Columns without any known value, identifiers and long text are left out.
 
-    Columns of one kind stand together, in this order of kinds.
+    The output columns are grouped by kind, in this order.
 
     Parameters
     ----------
     table : data frame or array of shape (n_samples, n_features)
-        What its columns hold says how they are encoded. Scales and codes are learned by `fit`.
+        The contents of its columns determine how they are encoded; `fit` learns scales and codes.
     ordered : mapping, default=None
-        From names or positions of columns to their categories, in their order.
+        Maps names or positions of columns to their categories, in order.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 def columns_by_kind(
     table: Features, ordered: Orders | None = None
 ) -> tuple[dict[str, list[Any]], list[list[str]]]:
-    """Names or positions of the columns that are encoded, by kind, and orders of categories.
+    """Return names or positions of the encoded columns by kind, and orders of categories.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ def columns_by_kind(
     Returns
     -------
     names : dict of str to list
-        For "number", "date", "ordered" and "category".
+        The keys are "number", "date", "ordered" and "category".
     orders : list of list of str
-        Of each ordered column.
+        Categories of each ordered column, in order.
 
     Raises
     ------
     ValueError
-        If `ordered` names a column that the table does not have, or one that holds no categories.
+        If `ordered` names a column that the table does not have.
     """
     table = table if hasattr(table, "columns") else np.asarray(table)
     table = ColumnReader().fit_transform(table)

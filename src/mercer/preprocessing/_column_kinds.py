@@ -1,4 +1,4 @@
-"""What the columns of a table hold, and their conversion to numbers or categories."""
+"""Recognition of the contents of columns, and their conversion to numbers or categories."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,28 +16,28 @@ from mercer._typing import Array, Features
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 
 FEW = 20
-"""Text with more distinct values than this, and than half of its rows, is no category."""
+"""Text is no category if it has more distinct values than this, and than half of its rows."""
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-"""Two letters at least."""
+"""This matches words of at least two letters."""
 
 
 def kind_of(column: Any) -> Kind:
-    """Return what a column holds.
+    """Return the kind of contents of a column.
 
     Parameters
     ----------
     column : Series or ndarray of shape (n_samples,)
-        Of a data frame of pandas or polars, or of an array.
+        A column of a pandas or polars data frame, or of an array.
 
     Returns
     -------
     {"number", "date", "category", "text", "empty", "identifier", "other"}
-        Text that differs in most rows is an identifier, or text if it repeats
-        values or consists of several words that vary. Columns of an array of text, into which
-        NumPy converts mixed types, are numbers if all values read as numbers; text in data frames
-        and in arrays of objects remains text. Other columns hold lists, complex numbers or other
-        cells that are neither numbers nor categories.
+        Text that differs in most rows is "text" if it repeats values or consists of several words
+        that vary, and an "identifier" otherwise. A column of an array of text, into which NumPy
+        converts mixed types, is a "number" if all its values read as numbers; text in data frames
+        and in arrays of objects remains text. Columns of lists, complex numbers or other cells
+        that are neither numbers nor categories are "other".
 
     Examples
     --------
@@ -47,7 +47,7 @@ def kind_of(column: Any) -> Kind:
     ('number', 'category')
     """
     values = _values(column)
-    if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
+    if str(column.dtype) == "category":  # Even numbers of a categorical dtype are categories.
         values = _texts(values)
     elif values.dtype.kind in "iufmM":
         kind: Kind = "number" if values.dtype.kind in "iuf" else "date"
@@ -74,13 +74,13 @@ def kind_of(column: Any) -> Kind:
 
 
 def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
-    """Whether distinct texts consist of several words that vary, unlike "row 17" or "A-0017".
+    """Return whether distinct texts consist of varying words, unlike "row 17" or "A-0017".
 
     Parameters
     ----------
     texts : iterable of str
     n_inspected : int, default=1000
-        Number of texts that are looked at.
+        Number of texts to inspect.
     """
     found = [tuple(_WORD.findall(text.casefold())) for text in islice(sorted(texts), n_inspected)]
     n_words = sum(len(words) for words in found)
@@ -88,7 +88,7 @@ def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
 
 
 def is_duration(column: Any) -> bool:
-    """Whether the known values of a column of dates and durations are durations.
+    """Return whether the known values of a column of dates or durations are durations.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def convert(X: Features, kind: Kind) -> Array:
     X : data frame or ndarray of shape (n_samples, n_features)
         The columns.
     kind : {"number", "date", "category", "text"}
-        Dates become days since 1970, and durations days; categories and texts become text, whole
-        numbers without a decimal point.
+        Dates become days since 1970, and durations days; categories and texts become text, in
+        which whole numbers have no decimal point.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def convert(X: Features, kind: Kind) -> Array:
     ------
     ValueError
         If columns hold text or infinite numbers where numbers are needed, or no dates where dates
-        are needed; the message names them.
+        are needed; the message names the columns.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def as_numbers(X: Features) -> Array:
     Raises
     ------
     ValueError
-        If columns hold text or infinite numbers; the message names them.
+        If columns hold text or infinite numbers; the message names the columns.
     """
     numbers, text, infinite = [], [], []
     for name, column in named_columns(X):
@@ -180,7 +180,7 @@ def as_days(X: Features) -> Array:
     Raises
     ------
     ValueError
-        If columns hold no dates or durations; the message names them.
+        If columns hold no dates or durations; the message names the columns.
     """
     days, other = [], []
     for name, column in named_columns(X):
@@ -194,7 +194,7 @@ def as_days(X: Features) -> Array:
 
 
 def as_categories(X: Features) -> Array:
-    """Convert values to text, whole numbers without a decimal point; missing values become NaN.
+    """Convert values to text, with whole numbers as integers; missing values become NaN.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _is_missing(values: Array) -> Array:
 
 
 def _differs(value: Any) -> bool:
-    """Whether a number or date differs from itself, as NaN and NaT do."""
+    """Return whether a number or date differs from itself, as NaN and NaT do."""
     return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
 
 

@@ -33,7 +33,7 @@ _IDENTIFIER_NAMES = re.compile(
     r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
     "|[a-z](?:Id|ID|Nr|No|Key)$"
 )
-"""This matches names whose last word says that the column identifies rows."""
+"""This matches names whose last word indicates that the column identifies rows."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ColumnsOfKind:
     kind: Kind
 
     def __call__(self, X: Features) -> list[Any]:
-        """Return the names of the columns, or their positions where X has no names.
+        """Return the names of the columns, or their positions if X has no names.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class ColumnsOfKind:
         Warns
         -----
         UserWarning
-            If numbers are asked for, and columns of a data frame number its rows.
+            If `kind` is "number" and columns of a data frame number its rows.
         """
         if len(X.shape) != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
@@ -94,13 +94,13 @@ class ColumnsOfKind:
 def _without_row_numbers(
     columns: list[tuple[Any, Any]], kinds: list[Kind], numeric: list[int]
 ) -> list[int]:
-    """The positions of numeric columns that do not number the rows; all if no column would remain.
+    """Return positions of numeric columns that do not number the rows, all if none would remain.
 
     Parameters
     ----------
     columns : list of (name, column)
     kinds : list of str
-        Of all columns.
+        Kinds of all columns.
     numeric : list of int
         Positions of the columns of numbers.
     """
@@ -115,20 +115,20 @@ def _without_row_numbers(
 
 
 def numbers_rows(name: str, column: Any) -> bool:
-    """Whether whole numbers identify the rows of a table.
+    """Return whether the whole numbers of a column identify the rows of a table.
 
     Parameters
     ----------
     name : str
-        Of the column.
+        Name of the column.
     column : Series or ndarray of shape (n_samples,)
         Numbers.
 
     Returns
     -------
     bool
-        Whether all numbers are whole and differ, and either follow each other without a gap, unless
-        they may be years, or have a name of identifiers such as "Customer ID" or "nr".
+        True if all numbers are whole and distinct, and if they either are consecutive, unless they
+        may be years, or have a name that is typical of identifiers, such as "Customer ID" or "nr".
 
     Examples
     --------
@@ -148,15 +148,15 @@ def numbers_rows(name: str, column: Any) -> bool:
 
 
 class ColumnReader(TransformerMixin, BaseEstimator):
-    """Read columns of text in data frames as the numbers, dates and times that they are.
+    """Parse columns of text in data frames that hold numbers, dates or times.
 
-    All other columns, and arrays, remain as they are.
+    All other columns, and arrays, are left unchanged.
 
     Attributes
     ----------
     columns_ : list of (str, str, str)
-        Name, what the cells are read as, and their format, of each column of text that is read; see
-        :class:`mercer.preprocessing.CellReading`.
+        For each column of text that is parsed: its name, what its cells are read as, and their
+        format; see :class:`mercer.preprocessing.CellReading`.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Features, y: Any = None) -> Self:
-        """Recognize what columns of text hold.
+        """Recognize the contents of columns of text.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Features) -> Any:
-        """Convert the columns of text that are read.
+        """Convert the columns of text that `fit` recognized.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If cells cannot be read, which count as missing.
+            If cells cannot be read; they count as missing.
         """
         if not self.columns_:
             return X
@@ -224,16 +224,16 @@ class ColumnReader(TransformerMixin, BaseEstimator):
 
 
 def _texts_of(X: Any) -> pd.DataFrame | dict[Any, Any]:
-    """The columns of a data frame that hold text, as Series of pandas; none of arrays.
+    """Return the text columns of a data frame as pandas Series; no columns for an array.
 
-    Names that occur twice are refused later.
+    Duplicate names are rejected later.
     """
     names = list(getattr(X, "columns", ()))
     if not names or len(set(names)) < len(names):
         return {}
     try:
         import pandas as pd
-    except ImportError:  # Then text in data frames of polars is categories.
+    except ImportError:  # Without pandas, text in polars data frames is categories.
         return {}
     if not hasattr(X, "iloc"):
         of_text = [name for name in names if str(X[name].dtype) in ("String", "Object")]
@@ -242,7 +242,7 @@ def _texts_of(X: Any) -> pd.DataFrame | dict[Any, Any]:
 
 
 def _replaced(X: Any, found: dict[Any, Array]) -> Any:
-    """A data frame with other values in some columns."""
+    """Return a data frame with the values of some columns replaced."""
     if not hasattr(X, "iloc"):
         return X.with_columns(type(X[name])(name, values) for name, values in found.items())
     X = copy(X)
@@ -252,7 +252,7 @@ def _replaced(X: Any, found: dict[Any, Array]) -> Any:
 
 
 class TableEncoder(ColumnTransformer):
-    """A `ColumnTransformer` that reads columns of text before it chooses and encodes columns.
+    """A `ColumnTransformer` that parses columns of text before it selects and encodes columns.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class TableEncoder(ColumnTransformer):
         X : data frame or ndarray of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
         **params : dict
-            Of transformers.
+            Parameters of the transformers.
         """
         self.reader_ = ColumnReader().fit(X)
         return super().fit_transform(self.reader_.transform(X), y, **params)
@@ -279,7 +279,7 @@ class TableEncoder(ColumnTransformer):
         ----------
         X : data frame or ndarray of shape (n_samples, n_features)
         **params : dict
-            Of transformers.
+            Parameters of the transformers.
         """
         reader = getattr(self, "reader_", None)
         return super().transform(X if reader is None else reader.transform(X), **params)

@@ -1,4 +1,4 @@
-"""Which column of a table each column of an encoded table is computed from."""
+"""Mapping from the columns of an encoded table to the columns that they are computed from."""
 
 from functools import singledispatch
 from typing import Any
@@ -18,15 +18,15 @@ from mercer.preprocessing._text_scores import TextScores
 
 
 def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
-    """Position of the column that each output of a fitted transformer is computed from.
+    """Return the position of the column that each output of a transformer is computed from.
 
     Parameters
     ----------
-    transformer : transformer, "passthrough" or "drop"
+    transformer : fitted transformer, "passthrough" or "drop"
         `table_encoder`, a transformer of scikit-learn that handles each column by itself, or a
         `Pipeline` or `ColumnTransformer` of these.
     n_columns : int
-        Number of columns that it is given.
+        Number of input columns.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
     Raises
     ------
     TypeError
-        If a transformer is not known to handle each column by itself, as one that computes
+        If a transformer is not known to handle each column by itself, such as one that computes
         principal components.
 
     Examples

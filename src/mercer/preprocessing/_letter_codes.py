@@ -1,4 +1,4 @@
-"""Strings as tables of numbers, one column for each place, and beginnings that codes share."""
+"""Encoding of strings as one number for each letter, and prefixes that codes share."""
 
 from collections import Counter
 from typing import Any, Self
@@ -13,15 +13,16 @@ from mercer.preprocessing._column_kinds import as_categories, convert
 
 
 class LetterCodes(TransformerMixin, BaseEstimator):
-    """Strings as rows of numbers, one for each letter, for :class:`mercer.kernels.Spectrum`.
+    """Encode strings as rows of numbers, one per letter, for :class:`mercer.kernels.Spectrum`.
 
-    A letter's number is its Unicode code point. After the end of a string there is -1, and missing
-    strings become rows of NaN.
+    A letter's number is its Unicode code point. Rows are padded with -1 after the end of a string,
+    and missing strings become rows of NaN.
 
     Parameters
     ----------
     length : int, default=None
-        Number of columns, the largest length of a string; None for that of the training strings.
+        Number of columns, which is the largest length of a string; None for the largest length of
+        the training strings.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
 
 
 def _strings(X: Features) -> list[str]:
-    """The strings of a table of one column; empty ones for missing strings."""
+    """Return the strings of a table of one column; missing strings become empty ones."""
     column = np.asarray(X, dtype=object)
     if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
         raise ValueError(f"LetterCodes takes one column of strings; got shape {column.shape}.")
@@ -125,21 +126,21 @@ def _strings(X: Features) -> list[str]:
 
 
 def repeated_prefix(column: Any, separators: str = "_-:/#. ") -> tuple[str, Array] | None:
-    """Return the parts of codes before a separator, if they name what rows belong to.
+    """Return the prefixes of codes before a separator, if they name groups of rows.
 
     Parameters
     ----------
     column : Series or ndarray of shape (n_samples,)
         Codes that differ in most rows, such as "309_1" and "309_2".
     separators : str, default="_-:/#. "
-        Characters that are tried, the first ones first. The last one in a code counts.
+        Characters to try, in this order. A code is split at the last occurrence of the separator.
 
     Returns
     -------
     (str, ndarray of object of shape (n_samples,)) or None
-        The separator, and the parts before it, None where a cell is missing. Each code has one,
-        most of them are in several rows, and there are at most half as many as rows. None if there
-        are no such parts.
+        The separator, and the prefix of each code, None for a missing cell. Every code has a
+        prefix, most prefixes occur in several rows, and there are at most half as many prefixes as
+        codes. None if there are no such prefixes.
 
     Examples
     --------

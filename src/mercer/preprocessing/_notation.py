@@ -31,11 +31,11 @@ MISSING_NUMBERS = MISSING | {
 """Text that stands for a missing value among numbers, dates and times."""
 
 READABLE = 0.95
-"""A column is numbers, or dates, if this share of its known cells reads as such; the others count
-as missing, and are named."""
+"""A column holds numbers, or dates, if at least this share of its known cells reads as such. Its
+other cells count as missing and are reported."""
 
 ISO = "ISO8601"
-"""Year, month and day in this order, with or without a time; the name is that of pandas."""
+"""Year, month and day in this order, with or without a time, under the name that pandas uses."""
 
 _UNITS = "%‰$€£¥₹"
 """Signs of units that may stand before or after a number."""
@@ -62,13 +62,13 @@ _PATTERNS: dict[Decimal, str] = {
     "point": _number_pattern(r"\.", ","),
     "comma": _number_pattern(",", "."),
 }
-"""Patterns of numbers by the sign of their decimals."""
+"""Patterns of numbers by their decimal mark."""
 
 PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """A pattern of numbers as programs write them, which `float` reads."""
 
 _NOT_GROUPED_PATTERN = r"[+-]?(?:0|[0-9]{4,})\.[0-9]+|[+-]?[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,})"
-"""Those of them whose point can be no sign between thousands."""
+"""A pattern of plain numbers whose point cannot separate thousands."""
 
 _UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
 """This matches a sign of a unit before or after a number."""
@@ -79,7 +79,7 @@ _NOTATIONS = {
     "negative in parentheses": r"^\(",
     "the minus comes last": r"[0-9]-$",
 }
-"""What is said of the notation of numbers, and patterns of the cells that have it."""
+"""Descriptions of notations of numbers, and patterns of the cells that have them."""
 
 _FORMATS = (
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y", "%b-%Y", "%B %Y", "%d.%m.%y %H:%M",
@@ -96,13 +96,13 @@ class Readings:
     Attributes
     ----------
     decimals : list of {"point", "comma"}
-        The decimal marks with which the column is numbers, if both equally well.
+        The decimal mark with which most cells read as numbers, or both if they do equally well.
     differ : bool
         Whether both marks read the same cells, but as different numbers.
     has_comma : bool
         Whether there are commas in the cells.
     facts : dict of {"point", "comma"} to list of str
-        The notation with each decimal mark, where it is not the usual one.
+        Descriptions of the notation with each decimal mark, where it is not the usual one.
     """
 
     decimals: list[Decimal]
@@ -134,7 +134,7 @@ def number_readings(cells: pd.Series[Any]) -> Readings | None:
     Returns
     -------
     Readings or None
-        None if the cells are no numbers.
+        None if the cells are not numbers.
     """
     if _are_plain(cells) and cells.str.fullmatch(_NOT_GROUPED_PATTERN).any():
         return Readings(["point"], False, False, {decimal: [] for decimal in _PATTERNS})
@@ -167,7 +167,7 @@ def _facts(bare: pd.Series[Any], decimal: Decimal) -> list[str]:
 
 
 def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
-    """Convert cells to numbers; those that are none become NaN.
+    """Convert cells to numbers; cells that are not numbers become NaN.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
 
 
 def _are_plain(cells: pd.Series[Any]) -> bool:
-    """Whether all of some cells are numbers as programs write them."""
+    """Return whether all cells are numbers as programs write them."""
     return bool(len(cells)) and bool(cells.str.fullmatch(PLAIN_NUMBER).all())
 
 
@@ -214,21 +214,21 @@ def _converted(cells: pd.Series[Any], decimal: Decimal) -> Array:
 
 
 def date_formats(cells: pd.Series[Any], likely_format: str = "") -> list[str]:
-    """Return the formats in which cells are dates, the best first.
+    """Return the formats in which most cells read as dates, the most likely one first.
 
     Parameters
     ----------
     cells : Series of str
         Distinct cells that are not missing.
     likely_format : str, default=""
-        It is tried first.
+        The format to try first.
 
     Returns
     -------
     list of str
-        Several if the order of day and month cannot be told.
+        Several if the order of day and month is ambiguous.
     """
-    # Dates have digits and something between them; this spares other text the attempts.
+    # Dates are short and have digits; this check avoids attempts to parse other text.
     likely = cells.str.contains(r"[0-9]", regex=True) & (cells.str.len() <= 35)
     if not len(cells) or likely.mean() < READABLE:
         return []
@@ -243,7 +243,7 @@ def date_formats(cells: pd.Series[Any], likely_format: str = "") -> list[str]:
 
 
 def _guessed(cells: pd.Series[Any]) -> list[str]:
-    """Return the formats that pandas guesses from cells, with either order of day and month."""
+    """Return the formats that pandas guesses from cells, for both orders of day and month."""
     from pandas.tseries.api import guess_datetime_format
 
     with warnings.catch_warnings():
@@ -257,7 +257,7 @@ def _guessed(cells: pd.Series[Any]) -> list[str]:
 
 
 def time_format(cells: pd.Series[Any]) -> str | None:
-    """Return the format in which cells are times of day, or None.
+    """Return the format in which cells read as times of day, or None.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def time_format(cells: pd.Series[Any]) -> str | None:
 
 
 def is_compact(cells: pd.Series[Any]) -> bool:
-    """Whether eight digits of each cell are a date from 1900 to 2100, such as 20240131.
+    """Return whether the eight digits of each cell are a date from 1900 to 2099, as in 20240131.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def is_compact(cells: pd.Series[Any]) -> bool:
 
 
 def parse_dates(cells: pd.Series[Any], name: str) -> Array:
-    """Convert cells to dates; those that are none become NaT.
+    """Convert cells to dates; cells that are not dates become NaT.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def parse_dates(cells: pd.Series[Any], name: str) -> Array:
 
 
 def parse_times(cells: pd.Series[Any], name: str) -> Array:
-    """Convert times of day to dates on the first of January 1970; cells that are none become NaT.
+    """Convert times of day to dates on the first of January 1970; other cells become NaT.
 
     Parameters
     ----------

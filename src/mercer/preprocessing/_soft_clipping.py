@@ -18,14 +18,15 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Standardize columns, with heavy tails clipped softly and columns of two values as 0 and 1.
 
     A column of the training data is centered by its median and divided by a robust standard
-    deviation. What lies beyond t of these is brought closer,
+    deviation. Values z beyond t of these deviations are brought closer,
 
     .. math:: g(z) = \operatorname{sign}(z)\,t\,(1 + \ln(|z| / t)) \text{ for } |z| > t,
               \quad g(z) = z \text{ otherwise},
 
-    and the result is brought to mean 0 and variance 1, for which values beyond 2 t are replaced by
-    2 t. The function is increasing, with a continuous derivative. t is `threshold`, or larger for
-    columns where more than a tenth would be clipped: then it is the 0.9 quantile of :math:`|z|`.
+    and the result is standardized to mean 0 and variance 1; in the computation of these moments,
+    values beyond 2 t are replaced by 2 t. The function g is increasing, with a continuous
+    derivative. The number t is `threshold`, or the 0.9 quantile of :math:`|z|` for columns of which
+    more than a tenth would otherwise be clipped.
     A column without tails is therefore standardized as
     `sklearn.preprocessing.StandardScaler` does, while a value of :math:`10^{12}` does not squeeze
     the others together. Isotropic kernels, whose distances give all columns the same weight, need
@@ -43,12 +44,13 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     center_ : ndarray of shape (n_features,)
-        Median of each column; the smaller value of two; the value of a constant column.
+        Median of each column; the smaller value of a column of two values; the value of a constant
+        column.
     scale_ : ndarray of shape (n_features,)
         Robust standard deviation of each column: the median absolute deviation from the median,
-        divided by that of the standard normal distribution; where more than half of the values
-        are equal, the median of all deviations that are not zero. The difference of two values;
-        infinity for a constant column.
+        divided by that of the standard normal distribution; if more than half of the values are
+        equal, the median of all nonzero absolute deviations. The difference of the values for a
+        column of two values; infinity for a constant column.
     thresholds_ : ndarray of shape (n_features,)
         The number t of each column.
     mean_, std_ : ndarray of shape (n_features,)
@@ -66,7 +68,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Missing values (NaN) are disregarded by `fit` and passed through by `transform`, as in
-    scikit-learn's scalers; infinite values are refused. Statistics are computed in double
+    scikit-learn's scalers; infinite values are rejected. Statistics are computed in double
     precision; the output has the precision of the input.
 
     References
@@ -135,7 +137,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.scaled(self._validated(X, reset=False))
 
     def scaled(self, X: Array) -> Array:
-        """Scale the columns of a table that is validated already.
+        """Scale the columns of a validated table.
 
         Parameters
         ----------
@@ -177,7 +179,7 @@ def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float,
     """Return center, scale, threshold, mean and standard deviation of a column's known values."""
     if x.size == 0:
         return 0.0, np.inf, threshold, 0.0, 1.0
-    # A column whose range is ten spacings of floating-point numbers is constant.
+    # A column whose range is at most ten spacings of floating-point numbers is constant.
     tolerance = 10.0 * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
     x = x.astype(float)
     low, high = x.min(), x.max()
@@ -188,21 +190,21 @@ def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float,
         return low, float(width), threshold, 0.0, 1.0
     center = float(np.median(x))
     deviations = np.abs(_difference(x, center))
-    # The median absolute deviation of a normal variable is this quantile of its law.
+    # The median absolute deviation of a standard normal variable is its 0.75 quantile.
     scale = np.median(deviations) / ndtri(0.75)
     if scale == 0.0:
         deviations = deviations[deviations > 0.0]
         scale = np.median(deviations)
     scale = min(scale, _LARGEST)
-    # At most a tenth is clipped: where more values lie far from the median, a column has several
-    # clusters or a center of nearly equal values, and no rare values.
+    # At most a tenth is clipped: if more values lie far from the median, the column has several
+    # clusters or a center of nearly equal values rather than rare values.
     largest_kept = np.quantile(deviations, 0.9, method="lower")
     z = _scaled(x, center, scale)
     threshold = max(threshold, float(_scaled(largest_kept, 0.0, scale)))
     threshold = min(threshold, _LARGEST)
-    # In this unit, no square of a large column overflows, and none of a narrow one underflows.
+    # In this unit, squares neither overflow for large columns nor underflow for narrow ones.
     unit = min(threshold, np.abs(z).max())
-    # Beyond two thresholds, a single value of any size hardly changes mean and deviation.
+    # With values clipped at two thresholds, a single one hardly changes mean and deviation.
     z = np.clip(_soft_clipped(z, threshold) / unit, -2.0, 2.0)
     return center, scale, threshold, unit * z.mean(), unit * z.std()
 
@@ -214,7 +216,7 @@ def _difference(X: Array | float, Z: Array | float) -> Array:
 
 
 def _scaled(X: Array | float, center: Array | float, scale: Array | float) -> Array:
-    """Return X, centered and divided by its scale, with numbers that are never infinite."""
+    """Return X, centered and divided by its scale, with overflows replaced by finite numbers."""
     difference = _difference(np.asarray(X, dtype=float), center)
     with np.errstate(over="ignore"):
         return np.clip(difference / scale, -_LARGEST, _LARGEST)

@@ -31,22 +31,22 @@ def table_encoder() -> TableEncoder:
       and ones, then the numbers are scaled by `SoftClippingScaler`.
     * Text, booleans and categories: one column of zeros and ones for each category, which is not
       standardized. Missing values are a category of their own. The rarest of more than 30
-      categories share one column, as do categories that only new data have; where there is no such
-      column, the latter are zero in all columns.
-    * Dates and durations: days since 1970, or days, then as numbers. Season, weekday and time of
-      day of dates, if they vary, are points on circles, two features each.
-    * Text, which has more than 20 distinct values and more than half as many as rows: at most 30
+      categories share one column, which also represents categories that only new data have;
+      without such a column, the latter are zero in all columns.
+    * Dates and durations: days since 1970, or days, encoded as numbers. Season, weekday and time
+      of day of dates, if they vary, are points on circles, two features each.
+    * Text with more than 20 distinct values, and more than half as many as rows: at most 30
       directions of its counts of letter sequences (latent semantic analysis).
-    * Columns without any known value, and identifiers, are left out: text that differs in every row
-      and does not consist of several words and, in data frames, whole numbers that number the rows
-      (:func:`numbers_rows`), unless no other column remains.
+    * Columns without any known value, and identifiers, are left out. Identifiers are text that
+      differs in every row and does not consist of several words and, in data frames, whole numbers
+      that number the rows (:func:`numbers_rows`), unless no other column remains.
 
-    Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
-    are arrays of objects. Text in data frames that reads as numbers, dates or times of day in a
-    notation of several countries is read as these, as the command ``mercer columns`` reads it (of
-    polars, where pandas is installed), and all other text is taken as it stands. In arrays of
-    objects, text remains text; in an array of text, into which NumPy converts mixed types, a column
-    that reads as numbers is numbers.
+    Tables are data frames of pandas or polars, or arrays; the columns of an array of objects may
+    have different types. Text in data frames is parsed as numbers, dates or times of day if it is
+    written in a notation of one of several countries, as by the command ``mercer columns`` (for
+    polars, only if pandas is installed); all other text is left unchanged. In arrays of objects,
+    text remains text; in an array of text, into which NumPy converts mixed types, a column whose
+    values all read as numbers holds numbers.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def table_encoder() -> TableEncoder:
 
 
 def column_encoders() -> dict[str, TransformerMixin]:
-    """Make the transformers of `table_encoder`, for columns of one's own choice.
+    """Make the transformers of `table_encoder`, for columns that the caller selects.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def column_encoders() -> dict[str, TransformerMixin]:
 
     See Also
     --------
-    table_encoder : Applies each of them to the columns of its kind.
+    table_encoder : Applies each transformer to the columns of its kind.
 
     Examples
     --------
@@ -141,8 +141,8 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
     Each of the three is an angle t, and becomes the two features sin t and cos t, so that December
     is next to January and Sunday to Monday. Weekdays change at midnight. A feature that does not
     vary in the training rows is left out: the time of day of plain dates, for example. Durations
-    have no place in a calendar, and get no features. Missing dates are zero in all features, which
-    is the center of the circles.
+    have no position in a calendar and get no features. Missing dates are zero in all features,
+    which is the center of the circles.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
 
 
 def _phase(days: Array, cycle: str) -> Array:
-    """Position within a cycle, from zero to one; weekdays begin with Monday."""
+    """Return the position within a cycle, from zero to one; weeks begin on Monday."""
     period = _PERIODS[cycle]
     if cycle == "weekday":
         # The first of January 1970 was a Thursday, the fourth day of a week.
@@ -239,7 +239,7 @@ def _phase(days: Array, cycle: str) -> Array:
 def _varies(days: Array, cycle: str) -> bool:
     if cycle == "season":
         months = days.astype("datetime64[D]").astype("datetime64[M]")
-        return len(np.unique(months)) >= 3  # Fewer months tell nothing about seasons.
+        return len(np.unique(months)) >= 3  # Fewer months carry no information about seasons.
     return bool(len(np.unique(_phase(days, cycle).round(9))) > 1)
 
 
@@ -261,7 +261,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     sequences_ : list of list of str
         For each column, the sequences of letters that are counted.
     idf_ : list of ndarray of shape (n_sequences,)
-        Their inverse document frequencies.
+        Inverse document frequencies of the sequences.
     directions_ : list of ndarray of shape (n_sequences, n_directions)
         The leading singular vectors, scaled.
     n_features_in_ : int
@@ -295,7 +295,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             Ignored.
         """
         found = [_fit_column(texts, self.n_components) for texts in texts_of(X)]
-        # Arrays and lists are all that a saved model needs.
+        # A saved model needs only arrays and lists.
         self.sequences_ = [sequences for sequences, _, _ in found]
         self.idf_ = [idf for _, idf, _ in found]
         self.directions_ = [directions for _, _, directions in found]
@@ -346,7 +346,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
 
 def texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
-    """Return the text of each column, cut to bound time and memory, empty where it is missing.
+    """Return the text of each column, truncated to bound time and memory, empty if it is missing.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def _vectorizer(**settings: Any) -> TfidfVectorizer:
 def _fit_column(
     texts: list[str], n_components: int, most: int = 4000
 ) -> tuple[list[str], Array, Array]:
-    """Return the most frequent sequences of letters, their inverse frequencies, and directions."""
+    """Return the most frequent letter sequences, their inverse frequencies, and directions."""
     vectorizer = _vectorizer(max_features=most)
     try:
         counts = vectorizer.fit_transform(texts)

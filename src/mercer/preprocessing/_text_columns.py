@@ -1,4 +1,4 @@
-"""Columns of text: what their cells are read as, where the cells of one column leave a choice."""
+"""Reading of columns of text, in which other columns decide on ambiguous formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
-"""How the cells of one column can be read: decided, as numbers, or as dates in several formats."""
+"""Possible readings of a column: a decided one, numbers, or dates in one of several formats."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CellReading:
     format : str
         "point" or "comma" for numbers, a format of ``strptime`` for dates and times.
     facts, warnings : tuple of str
-        What was recognized, and what may be wrong.
+        Descriptions of the recognized notation, and of possible errors.
 
     Examples
     --------
@@ -45,28 +45,28 @@ class CellReading:
     warnings: tuple[str, ...] = ()
 
     def suits(self, values: pd.Series[Any], odd: pd.Series[Any]) -> bool:
-        """Whether enough of the known cells could be read.
+        """Return whether enough of the known cells could be read.
 
         Parameters
         ----------
         values, odd : Series
-            As :func:`parse_cells` returns them.
+            Return values of :func:`parse_cells`.
         """
         return len(odd) <= (1.0 - READABLE) * (len(odd) + int(values.notna().sum()))
 
 
 def is_text(column: pd.Series[Any]) -> bool:
-    """Whether all known cells of a column are text, and it is no category of pandas.
+    """Return whether all known cells of a column are text and its dtype is not categorical.
 
     Parameters
     ----------
     column : Series of shape (n_rows,)
-        Of a data frame of pandas.
+        A column of a pandas data frame.
 
     Returns
     -------
     bool
-        Whether cells are text, such as digits of a file that was read without types.
+        True if the cells are text, such as digits of a file that was read without types.
 
     Examples
     --------
@@ -97,16 +97,16 @@ def cell_readings(
     frame : DataFrame of shape (n_rows, n_columns), or mapping from names to Series
         The columns.
     wanted : mapping from str to (str or None, str), default=None
-        What a column is to be read as, and the format, where these are known.
+        What a column is to be read as, and its format, if these are known.
     separator : str, default=""
-        Of the file.
+        Separator of the cells in the file.
     preferred : mapping from str to str, default=None
-        Formats for columns whose own cells and other columns do not tell it.
+        Formats for columns whose format neither their own cells nor other columns determine.
 
     Returns
     -------
     dict of str to CellReading
-        Where the cells of a column allow several formats, columns that allow only one decide.
+        If the cells of a column allow several formats, columns that allow only one decide.
 
     Examples
     --------
@@ -141,19 +141,20 @@ def cell_readings(
 def parse_cells(
     cells: pd.Series[Any], reading: CellReading
 ) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Convert the cells of a column; those that are missing or cannot be read are missing.
+    """Convert the cells of a column; cells that are missing or unreadable become missing values.
 
     Parameters
     ----------
     cells : Series of str of shape (n_rows,)
         The column.
     reading : CellReading
-        How it is read, of :func:`cell_readings`.
+        How the column is read, as returned by :func:`cell_readings`.
 
     Returns
     -------
     values : Series of shape (n_rows,)
-        Numbers, dates, times of day on the first of January 1970, or text without spaces around.
+        Numbers, dates, times of day on the first of January 1970, or text without surrounding
+        spaces.
     odd : Series of str
         The cells that are not missing but could not be read.
 
@@ -203,18 +204,18 @@ def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str
         return CellReading("time", time)
     if role in (None, "date") and (dates := notation.date_formats(known, likely)):
         return tuple(dates)
-    # What cannot be read as wanted is seen by the missing values of all its cells.
+    # If the cells cannot be read as wanted, all of them become missing values.
     return CellReading(role or "text", name or likely)
 
 
 def _most_common(told: Iterable[Any]) -> Any:
-    """Return what most columns tell, or None if none does."""
+    """Return the most common value other than None, or None if there is no such value."""
     counts = Counter(one for one in told if one is not None)
     return counts.most_common(1)[0][0] if counts else None
 
 
 def _day_first(name: str) -> bool | None:
-    """Whether a format begins with days; None where there is no doubt about the order."""
+    """Return whether the day precedes the month in a format; None if the order is not in doubt."""
     if name == ISO or name.startswith("%Y") or "%d" not in name or "%m" not in name:
         return None
     return name.index("%d") < name.index("%m")
@@ -230,7 +231,7 @@ def _decide_number(
         elif preferred:
             chosen = "comma" if preferred == "comma" else "point"
         elif numbers.has_comma or separator == ";":
-            # Decimal commas go with semicolons between cells.
+            # Files with decimal commas have semicolons between cells.
             chosen = "comma" if numbers.has_comma and separator == ";" else "point"
             mark = "comma" if numbers.has_comma else "point"
             reading = "decimal mark" if mark == chosen else "separator of thousands"
@@ -248,7 +249,7 @@ def _decide_date(
             chosen = preferred
         elif order is not None:
             chosen = orders[order]
-        elif "." in orders[True]:  # Only days are written before points.
+        elif "." in orders[True]:  # Dates with points begin with the day.
             chosen = orders[True]
         else:
             chosen = orders[decimal == "comma"]
@@ -261,7 +262,7 @@ _PARTS = {
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
     "%z": "offset",
 }  # fmt: skip
-"""What the directives of a date format stand for."""
+"""Meanings of the directives of a date format."""
 
 
 def _readable(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Text as predictions of the target by its words and its letter sequences."""
+"""Encoding of text by predictions of the target from its words and its letter sequences."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ _KINDS: dict[str, dict[str, Any]] = {
     "words": {"ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
     "letters": {"analyzer": "char_wb", "ngram_range": (2, 5), "min_df": 2},
 }
-"""What is counted: words and pairs of them, or sequences of letters within words."""
+"""Terms that are counted: words and pairs of words, or sequences of letters within words."""
 
 _ALPHAS = (0.1, 0.3, 1.0, 3.0)
 """Penalties of ridge regression that are compared."""
 
 _MOST_TERMS = 50_000
-"""Rarer words and sequences of letters are not counted."""
+"""Largest number of terms; rarer words and sequences of letters are not counted."""
 
 
 class TextScores(TransformerMixin, BaseEstimator):
     """Represent text by predictions of the target from its words, and from its letter sequences.
 
-    Both are weighted by TF-IDF, and ridge regression on either predicts the standardized response,
-    or an indicator of each class. The training rows are represented by predictions of fits without
-    them, as `sklearn.preprocessing.TargetEncoder` does, so that a model of these features is not
-    misled. Missing text is empty text.
+    Words and letter sequences are weighted by TF-IDF, and ridge regression on each of them predicts
+    the standardized response, or an indicator of each class. The training rows are represented by
+    out-of-fold predictions, as in `sklearn.preprocessing.TargetEncoder`, so that their targets do
+    not leak into their features. Missing text is empty text.
 
     Parameters
     ----------
     classification : bool, default=False
         Whether the target holds classes.
     cv : int or splitter, default=5
-        Number of folds of the training rows. A fit to the other folds predicts each. A splitter
-        that needs no groups, such as `PredefinedSplit` with folds of whole groups, may be given.
-        Rows that it never holds out, such as the first ones of `TimeSeriesSplit`, have the mean.
+        Number of folds of the training rows, or a splitter that needs no groups, such as
+        `PredefinedSplit` with folds of whole groups. A fit to the other folds predicts each fold.
+        Rows that are never held out, such as the first ones of `TimeSeriesSplit`, get the mean.
     random_state : int, RandomState instance or None, default=0
-        Divides the rows into a number of parts.
+        Controls the division of the rows into folds, if `cv` is a number.
 
     Attributes
     ----------
     terms_ : list of list of str
         For each column, the words that are counted, and then the letter sequences.
     idf_ : list of ndarray of shape (n_terms,)
-        Their inverse document frequencies.
+        Inverse document frequencies of the terms.
     coef_ : list of ndarray of shape (n_terms, n_outputs)
     intercept_ : list of ndarray of shape (n_outputs,)
     n_features_in_ : int
 
     See Also
     --------
-    column_encoders : Its ``text`` needs no target.
+    column_encoders : Its transformer of ``text`` needs no target.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Features, y: Any) -> Array:
-        """Fit to all rows, and predict each by a fit without it.
+        """Fit to all rows, and return out-of-fold predictions of them.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         return np.hstack(found)
 
     def _targets(self, y: Array) -> Array:
-        """Return the standardized response, or the second of two classes or each of several."""
+        """Return the standardized response or class indicators; two classes have one indicator."""
         values: Array = y.astype(float)[:, None] if not self.classification else np.empty(0)
         if self.classification:
             classes = np.unique(y)
@@ -139,7 +139,7 @@ class TextScores(TransformerMixin, BaseEstimator):
     def _fit_kind(
         self, kind: str, texts: list[str], targets: Array, splits: Sequence[tuple[Array, Array]]
     ) -> Array:
-        """Fit to one kind of terms of a column, and return left-out predictions."""
+        """Fit to one kind of terms of a column, and return out-of-fold predictions."""
         vectorizer = _vectorizer(kind, max_features=_MOST_TERMS)
         try:
             counts = vectorizer.fit_transform(texts)
@@ -159,7 +159,7 @@ class TextScores(TransformerMixin, BaseEstimator):
             if (loss := float(np.square(predicted - targets)[held_out].mean())) < best:
                 best, chosen, left_out = loss, ridge, predicted
         chosen.fit(counts, targets)
-        # Arrays and lists are all that a saved model needs.
+        # A saved model needs only arrays and lists.
         self.terms_.append([str(term) for term in vectorizer.get_feature_names_out()])
         self.idf_.append(np.asarray(vectorizer.idf_))
         self.coef_.append(np.asarray(chosen.coef_).reshape(targets.shape[1], -1).T)

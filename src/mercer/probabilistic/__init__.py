@@ -1,4 +1,4 @@
-"""Probabilistic kernel learning: likelihoods, four objectives, and the estimators."""
+"""Probabilistic kernel learning: likelihoods, posteriors and estimators."""
 
 from mercer.probabilistic._bayesian_mkl import BayesianMKLClassifier
 from mercer.probabilistic._bayesian_regressor import BayesianMKLRegressor

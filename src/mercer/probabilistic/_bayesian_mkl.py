@@ -1,4 +1,4 @@
-"""The base of the probabilistic estimators, and Gaussian-process classification."""
+"""Base class of the probabilistic estimators, and Gaussian-process classification."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -31,7 +31,7 @@ from mercer.probabilistic._model import LikelihoodName, ObjectiveName, Settings,
 
 
 class BayesianMKL(OneStage):
-    """Base of the estimators that learn a kernel by a probabilistic objective."""
+    """Base class of the estimators that learn a kernel by a probabilistic objective."""
 
     _merges_equal_samples = True
     _objectives: ClassVar[tuple[ObjectiveName, ...]]
@@ -54,10 +54,10 @@ class BayesianMKL(OneStage):
     def _n_gram_matrices(self) -> int:
         if self.learn_parameters:
             return 3
-        # Noise of regression with "mkl" is learned by another objective first.
+        # Regression with "mkl" first learns the noise by another objective, unless it is given.
         if self.objective == "mkl" and getattr(self, "noise", 1.0) is not None:
             return 5
-        # The best search from another start is in memory beside the current one.
+        # With several starts, the best earlier result is kept in memory beside the current search.
         return 8 if self.n_starts == 1 else 11
 
     def _check_parameters(self) -> None:
@@ -82,7 +82,7 @@ class BayesianMKL(OneStage):
         check_bool("verbose", self.verbose)
 
     def _known_noise(self) -> float | None:
-        """Return the variance of the noise, in the unit of the encoded targets; None if learned."""
+        """Return the noise variance, in the unit of the encoded targets; None if it is learned."""
         return None
 
     def _learn(
@@ -122,7 +122,7 @@ class BayesianMKL(OneStage):
             )
         if not model.converged:
             gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
-            # Several descents may follow each other, each of at most `max_iter` steps.
+            # A fit may consist of several descents, each of at most `max_iter` steps.
             is_short = self.n_iter_ < self.max_iter
             advice = "rounding allows no further descent: raise tol"
             if not is_short:
@@ -138,7 +138,7 @@ class BayesianMKL(OneStage):
         return self._posterior().means(kernel_rows(self, X)[:, self.rows_])
 
     def _latent_expansion(self) -> KernelExpansion:
-        """The posterior means of the latent functions."""
+        """Return the kernel expansion of the posterior means of the latent functions."""
         coefficients = np.zeros_like(self.dual_coef_)
         coefficients[self.rows_] = self.dual_coef_[self.rows_]
         none, samples = np.zeros(coefficients.shape[1]), partial(new_samples, self)
@@ -157,7 +157,7 @@ class BayesianMKL(OneStage):
         return posterior.means(across), posterior.variances(across, with_themselves)
 
     def _checked_diagonal(self, diagonal: Any, n_samples: int) -> Array:
-        """Return validated kernels of new samples with themselves, shape (n_samples, n_kernels)."""
+        """Validate the kernels of new samples with themselves, shape (n_samples, n_kernels)."""
         shape, fitted = (n_samples, self.weights_.size), self.diagonal_
         if diagonal is None:
             rounding = np.sqrt(np.finfo(float).eps) * np.abs(fitted).max()
@@ -185,45 +185,46 @@ class BayesianMKL(OneStage):
 class BayesianMKLClassifier(Classifier, BayesianMKL):
     """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
 
-    The latent function has the kernel K = sum weights_m K_m and the logistic likelihood. The
-    weights maximize a bound of the marginal likelihood, or are found together with the mode of the
-    latent values.
+    The prior covariance of the latent function is the kernel K = sum weights_m K_m, and the
+    likelihood is logistic. The weights maximize a bound on the marginal likelihood or an
+    approximation of it, or are found together with the mode of the latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
-        for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
-        stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the distances in the data. With
+        "precomputed", X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     objective : {"vb", "laplace", "map", "mkl"}, default="vb"
-        "vb", the variational bound of the marginal likelihood, has nothing to set, and its
-        probabilities are calibrated. "laplace" is Laplace's approximation of the marginal
-        likelihood, by a Gaussian about the mode of the latent values [3]_. "map" maximizes the
-        joint density of latent values and weights, and is sparser. "mkl" penalizes the size of the
-        weights, and is convex.
+        "vb" maximizes the variational bound on the marginal likelihood; it has no parameters to
+        choose, and its probabilities are calibrated. "laplace" maximizes Laplace's approximation of
+        the marginal likelihood, a Gaussian about the mode of the latent values [3]_. "map"
+        maximizes the joint density of latent values and weights, and gives sparser weights. "mkl"
+        penalizes the size of the weights, and is convex.
     weight_penalty : float, default=1.0
-        Used by "mkl", which adds weight_penalty sum weights^norm: larger penalties give smoother
-        functions. The weights are those of the kernels as given, so that a kernel of larger
-        values costs less; divide kernels by their mean diagonals to treat them alike.
+        Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
+        penalties give smoother functions. The penalty applies to the weights of the kernels as
+        given, so a kernel of larger values costs less; divide kernels by their mean diagonals to
+        treat them alike.
     norm : float, default=1.0
-        Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
+        Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=2.0
-        Used by "map": variance of white noise in the latent function, relative to the mean
-        diagonals of the kernels. Joint MAP decreases without bound as it vanishes, so that no
-        kernel is found if it is small; a warning says so.
+        Used by "map" only: variance of white noise in the latent function, relative to the mean
+        diagonals of the kernels. The objective of joint MAP decreases without bound as the jitter
+        vanishes, so no kernel is found if the jitter is small; a warning is issued in that case.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
-        the samples of all classes have the same total weight.
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
     learn_parameters : bool, default=False
-        Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
-        three scales of their widths.
+        Whether "vb" also learns the parameters of the kernels, within their bounds. The search
+        starts from the best of three scales of the kernel widths.
     n_starts : int, default=2
-        Number of searches from different scales of the weights; the best is kept. "mkl" takes
-        one, as it has a single optimum.
+        Number of searches from different scales of the weights; the best result is kept. "mkl"
+        needs only one search, because it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.
     max_iter : int, default=200
-        Largest number of steps of each search.
+        Maximum number of steps of each search.
     verbose : bool, default=False
         Whether to print a line after each step.
 
@@ -233,32 +234,31 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     kernel_ : WeightedSum
         The learned kernel, callable.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, zero for those that are not needed.
+        Coefficients of the kernels; zero for kernels that are not needed.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix; their sum is one.
+        Fractions of the kernels in the trace of the learned training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the labels on the training set.
     objective_ : float
         The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Defined for "vb", as the lower bound of it, and for "laplace", as the approximation; summed
-        over the classes if there are more than two.
+        The lower bound for "vb" and the approximation for "laplace"; not defined for other
+        objectives. If there are more than two classes, the value is summed over them.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
     history_ : list of ObjectiveStep
     n_iter_ : int
     dual_gap_ : float
-        Defined for "mkl": a proven bound on the relative distance of the objective from its
-        optimum.
+        Proven bound on the relative distance of the objective from its optimum, for "mkl" only.
     dual_coef_ : ndarray of shape (n_samples, n_problems)
         The latent mean is k(x)'dual_coef_.
     rows_ : ndarray of int of shape (n_samples,)
-        Indices of the training samples in the order of the factors: those of positive weight, of
-        equal ones the first.
+        Indices of the training samples that `cholesky_` and `scale_` refer to, in their order: the
+        samples of positive weight, and only the first of several equal samples.
     cholesky_ : ndarray of shape (n_problems, n_samples, n_samples)
-        A factor of the latent variance.
+        The lower factors L in the latent variances k(x, x) - |L^-1 (s * k(x))|^2.
     scale_ : ndarray of shape (n_problems, n_samples)
-        The other factor.
+        The factors s in the latent variances.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -267,19 +267,19 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
     See Also
     --------
-    BayesianMKLRegressor : For responses.
-    MKLClassifier : The hinge loss, for large margins in place of probabilities.
+    BayesianMKLRegressor : Gaussian-process regression with a learned kernel.
+    MKLClassifier : Support vector machines and other kernel machines with a learned kernel.
     TwoStageClassifier : Learns the kernel first, by alignment, which is faster.
 
     Notes
     -----
-    Latent functions have mean zero: wide kernels, or a constant one, replace an intercept. If there
-    are more than two classes, each has a latent function, against the rest. All share one kernel,
-    and their probabilities are divided by their sum.
+    Latent functions have mean zero: wide kernels, or a constant kernel, replace an intercept. If
+    there are more than two classes, there is one latent function for each class against the rest.
+    All of these functions share one kernel, and their probabilities are divided by their sum.
 
-    Each step is a Newton step in latent values and weights together [1]_, O(n^3 + p n^2) for each
-    latent function and p kernels. Memory is a few n x n matrices and, if they fit into a quarter of
-    the working memory, the p Gram matrices.
+    Each step is a joint Newton step in latent values and weights [1]_. For p kernels, it takes
+    O(n^3 + p n^2) for each latent function. A few n x n matrices are kept in memory, and also the p
+    Gram matrices if they fit into a quarter of the working memory.
 
     References
     ----------
@@ -319,15 +319,15 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
     verbose: bool = False
 
     def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
-        """Predict the most probable classes.
+        """Predict the most probable class of each sample.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         diagonal : array-like of shape (n_samples, n_kernels), default=None
-            The precomputed kernels of each new sample with itself, for more than two classes; see
-            `predict_proba`.
+            The precomputed kernels of each new sample with itself, used for more than two classes;
+            see `predict_proba`.
 
         Returns
         -------
@@ -338,7 +338,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         if self._labels is not None:
             return (self._all_values(self._means(X)) > 0.0).astype(int)
         if len(self.classes_) == 2:
-            # The probability is above one half if the latent mean is positive, for any variance.
+            # For any variance, the probability is above one half if the latent mean is positive.
             return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
         return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
@@ -351,12 +351,13 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
             A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         diagonal : array-like of shape (n_samples, n_kernels), default=None
             The precomputed kernels of each new sample with itself. It may be left out if the
-            diagonals of the training set are constant.
+            diagonals of the training Gram matrices are constant.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns are in the order of `classes_`; of several labels, the probability of each.
+            Columns are in the order of `classes_`. If samples have several labels, each column is
+            the probability of one label.
         """
         means, variances = self._means_and_variances(X, diagonal)
         pairs = zip(means.T, variances.T, strict=True)

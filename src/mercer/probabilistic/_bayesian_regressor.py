@@ -19,90 +19,94 @@ from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 @dataclass(eq=False, repr=False)
 class BayesianMKLRegressor(Regressor, BayesianMKL):
-    """Responses with uncertainties, from a Gaussian process whose kernel is a learned sum.
+    """Gaussian-process regression, with uncertainties, whose kernel is a learned sum of kernels.
 
-    The latent function has the kernel K = sum weights_m K_m. The weights and the noise maximize the
-    marginal likelihood or a bound of it, or the weights are found together with the mode of the
-    latent values.
+    The prior covariance of the latent function is the kernel K = sum weights_m K_m. The weights and
+    the noise maximize the marginal likelihood or a bound on it, or the weights are found together
+    with the mode of the latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
-        for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
-        stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the distances in the data. With
+        "precomputed", X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     likelihood : {"gaussian", "laplace"}, default="gaussian"
-        Noise of the responses; "laplace" is robust to outliers.
+        Distribution of the noise of the responses; "laplace" is robust to outliers.
     objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="marginal_likelihood"
-        "marginal_likelihood" is in closed form for Gaussian noise only, and has nothing to set.
-        "vb", its variational bound, is for Laplace noise; for Gaussian noise it is the same. "map"
-        maximizes the joint density of latent values and weights, and is sparser. "mkl" penalizes
-        the size of the weights, and is convex.
+        "marginal_likelihood" is available in closed form for Gaussian noise only, and has no
+        parameters to choose. "vb" maximizes its variational bound, which is meant for Laplace
+        noise; for Gaussian noise, bound and marginal likelihood are equal. "map" maximizes the
+        joint density of latent values and weights, and gives sparser weights. "mkl" penalizes the
+        size of the weights, and is convex.
     noise : float or None, default=None
-        Variance of the noise, in the squared unit of the responses. None learns it, for "map" and
-        "mkl" by the bound "vb", as their own objectives decrease without bound as it vanishes.
+        Variance of the noise, in the squared unit of the responses. If None, it is learned. For
+        "map" and "mkl" it is then learned by "vb", because their own objectives decrease without
+        bound as the noise vanishes.
     weight_penalty : float, default=1.0
-        Used by "mkl", which adds weight_penalty sum weights^norm: larger penalties give smoother
-        functions. The weights are those of the kernels as given, so that a kernel of larger
-        values costs less; divide kernels by their mean diagonals to treat them alike.
+        Used by "mkl" only, which adds weight_penalty sum weights^norm to the objective. Larger
+        penalties give smoother functions. The penalty applies to the weights of the kernels as
+        given, so a kernel of larger values costs less; divide kernels by their mean diagonals to
+        treat them alike.
     norm : float, default=1.0
-        Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
+        Used by "mkl" only; at least 1. The smaller the norm, the sparser the weights.
     jitter : float, default=0.1
-        Used by "map": variance of white noise in the latent function, relative to the mean
-        diagonals of the kernels and the variance of the responses. Joint MAP decreases without
-        bound as it vanishes, so that no kernel is found if it is small; a warning says so.
+        Used by "map" only: variance of white noise in the latent function, relative to the mean
+        diagonals of the kernels and the variance of the responses. The objective of joint MAP
+        decreases without bound as the jitter vanishes, so no kernel is found if the jitter is
+        small; a warning is issued in that case.
     normalize_y : bool, default=True
-        Whether the responses are normalized to mean zero and variance one before anything else, as
-        latent functions have mean zero. Otherwise, one response is taken as it is, and several are
-        divided by the roots of their mean squares, as they share kernel and noise; by a common one
-        if `noise` is given. Predictions and `log_marginal_likelihood_` are in the unit
-        of the responses either way; `objective_` is that of the normalized responses.
+        Whether the responses are first normalized to mean zero and variance one, because latent
+        functions have mean zero. Otherwise, a single response is left as it is. Several responses
+        share kernel and noise, and each is divided by its root mean square, or all by a common one
+        if `noise` is given. Predictions and `log_marginal_likelihood_` are in the unit of the
+        responses in either case; `objective_` refers to the normalized responses.
     learn_parameters : bool, default=False
-        Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
-        bounds, from the best of three scales of their widths.
+        Whether "marginal_likelihood" and "vb" also learn the parameters of the kernels, within
+        their bounds. The search starts from the best of three scales of the kernel widths.
     n_starts : int, default=2
-        Number of searches from different scales of the weights; the best is kept. "mkl" takes
-        one, as it has a single optimum.
+        Number of searches from different scales of the weights; the best result is kept. "mkl"
+        needs only one search, because it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.
     max_iter : int, default=200
-        Largest number of steps of each search.
+        Maximum number of steps of each search.
     verbose : bool, default=False
         Whether to print a line after each step.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable, of the normalized responses.
+        The learned kernel, callable, for the normalized responses.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, zero for those that are not needed.
+        Coefficients of the kernels; zero for kernels that are not needed.
     noise_variance_ : float or ndarray of shape (n_outputs,)
         Variance of the noise, in the squared unit of the responses.
     shares_ : ndarray of shape (n_kernels,)
-        Fraction of each kernel in the trace of the learned training Gram matrix; their sum is one.
+        Fractions of the kernels in the trace of the learned training Gram matrix, summing to one.
     alignment_ : float
         Centered alignment of the learned kernel with the responses on the training set.
     objective_ : float
         The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; of the responses as
-        they were given, less their means if they are normalized; the sum over several responses.
+        The log marginal likelihood for "marginal_likelihood", and its lower bound for "vb"; not
+        defined for other objectives. It refers to the responses as given, less their means if they
+        are normalized, and is summed over several responses.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
     history_ : list of ObjectiveStep
     n_iter_ : int
     dual_gap_ : float
-        Defined for "mkl": a proven bound on the relative distance of the objective from its
-        optimum.
+        Proven bound on the relative distance of the objective from its optimum, for "mkl" only.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
     rows_ : ndarray of int of shape (n_samples,)
-        Indices of the training samples in the order of the factors: those of positive weight, of
-        equal ones the first.
+        Indices of the training samples that `cholesky_` and `scale_` refer to, in their order: the
+        samples of positive weight, and only the first of several equal samples.
     cholesky_ : ndarray of shape (n_outputs, n_samples, n_samples)
-        A factor of the latent variance.
+        The lower factors L in the latent variances k(x, x) - |L^-1 (s * k(x))|^2.
     scale_ : ndarray of shape (n_outputs, n_samples)
-        The other factor.
+        The factors s in the latent variances.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
         The normalized responses are (y - y_mean_) / y_scale_.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -113,22 +117,22 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
 
     See Also
     --------
-    BayesianMKLClassifier : For classes.
+    BayesianMKLClassifier : Gaussian-process classification with a learned kernel.
     MKLRegressor : Other norms and losses, without uncertainties.
     TwoStageRegressor : Learns the kernel first, by alignment, which is faster.
 
     Notes
     -----
-    Each step is a Newton step in latent values and weights together [1]_, O(n^3 + p n^2) for p
-    kernels; learned Gaussian noise is the weight of one more kernel, the identity. Parameters of
-    kernels are learned by L-BFGS, together with weights and noise; each evaluation is
-    O(n^3 + p n^2 d), and no array is larger than n x n. Memory is a few n x n matrices and, if they
-    fit into a quarter of the working memory, the p Gram matrices. Several responses share kernel
-    and noise relative to their sizes.
+    Each step is a joint Newton step in latent values and weights [1]_, which takes O(n^3 + p n^2)
+    for p kernels. Learned Gaussian noise is the weight of one more kernel, the identity. Parameters
+    of kernels are learned by L-BFGS, together with weights and noise; each evaluation takes
+    O(n^3 + p n^2 d), and no array is larger than n x n. A few n x n matrices are kept in memory,
+    and also the p Gram matrices if they fit into a quarter of the working memory. Several responses
+    share the kernel and the noise relative to the sizes of the responses.
 
-    Weights of samples multiply the logarithms of their likelihoods. As samples given twice have
-    equal responses, learned noise may vanish if the weights sum to more than the number of samples:
-    give `noise` then, or scale the weights.
+    Sample weights multiply the log-likelihoods of the samples. Samples given twice have equal
+    responses, so the learned noise may vanish if the weights sum to more than the number of
+    samples. In that case, set `noise` or scale the weights down.
 
     References
     ----------
@@ -186,7 +190,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
             self.y_mean_ = data.weights.mean(responses)
         if self.normalize_y or responses.shape[1] > 1:
             sizes = data.weights.mean(np.square(responses - self.y_mean_))
-            # Of a given noise, all responses have the same.
+            # A given noise is the same for all responses, so they share one scale.
             sizes = sizes if self.noise is None else np.full_like(sizes, sizes.mean())
             self.y_scale_ = np.sqrt(np.where(sizes > 0.0, sizes, 1.0))
         return np.asarray((responses - self.y_mean_) / self.y_scale_)
@@ -201,7 +205,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         self.noise_variance_ = float(variances[0]) if self._is_response_flat else variances
         super()._store(data, target, learned)
         if hasattr(self, "log_marginal_likelihood_"):
-            # Densities of responses are those of normalized ones, divided by the deviation.
+            # The density of a response is the density of the normalized response over y_scale_.
             self.log_marginal_likelihood_ -= data.weights.total * float(np.log(self.y_scale_).sum())
 
     def predict(
@@ -219,16 +223,16 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         return_std : bool, default=False
-            Whether to return standard deviations too. There are none for Laplace noise by "map" or
-            "mkl".
+            Whether to also return standard deviations. They are not available for Laplace noise
+            with the objective "map" or "mkl".
         include_noise : bool, default=False
-            Whether standard deviations are those of new responses, sqrt(latent variance +
-            noise_variance_), and not of the latent function. By default noise is left out, as
-            scikit-learn's GaussianProcessRegressor leaves out its `alpha`; that estimator includes
-            the noise of a WhiteKernel.
+            Whether the standard deviations refer to new responses, sqrt(latent variance +
+            noise_variance_), rather than to the latent function. By default the noise is left out,
+            in the same way as scikit-learn's GaussianProcessRegressor leaves out its `alpha`; that
+            estimator includes the noise of a WhiteKernel.
         diagonal : array-like of shape (n_samples, n_kernels), default=None
             The precomputed kernels of each new sample with itself. It may be left out if the
-            diagonals of the training set are constant.
+            diagonals of the training Gram matrices are constant.
 
         Returns
         -------
@@ -252,7 +256,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     def predict_interval(
         self, X: Features, coverage: float = 0.9, *, diagonal: Any = None
     ) -> Array:
-        """Intervals that hold a new response, noise included, with a given probability.
+        """Predict intervals that contain a new response, noise included, with a given probability.
 
         Parameters
         ----------
@@ -271,16 +275,17 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         Raises
         ------
         ValueError
-            If the coverage is not between zero and one, or there are no standard deviations, as for
-            Laplace noise by "map" or "mkl".
+            If the coverage is not between zero and one, or standard deviations are not available,
+            as for Laplace noise with the objective "map" or "mkl".
 
         Notes
         -----
-        The latent posterior is Gaussian. With Gaussian noise the interval is the mean and a normal
-        quantile of std; with Laplace noise, a quantile of the sum of both variables.
+        The latent posterior is Gaussian. With Gaussian noise, the half-width of the interval is a
+        normal quantile times the standard deviation; with Laplace noise, it is a quantile of the
+        sum of a Gaussian and a Laplace variable.
 
-        The probability is that of the model. The jackknife+ intervals of `KernelStackingRegressor`
-        assume no distribution.
+        The coverage is a probability under the model. The jackknife+ intervals of
+        `KernelStackingRegressor` assume no distribution.
         """
         check_coverage(coverage)
         means, latent = self._means_and_variances(X, diagonal)
@@ -295,16 +300,16 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
 
 
 def laplace_half_widths(latent: Array, noise: Array | float, coverage: float) -> Array:
-    """Half-widths of the intervals about zero that hold the sum of a Gaussian and a Laplace value.
+    """Compute half-widths of intervals about zero for the sum of a Gaussian and a Laplace variable.
 
     Parameters
     ----------
     latent : ndarray of shape (n_samples, n_outputs)
-        Variances of the Gaussian values.
+        Variances of the Gaussian variables.
     noise : float or ndarray of shape (n_outputs,)
-        Variance of the Laplace value, positive.
+        Variance of the Laplace variable, positive.
     coverage : float
-        Probability, between zero and one.
+        Probability that the sum is in the interval, between zero and one.
 
     Returns
     -------
@@ -312,8 +317,9 @@ def laplace_half_widths(latent: Array, noise: Array | float, coverage: float) ->
 
     Notes
     -----
-    With the standard deviation s and the scale b, and r = s / b, the sum is below h with a
-    probability of Phi(h/s) - [e^(r^2/2 - h/b) Phi(h/s - r) - e^(r^2/2 + h/b) Phi(-h/s - r)] / 2.
+    Let s be the standard deviation of the Gaussian variable, b the scale of the Laplace variable
+    and r = s / b. The sum is below h with a probability of
+    Phi(h/s) - [e^(r^2/2 - h/b) Phi(h/s - r) - e^(r^2/2 + h/b) Phi(-h/s - r)] / 2.
     The half-width is found by bisection below Chebyshev's bound.
 
     Examples
@@ -324,11 +330,11 @@ def laplace_half_widths(latent: Array, noise: Array | float, coverage: float) ->
            [3.5]])
     """
     scale = np.sqrt(np.asarray(noise) / 2.0)
-    # A deviation of 1e-8 of the noise changes no quantile, and leaves no division by zero.
+    # A standard deviation of 1e-8 of the noise changes no quantile and avoids a division by zero.
     deviation = np.maximum(np.sqrt(latent), 1e-8 * scale)
     low = np.zeros_like(deviation)
     high = np.sqrt((deviation**2 + np.asarray(noise)) / (1.0 - coverage))
-    # Sixty halvings leave rounding errors only.
+    # Sixty halvings are exact up to rounding errors.
     for _ in range(60):
         middle = 0.5 * (low + high)
         below = 2.0 * _distribution(middle, deviation, scale) - 1.0 < coverage
@@ -337,7 +343,7 @@ def laplace_half_widths(latent: Array, noise: Array | float, coverage: float) ->
 
 
 def _distribution(value: Array, deviation: Array, scale: Array) -> Array:
-    """Probability that the sum is at most a value that is not negative."""
+    """Return the probability that the sum is at most a given non-negative value."""
     ratio, standard = deviation / scale, value / deviation
     rising = 0.5 * ratio**2 - value / scale + log_ndtr(standard - ratio)
     falling = 0.5 * ratio**2 + value / scale + log_ndtr(-standard - ratio)

@@ -1,4 +1,4 @@
-"""Widths of the Gaussian bounds of likelihoods, alone and together with a log-determinant.
+"""Widths of Gaussian bounds on likelihoods, optimized alone or together with a log-determinant.
 
 The width gamma of a bound is the variance of its Gaussian: on the -2 ln scale the bound is
 u^2 / gamma plus a linear function of u.
@@ -14,27 +14,28 @@ import numpy as np
 from mercer._typing import Array
 
 _EPSILON = np.finfo(float).eps
-"""Relative rounding of one operation."""
+"""Relative rounding error of one operation."""
 _ROOT_PRECISION = float(np.sqrt(_EPSILON))
-"""By quadratic convergence, the step after one of this relative size is rounding."""
+"""Newton's method stops after a step of this relative size: convergence is quadratic, so the next
+step would be of the order of rounding errors."""
 SMALLEST_CURVATURE = 1e-3
-"""Curvatures in a width are at least this, since a model that is evaluated far from where it was
-fitted may not be convex there."""
+"""Lower bound on the curvature in a width, because a model may not be convex far from the point
+where it was fitted."""
 
 
 @dataclass(frozen=True)
 class DeterminantModel:
     """Separable model of the log-determinant ln|K + Gamma| as a function of the widths gamma.
 
-    Up to a constant it is the sum of m ln(1 + gamma_i / c_i), where m is the damping.
+    Up to a constant, the model is the sum of m ln(1 + gamma_i / c_i), where m is the damping.
 
     Attributes
     ----------
     c : ndarray of shape (n_samples,)
     damping : float
-        The factor m, at least one. With m = 1 the model is exact if one width changes while all
-        others stay. With increasing m it approaches the tangent, which is above ln|K + Gamma|
-        however many widths change.
+        The factor m, at least one. With m = 1 the model is exact if a single width changes. With
+        increasing m it approaches the tangent, which is an upper bound on ln|K + Gamma| even if
+        many widths change.
     """
 
     c: Array
@@ -42,19 +43,19 @@ class DeterminantModel:
 
     @classmethod
     def fit(cls, gamma: Array, slope: Array, damping: float) -> DeterminantModel:
-        """Return the model that has given slopes at given widths.
+        """Return the model that has the given slopes at the given widths.
 
         Parameters
         ----------
         gamma, slope : ndarray of shape (n_samples,)
         damping : float
         """
-        # The difference that defines the offset may vanish by rounding.
+        # The difference that defines the offset c may vanish because of rounding errors.
         return cls(np.maximum(damping / slope - gamma, _ROOT_PRECISION * gamma), damping)
 
     @classmethod
     def of_variance(cls, variance: Array) -> DeterminantModel:
-        """Return the exact model of independent latent values with given prior variances.
+        """Return the model for independent latent values of given prior variances, which is exact.
 
         Parameters
         ----------
@@ -71,9 +72,9 @@ class DeterminantModel:
         return self.damping / (gamma + self.c)
 
     def width_curvature(self, gamma: Array) -> Array:
-        """Return gamma^2 times the second derivative of the model less ln gamma.
+        """Return gamma^2 times the second derivative of the model minus ln gamma.
 
-        It is 1 - m (gamma / (gamma + c))^2.
+        Its value is 1 - m (gamma / (gamma + c))^2, bounded below.
         """
         ratio = gamma / (gamma + self.c)
         return np.maximum(1.0 - self.damping * ratio**2, SMALLEST_CURVATURE)
@@ -82,16 +83,16 @@ class DeterminantModel:
 def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
     """Return the width of the logistic bound that is tight at u = s, and its derivative in s^2.
 
-    The width is gamma = 2 s / tanh(s / 2). The derivative is 1/3 at zero and
-    near 1 / s for large s.
+    The width is gamma = 2 s / tanh(s / 2). Its derivative is 1/3 at zero and close to 1 / s for
+    large s.
 
     Parameters
     ----------
     squared : ndarray of shape (n_samples,)
         s^2.
     """
-    # The expression is 0 / 0 at zero. The first term that the series leaves out, s^6 / 7560, is
-    # rounding below this argument.
+    # The expression is 0 / 0 at zero, where a series replaces it. Below this argument, the first
+    # neglected term of the series, s^6 / 7560, is within rounding errors.
     least = float(np.cbrt(7560.0 * _EPSILON))
     s = np.sqrt(np.maximum(squared, least))
     coth = 1.0 / np.tanh(0.5 * s)
@@ -105,18 +106,19 @@ def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
 
 
 def logistic_height(squared: Array, gamma: Array) -> Array:
-    """Return the logistic bound's h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma, given s^2.
+    """Return the height h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma of the logistic bound.
 
     Parameters
     ----------
     squared, gamma : ndarray of shape (n_samples,)
+        s^2 and the widths.
     """
     s = np.sqrt(squared)
     return s + 2.0 * np.log1p(np.exp(-s)) - squared / gamma
 
 
 def tight_logistic_argument(gamma: Array) -> Array:
-    """Return the s^2 at which the logistic bound of a width is tight, zero for widths up to 4.
+    """Return the s^2 at which the logistic bound of a given width is tight; zero up to width 4.
 
     Parameters
     ----------
@@ -136,9 +138,9 @@ def tight_logistic_argument(gamma: Array) -> Array:
 def best_logistic_width(
     u: Array, determinant: DeterminantModel, weights: float | Array = 1.0
 ) -> tuple[Array, Array]:
-    """Return the width that minimizes weights bound - ln gamma + determinant model, after its s^2.
+    """Return s^2 and the width gamma that minimizes weights bound - ln gamma + determinant model.
 
-    Here s^2 is where the logistic bound of that width is tight, zero for widths up to 4.
+    The logistic bound of that width is tight at s^2, which is zero for widths up to 4.
 
     Parameters
     ----------
@@ -159,14 +161,14 @@ def best_logistic_width(
     narrow = (equation(np.zeros_like(u))[0] >= 0.0) & (m > 1.0)
     high = 1.5 * (u**2 + 4.0)
     if np.any(np.less(weights, 1.0)):
-        # Since gamma <= 4 + 2 s, the equation is positive there.
+        # Since gamma <= 4 + 2 s, the left-hand side of the equation is positive at this bound.
         further = (1.0 + np.sqrt(1.0 + weights * (4.0 + 2.0 * np.abs(u)))) / weights
         high = np.maximum(high, u**2 + further**2)
     high = np.where(narrow, 0.0, high)
     squared = _increasing_root(equation, np.minimum(u**2 + 1.0, high), np.zeros_like(u), high)
     gamma = tight_logistic_width(squared)[0]
     if narrow.any():
-        # The height h of bounds up to the width 4 is constant, so that the equation is quadratic.
+        # The height h is constant for widths up to 4, so the equation is quadratic.
         half = 0.5 * (weights * u**2 + c)
         root = (half + np.sqrt(half**2 + (m - 1.0) * weights * u**2 * c)) / (m - 1.0)
         gamma = np.where(narrow, root, gamma)
@@ -176,7 +178,7 @@ def best_logistic_width(
 def best_laplace_width(r: Array, rate: float | Array, determinant: DeterminantModel) -> Array:
     """Return the width gamma that minimizes bound - ln gamma + determinant model.
 
-    It is the root of rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2.
+    The width solves rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def best_laplace_width(r: Array, rate: float | Array, determinant: DeterminantMo
 
     Notes
     -----
-    Of weighted samples, residuals and rates are multiplied by the square roots of the weights.
+    For weighted samples, residuals and rates must be multiplied by the square roots of the weights.
     """
     m, c, squared = determinant.damping, determinant.c, rate**2
 
@@ -198,7 +200,7 @@ def best_laplace_width(r: Array, rate: float | Array, determinant: DeterminantMo
     def quadratic_root(s: Array) -> Array:
         return (1.0 + np.sqrt(1.0 + 4.0 * s * r**2)) / (2.0 * s)
 
-    # m gamma / (gamma + c) is between zero and m gamma / c.
+    # The term m gamma / (gamma + c) is between zero and m gamma / c.
     low, high = quadratic_root(squared + m / c), quadratic_root(np.full_like(r, squared))
     return _increasing_root(equation, low, low, high)
 
@@ -206,7 +208,7 @@ def best_laplace_width(r: Array, rate: float | Array, determinant: DeterminantMo
 def _increasing_root(
     equation: Callable[[Array], tuple[Array, Array]], start: Array, low: Array, high: Array
 ) -> Array:
-    """Return roots of increasing functions between bounds, by Newton's method with bisection."""
+    """Find roots of increasing functions between bounds, by Newton's method with bisection."""
     current = start
     # Bisection alone would need about sixty steps.
     for _ in range(100):

@@ -16,41 +16,41 @@ from mercer.probabilistic._objectives import Problem
 
 @dataclass(frozen=True)
 class StepRules:
-    """How steps are chosen, and when rounding ends a search.
+    """Rules that choose steps, and that end a search when only rounding errors remain.
 
     Attributes
     ----------
     boundary : float
-        A step goes at most this fraction of the way to where a weight would become zero.
+        A step goes at most this fraction of the way to the point where a weight becomes zero.
     armijo : float
         A step is accepted if it reaches this fraction of the decrease that the slope predicts.
     faithful : float
-        Latent values of a step are kept if it reaches this fraction of that decrease; a quadratic
-        objective would reach one half.
+        The latent values after a step are kept if the step reaches this fraction of the predicted
+        decrease; for a quadratic objective, the fraction is one half.
     backtracking : float
         A step in the weights that is not accepted is shortened by this factor.
     first_barrier : float
-        The barrier is at most this fraction of the objective at the start, divided by the number of
-        kernels.
+        Initial barrier, as a fraction of the initial objective divided by the number of kernels.
     barrier_factor : float
-        The barrier is lowered by this factor when steps decrease the objective by less than it.
+        The barrier is lowered by this factor when steps decrease the objective by less than the
+        barrier.
     latent_decrease : float
-        Weights are changed once a step in the latent values alone decreases the objective by no
-        more than this fraction.
+        The weights are free to change once a step in the latent values alone decreases the
+        objective by at most this fraction.
     extension, longest_extension : float
-        Steps may be extended by this factor at first. It is multiplied by itself after an extended
-        step is accepted, up to the longest extension, and divided by its square after one is
-        rejected.
+        Steps are initially extended by up to the first factor. The limit is multiplied by this
+        factor after an extended step is accepted, up to the longest extension, and divided by its
+        square after an extended step is rejected.
     damping, largest_damping : float
-        The damping of determinant models grows by this factor after a step is rejected, until they
-        are tangents up to rounding.
+        The damping of determinant models grows by this factor after a step is rejected, until the
+        models are tangents up to rounding errors.
     patience : int
         The search ends after this many successive steps without a decrease.
     rounded_residual : float
-        A search that rounding ends has converged if its residual is at most this for each sample.
+        A search ended by rounding errors has converged if its residual per sample is at most this.
     n_probes : int
-        Random probes that estimate the concavity of the log-determinants. A few suffice, as the
-        estimate changes the length of steps only.
+        Number of random probes that estimate the concavity of the log-determinants. A few are
+        enough, because the estimate only affects the length of steps.
     """
 
     boundary: float = 0.99
@@ -70,12 +70,12 @@ class StepRules:
 
 
 _SHORTEST_STEP = float(np.sqrt(np.finfo(float).eps))
-"""A line search gives up if no step of this size is accepted."""
+"""A line search fails if no step of at least this size is accepted."""
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """The end of a minimization.
+    """Result of a minimization.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Minimum:
     majorizer : Majorizer
         The majorizer at the point.
     gradient : ndarray of shape (n_kernels,)
-        d objective / d weights at the optimal latent values.
+        Gradient of the objective in the weights, at the optimal latent values.
     history : list of ObjectiveStep
     converged : bool
     """
@@ -101,7 +101,7 @@ class Minimum:
 
     @property
     def size(self) -> float:
-        """The absolute value of the objective, at least one: what tolerances are relative to."""
+        """The absolute value of the objective, at least one, which scales relative tolerances."""
         return max(abs(self.value), 1.0)
 
     @property
@@ -132,9 +132,9 @@ def minimize(
     free : bool, default=True
         Whether the weights are free.
     barrier : float, default=None
-        The first weight of the barrier; None for a hundredth of the objective.
+        Initial weight of the barrier; None for a hundredth of the objective per kernel.
     previous : Majorizer, default=None
-        The majorizer at a point nearby.
+        The majorizer at a nearby point.
     tol : float
         The search ends when barrier, decrease, residual and, for a convex objective, duality gap
         are below this fraction of the objective.
@@ -145,15 +145,16 @@ def minimize(
     Notes
     -----
     Each step minimizes the second-order model of the majorizer, jointly in latent values and
-    weights, with a logarithmic barrier on the weights (Nickisch and Seeger 2011, algorithm 1). Two
-    things are added to that algorithm. After each step in the weights, the latent values are
-    improved by a Newton step of their own, or by a kernel machine if the loss is not smooth. And
-    the concavity of the log-determinants, which their tangents neglect, is estimated from a few
-    random probes; it extends steps by a factor that grows as long as extended steps decrease the
-    objective. A step that does not is replaced by a step of the majorizer, which must.
+    weights, with a logarithmic barrier on the weights (Nickisch and Seeger 2011, algorithm 1).
+    There are two additions to that algorithm. First, after each step in the weights, the latent
+    values are improved by a separate Newton step, or by fitting a kernel machine if the loss is not
+    smooth. Second, the concavity of the log-determinants, which their tangents neglect, is
+    estimated from a few random probes. It extends steps by a factor that grows as long as extended
+    steps decrease the objective. An extended step that fails to decrease the objective is replaced
+    by a step of the majorizer, which is guaranteed to decrease it.
 
-    A step is O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels, and nothing
-    is multiplied by the inverse of the learned Gram matrix.
+    A step takes O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels. No
+    product with the inverse of the learned Gram matrix is computed.
     """
     search = _Search(problem, point, free=free, barrier=barrier, previous=previous)
     for _ in range(max_iter):
@@ -180,9 +181,9 @@ def minimize_latents(
     problem : Problem
     point : Point
     previous : Majorizer, default=None
-        The majorizer at a point nearby.
+        The majorizer at a nearby point.
     tol : float, default=1e-7
-        A larger one is replaced by the default.
+        Relative tolerance; larger values are replaced by the default.
     max_iter : int, default=100
     """
     tol = min(tol, 1e-7)
@@ -204,7 +205,7 @@ class _Search:
         previous: Majorizer | None,
     ) -> None:
         self.problem, self.grams, self.Y, self.free = problem, problem.grams, problem.Y, free
-        # Latent values that a kernel machine finds are optimal throughout.
+        # Latent values found by a kernel machine are optimal at every step.
         self.point = point if problem.objective.is_smooth else self._solve_latents(point)
         self.majorizer = self.problem.majorize_at(self.point, previous)
         first = self.rules.first_barrier * self._size() / point.weights.size
@@ -218,7 +219,7 @@ class _Search:
         self.history: list[ObjectiveStep] = []
 
     def step(self) -> None:
-        """Take a step, at first in the latent values alone; lower the barrier if it is short."""
+        """Take a step, initially in the latent values alone; lower the barrier if it is small."""
         before = self.point.latent
         if self.free and self.latents_converged:
             self._step_in_weights()
@@ -235,7 +236,7 @@ class _Search:
             self.barrier *= self.rules.barrier_factor
 
     def has_converged(self, tol: float) -> bool:
-        """Whether barrier, decrease, residual and duality gap are small."""
+        """Whether barrier, decrease, residual and duality gap are within the tolerance."""
         small = tol * self._size()
         if not self.latents_converged:
             return False
@@ -247,11 +248,11 @@ class _Search:
         return max(total_barrier, self.decrease, self._residual()) <= small and self._gap() <= small
 
     def is_stuck(self) -> bool:
-        """Whether rounding ends the search: several steps have not decreased the objective."""
+        """Whether several successive steps have failed to decrease the objective."""
         return self.n_stalled >= self.rules.patience
 
     def result(self, tol: float) -> Minimum:
-        """Return the present point as the minimum."""
+        """Return the current point as the minimum."""
         return Minimum(
             self.point, self.majorizer, self._gradient(), self.history, self.has_converged(tol)
         )
@@ -279,10 +280,10 @@ class _Search:
             self.point, self.majorizer, self.decrease = trial, majorizer, decrease
 
     def _step_in_weights(self) -> None:
-        """Take the longest step tried that decreases the objective with its barrier.
+        """Take the first step that decreases the objective with its barrier.
 
-        A step that is not accepted is tried again without the extension, then with more damping,
-        then shorter.
+        A rejected step is tried again without the extension, then with more damping, and finally
+        with smaller step sizes.
         """
         model = self._newton_model()
         extended = self.step_extension > 1.0
@@ -313,7 +314,7 @@ class _Search:
             self.decrease = 0.0
             return
         if majorizer.value > self.majorizer.value:
-            # Only the barrier term decreased: the barrier is too high for this point.
+            # Only the barrier term decreased, so the barrier is too high for this point.
             self.decrease = 0.0
             return
         if extended:
@@ -329,7 +330,7 @@ class _Search:
         self.majorizer = self.majorizer.damped(self.rules.damping * self.majorizer.damping)
 
     def _after_step(self, direction: Direction, step_size: float) -> tuple[Point, float]:
-        """Return the point after a step, with improved latent values, and the step's length."""
+        """Return the point after a step, with improved latent values, and the step length."""
         shrinking = direction.weights < 0.0
         to_zero = -self.point.weights[shrinking] / direction.weights[shrinking]
         length = step_size * min(1.0, self.rules.boundary * float(to_zero.min(initial=np.inf)))
@@ -340,7 +341,7 @@ class _Search:
         )
         point = Point(weights, alpha, self.grams.weighted_sum(weights), products, self.point.jitter)
         if self.problem.objective.convex and self.majorizer.is_smooth:
-            # The value of a convex objective costs next to nothing, and tells whether the latent
+            # The value of a convex objective costs next to nothing and shows whether the latent
             # values of the step itself are good enough.
             value = self.problem.majorize_at(point, self.majorizer).value
             value += self._barrier_value(point)
@@ -350,7 +351,7 @@ class _Search:
         return self._improve_latents(point), length
 
     def _improve_latents(self, point: Point) -> Point:
-        """Take a Newton step in the latent values, or find the best ones by a kernel machine."""
+        """Take a Newton step in the latent values, or optimize them by fitting a kernel machine."""
         if not self.majorizer.is_smooth:
             return self._solve_latents(point)
         model = NewtonModel(self.majorizer, self.Y, point, 0.0, self.kink_width)

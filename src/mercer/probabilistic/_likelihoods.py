@@ -1,7 +1,7 @@
-"""Likelihoods p(y | u): losses on the scale of -2 ln p, with the Gaussians that bound them.
+"""Likelihoods p(y | u) as losses on the scale of -2 ln p, with Gaussian bounds.
 
-A super-Gaussian likelihood is ln p(y | u) = b r + g(r^2) with r = u - c and a convex g, so that for
-every width gamma
+A super-Gaussian likelihood has the form ln p(y | u) = b r + g(r^2) with r = u - c and a convex g.
+Therefore, for every width gamma,
 
     -2 ln p(y | u) <= r^2 / gamma - 2 b r + h(gamma),    h(gamma) = max_x {-x / gamma - 2 g(x)}.
 """
@@ -32,9 +32,9 @@ from mercer.probabilistic._bound_widths import (
 )
 
 _NARROWEST = float(np.sqrt(np.finfo(float).eps))
-"""The bound of a Laplace likelihood is tight at this distance from the response at least, as its
-width vanishes there. Learned noise has at least this variance, relative to the mean square of the
-responses."""
+"""The bound of a Laplace likelihood is tight no closer to the response than this distance, because
+its width vanishes at the response. Learned noise has at least this variance, relative to the mean
+square of the responses."""
 
 
 class Deviance:
@@ -43,9 +43,9 @@ class Deviance:
     Parameters
     ----------
     loss : mercer.losses.Loss
-        Stands for -ln p(y | u) up to a constant.
+        The loss, equal to -ln p(y | u) up to a constant.
     constant : float, default=0.0
-        -2 ln of the factor that normalizes the likelihood.
+        -2 ln of the normalizing factor of the likelihood.
 
     Examples
     --------
@@ -61,33 +61,33 @@ class Deviance:
 
     @property
     def weights(self) -> Array | None:
-        """Weights of the samples, by which their terms are multiplied; None where all are one."""
+        """Weights of the samples, by which their terms are multiplied; None if all are one."""
         return self.loss.weights
 
     def with_weights(self, weights: Array | None) -> Self:
-        """Return the same deviance for samples of other weights.
+        """Return the same deviance with other sample weights.
 
         Parameters
         ----------
         weights : ndarray of shape (n_samples,), or None
-            Positive weights; None where all are one.
+            Positive weights; None if all are one.
         """
         result = copy(self)
         result.loss = self.loss.with_weights(weights)
         return result
 
     def value(self, y: Array, u: Array) -> float:
-        """Return the sum over the samples; y and u have the shape (n_samples,)."""
+        """Return the sum over the samples, where y and u have the shape (n_samples,)."""
         return 2.0 * self.loss.value(y, u) + self.loss.total(np.full(len(y), self.constant))
 
     def quadratic_model(self, y: Array, u: Array, width: float) -> QuadraticModel:
-        """Expand to second order at latent values.
+        """Expand the deviance to second order at given latent values.
 
         Parameters
         ----------
         y, u : ndarray of shape (n_samples,)
         width : float
-            A kink is replaced by a parabola that extends this far on either side.
+            A kink is replaced by a parabola that extends this far to either side.
         """
         model = self.loss.quadratic_model(y, u, width)
         return QuadraticModel(
@@ -97,12 +97,12 @@ class Deviance:
         )
 
     def dual(self, y: Array, alpha: Array) -> float:
-        """Return the sum of -l*(-2 alpha_i) over the samples, l the deviance of one sample.
+        """Return the sum of -l*(-2 alpha_i) over the samples, where l is the deviance of a sample.
 
         Parameters
         ----------
         y, alpha : ndarray of shape (n_samples,)
-            Dual variables that are not feasible are replaced by the nearest ones that are.
+            Infeasible dual variables are replaced by the nearest feasible ones.
         """
         feasible = self.loss.feasible(y, alpha)
         constant = self.loss.total(np.full(len(y), self.constant))
@@ -125,7 +125,7 @@ class Likelihood(Deviance, ABC):
     Attributes
     ----------
     variance : float
-        Variance of the noise, in the squared unit of y; NaN for labels.
+        Variance of the noise, in the squared unit of y; NaN for likelihoods of labels.
     """
 
     variance: float = np.nan
@@ -133,7 +133,7 @@ class Likelihood(Deviance, ABC):
     @classmethod
     @abstractmethod
     def of_variance(cls, variance: float) -> Self:
-        """Return the likelihood of noise of a given variance.
+        """Return the likelihood for a given noise variance.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Likelihood(Deviance, ABC):
 
     @abstractmethod
     def tight_width(self, y: Array, u: Array) -> Array:
-        """Return the widths of the bounds that are tight at latent values, shape (n_samples,)."""
+        """Return the widths of the bounds that are tight at u, shape (n_samples,)."""
 
     @abstractmethod
     def best_bound(
@@ -168,7 +168,7 @@ class Likelihood(Deviance, ABC):
         """
 
     def fit_noise(self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]) -> Likelihood:
-        """Return the likelihood of that noise at which the sum of the best bounds is least.
+        """Return the likelihood for the noise that minimizes the sum of the best bounds.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Likelihood(Deviance, ABC):
         return self
 
     def curvature_slope(self, y: Array, u: Array) -> Array:
-        """Return third derivatives of the weighted deviances, zero for Gaussian noise."""
+        """Return the third derivatives of the weighted deviances; zero for Gaussian noise."""
         return np.zeros_like(u)
 
     def log_variance_slope(self, gamma: Array) -> float:
@@ -188,12 +188,12 @@ class Likelihood(Deviance, ABC):
 
 
 class GaussianLikelihood(Likelihood):
-    """The likelihood N(y | u, noise), which is its own bound.
+    """The Gaussian likelihood N(y | u, noise), which is its own bound.
 
     Parameters
     ----------
     noise : float, default=1.0
-        Variance, in the squared unit of y.
+        Variance of the noise, in the squared unit of y.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class GaussianLikelihood(Likelihood):
 
 
 class LaplaceLikelihood(Likelihood):
-    """The likelihood rate / 2 exp(-rate |y - u|), on which outliers have little influence.
+    """The Laplace likelihood rate / 2 exp(-rate |y - u|), which is robust to outliers.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class LaplaceLikelihood(Likelihood):
         return (y - u) ** 2 / gamma + self.rate**2 * gamma + self.constant
 
     def tight_width(self, y: Array, u: Array) -> Array:
-        """Return |y - u| / rate, or a little more than zero; see :meth:`Likelihood.tight_width`."""
+        """Return |y - u| / rate, bounded away from zero; see :meth:`Likelihood.tight_width`."""
         return np.maximum(np.abs(y - u), _NARROWEST) / self.rate
 
     def best_bound(
@@ -292,7 +292,7 @@ class LaplaceLikelihood(Likelihood):
 
         current = float(np.log(self.rate))
         low, high = current - 0.5, current + 0.5
-        # Rates are sought within a factor of e^50, beyond which the noise vanishes or is infinite.
+        # The search is limited to a factor of e^50, beyond which the noise vanishes or diverges.
         while excess(low) > 0.0 and low > current - 50.0:
             low -= 1.0
         while excess(high) < 0.0 and high < current + 50.0:
@@ -310,9 +310,9 @@ class LaplaceLikelihood(Likelihood):
 
 
 class LogisticLikelihood(Likelihood):
-    """The likelihood 1 / (1 + exp(-y u)) of labels -1 and 1.
+    """The logistic likelihood 1 / (1 + exp(-y u)) of labels -1 and 1.
 
-    Its bound is that of Jaakkola and Jordan (2000).
+    The bound is the one by Jaakkola and Jordan (2000).
 
     Examples
     --------
@@ -351,7 +351,7 @@ class LogisticLikelihood(Likelihood):
         )
         in_width = w * of_height + determinant.width_curvature(gamma)
         if np.any(np.less(w, 1.0)):
-            # The heights of less than one bound need not outweigh the logarithm.
+            # For sample weights below one, the height need not outweigh the logarithm.
             in_width = np.maximum(in_width, SMALLEST_CURVATURE)
         curvature = _best_curvature(u, gamma, w, in_width)
         return QuadraticModel(value, w * (2.0 * u / gamma - y), curvature), gamma
@@ -362,7 +362,7 @@ class LogisticLikelihood(Likelihood):
         return self.loss.weighted(2.0) * s * (1.0 - s) * (1.0 - 2.0 * s)
 
     def probability(self, mean: Array, variance: Array) -> Array:
-        """Return the mean of the sigmoid over Gaussians, to about twelve digits.
+        """Return the mean of the sigmoid under Gaussian distributions, to about twelve digits.
 
         Parameters
         ----------
@@ -374,9 +374,9 @@ class LogisticLikelihood(Likelihood):
 
         Notes
         -----
-        The trapezoidal rule converges geometrically here. It integrates over the Gaussian if that
-        is narrower than the logistic density, else over the logistic density, whose distribution
-        function is the sigmoid.
+        The mean is computed by the trapezoidal rule, which converges geometrically for these
+        functions. The integral is over the Gaussian if its standard deviation is at most one, and
+        otherwise over the logistic density, whose distribution function is the sigmoid.
         """
         deviation = np.sqrt(np.maximum(variance, 0.0))[:, None]
         z = np.linspace(-9.0, 9.0, 145)
@@ -390,9 +390,9 @@ class LogisticLikelihood(Likelihood):
 
 
 def _best_curvature(r: Array, gamma: Array, w: float | Array, in_width: Array) -> Array:
-    """Curvature of weighted bounds of the best widths, which change with r = u - c.
+    """Return the curvature of weighted bounds whose optimal widths change with r = u - c.
 
-    So it is below the 2 w / gamma of constant widths. `in_width` is gamma^2 times the curvature in
-    the widths.
+    It is smaller than 2 w / gamma, the curvature for constant widths. `in_width` is gamma^2 times
+    the curvature in the widths.
     """
     return w * 2.0 / gamma * in_width / (in_width + w * 2.0 * r**2 / gamma)

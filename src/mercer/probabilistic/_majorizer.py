@@ -1,4 +1,4 @@
-"""A point, the function that majorizes an objective there, and the model of Newton's method for it.
+"""Majorizers of an objective at a point, and their second-order models for Newton's method.
 
 Newton's method (Nickisch and Seeger 2011, algorithm 1) minimizes the second-order expansion of a
 majorizer jointly in the latent values u and in the weights.
@@ -24,7 +24,7 @@ from mercer.probabilistic._likelihoods import Deviance, Likelihood
 
 @dataclass(frozen=True)
 class Point:
-    """Weights and dual variables, with the quantities that follow from them.
+    """Weights and dual variables, with quantities derived from them.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Point:
     products : ndarray of shape (n_problems, n_kernels, n_samples)
         The kernel products K_m alpha.
     jitter : ndarray of shape (n_samples,)
-        What is added to the diagonal of K; divided by the weights of the samples.
+        Term added to the diagonal of K, divided by the sample weights.
     """
 
     weights: Array
@@ -47,7 +47,7 @@ class Point:
 
     @property
     def latent(self) -> Array:
-        """The latent values u, shape (n_samples, n_problems)."""
+        """Latent values u, shape (n_samples, n_problems)."""
         return (self.weights @ self.products + self.jitter * self.alpha.T).T
 
     @property
@@ -66,14 +66,14 @@ class LatentPosterior:
         The posterior mean at x is k(x)'alpha.
     factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
         L and s of each problem: the variance at x is k(x, x) - |L^-1 (s * k(x))|^2. The tuple is
-        empty if the loss has kinks, as it has no curvature then that defines a variance.
+        empty if the loss has kinks, because its curvature then defines no variance.
     """
 
     alpha: Array
     factors: tuple[tuple[Array, Array], ...]
 
     def means(self, across: Array) -> Array:
-        """Return posterior means, shape (n_new, n_problems).
+        """Return the posterior means, shape (n_new, n_problems).
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class LatentPosterior:
         return across @ self.alpha
 
     def variances(self, across: Array, diagonal: Array) -> Array:
-        """Return posterior variances, shape (n_new, n_problems).
+        """Return the posterior variances, shape (n_new, n_problems).
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class LatentPosterior:
 
 @dataclass(frozen=True)
 class Majorizer:
-    """A function of latent values and weights that is above an objective, and equal at a point.
+    """An upper bound on an objective, in latent values and weights, that is tight at a point.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Majorizer:
     value : float
         The objective at the point.
     slopes : ndarray of shape (n_kernels,)
-        Derivatives of the log-determinants in the weights.
+        Derivatives of the log-determinants with respect to the weights.
     determinants : tuple of DeterminantModel, or None
         Models of ln|K + Gamma| in the widths of bounds, one for each problem; None if the objective
         has no widths.
@@ -120,13 +120,13 @@ class Majorizer:
         Widths of the bounds at the point.
     weight_penalty : float or ndarray of shape (n_kernels,)
     norm : float
-        The weights also cost sum weight_penalty weights^norm.
+        The penalty on the weights is sum weight_penalty weights^norm.
     noise_curvature : float
-        Second derivative in the last weight, of the noise, of terms that are not determinants. If
-        it is negative, their tangent stands for them.
+        Second derivative, with respect to the last weight (the noise), of the terms that are not
+        determinants. If it is negative, these terms are replaced by their tangent.
     factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
-        For each log-determinant of a matrix A the lower factor L and the scale s of
-        A^-1 = S L'^-1 L^-1 S, where S = diag(s).
+        The lower factor L and the scale s for each log-determinant of a matrix A, such that
+        A^-1 = S L'^-1 L^-1 S with S = diag(s).
     """
 
     deviance: Deviance
@@ -141,16 +141,16 @@ class Majorizer:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether Newton's method finds latent values; otherwise a kernel machine is solved."""
+        """Whether latent values are found by Newton's method, not by fitting a kernel machine."""
         return self.determinants is not None or self.deviance.loss.is_smooth
 
     @property
     def damping(self) -> float:
-        """The damping of the determinant models, one if there are none."""
+        """The damping of the determinant models; one if there are no such models."""
         return 1.0 if self.determinants is None else self.determinants[0].damping
 
     def damped(self, damping: float) -> Majorizer:
-        """Return the majorizer whose determinant models have another damping.
+        """Return the majorizer with another damping of the determinant models.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Majorizer:
         return replace(self, determinants=determinants)
 
     def expand(self, y: Array, u: Array, problem: int, width: float = 0.0) -> QuadraticModel:
-        """Expand the deviance or its best bound at latent values of one problem.
+        """Expand the deviance, or its best bound, to second order at latent values of one problem.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Majorizer:
         problem : int
             Index of the problem.
         width : float, default=0.0
-            A kink is replaced by a parabola that extends this far on either side.
+            A kink is replaced by a parabola that extends this far to either side.
         """
         if self.determinants is None:
             return self.deviance.quadratic_model(y, u, width)
@@ -181,7 +181,7 @@ class Majorizer:
         return self.deviance.best_bound(y, u, self.determinants[problem])[0]
 
     def expand_costs(self, weights: Array) -> QuadraticModel:
-        """Expand the cost of each weight, of log-determinants and penalty.
+        """Expand the cost of each weight, the sum of log-determinants and penalty, to second order.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Majorizer:
         return QuadraticModel(value, slope, curvature)
 
     def concavity(self, grams: BaseGrams, probes: Array) -> Array:
-        """Estimate minus the Hessian of the log-determinants in the weights.
+        """Estimate the negative Hessian of the log-determinants in the weights.
 
         Parameters
         ----------
@@ -212,8 +212,8 @@ class Majorizer:
         Returns
         -------
         ndarray of shape (n_kernels, n_kernels)
-            A positive semi-definite estimate without bias, since tr(A^-1 K_m A^-1 K_l) is the mean
-            of w'K_m A^-1 K_l w for w of covariance A^-1.
+            An unbiased, positive semi-definite estimate: tr(A^-1 K_m A^-1 K_l) is the mean of
+            w'K_m A^-1 K_l w for random w with covariance A^-1.
         """
         result = np.zeros((self.slopes.size, self.slopes.size))
         for factor, scale in self.factors:
@@ -232,8 +232,8 @@ class Majorizer:
     def posterior(self, Y: Array, point: Point) -> LatentPosterior:
         """Return the Gaussian posterior that the majorizer implies at the optimal latent values.
 
-        The widths of bounds are its noise variances. Without bounds they come from the curvature of
-        the deviance, as in Laplace's approximation.
+        Its noise variances are the widths of the bounds. Without bounds, they are derived from the
+        curvature of the deviance, as in Laplace's approximation.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Direction:
     weights : ndarray of shape (n_kernels,)
     alpha : ndarray of shape (n_samples, n_problems)
     slope : float
-        Derivative of the majorizer with the barrier along the step.
+        Derivative, along the step, of the majorizer with the barrier.
     """
 
     weights: Array
@@ -266,7 +266,7 @@ class Direction:
 
 
 class NewtonModel:
-    """The second-order model of a majorizer with a barrier, in latent values and weights.
+    """Second-order model of a majorizer with a barrier, in latent values and weights.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class NewtonModel:
     barrier : float
         Weight of the logarithmic barrier that keeps the weights positive.
     width : float
-        A kink is replaced by a parabola that extends this far on either side.
+        A kink is replaced by a parabola that extends this far to either side.
     """
 
     def __init__(
@@ -297,7 +297,7 @@ class NewtonModel:
         ]
 
     def latent_direction(self) -> Direction:
-        """Return the step to the best latent values for the present weights."""
+        """Return the step to the best latent values for the current weights."""
         return self._with_latents(np.zeros_like(self.point.weights), 0.0)
 
     def direction(self, concavity: Array | None = None, step_extension: float = 1.0) -> Direction:
@@ -306,10 +306,10 @@ class NewtonModel:
         Parameters
         ----------
         concavity : ndarray of shape (n_kernels, n_kernels), default=None
-            Minus the Hessian of the log-determinants, which the majorizer neglects. Subtracting it
-            makes the step longer.
+            The negative Hessian of the log-determinants, which the majorizer neglects. Taking it
+            into account makes the step longer.
         step_extension : float, default=1.0
-            No component of the step becomes longer by more than this factor.
+            Largest factor by which a component of the step is extended.
         """
         weights = self.point.weights
         gradient = self.costs.slope - self.point.quadratics - self.barrier / weights
@@ -318,7 +318,7 @@ class NewtonModel:
             E = system.half_solved(V)
             curvature += 2.0 * E.T @ E
             shift += V @ system.residual
-        # In relative changes of the weights, the barrier has the same curvature for all weights.
+        # In terms of relative changes, the barrier has the same curvature for all weights.
         H = curvature * np.outer(weights, weights)
         H[np.diag_indices_from(H)] += weights**2 * self.costs.curvature + self.barrier
         side = -weights * (gradient + shift)
@@ -328,8 +328,9 @@ class NewtonModel:
         factor = cholesky(with_diagonal(H, 0.1 * ARITHMETIC), lower=True, check_finite=False)
         step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
         if concavity is not None:
-            # In these eigenvectors H less the concavity is diagonal. Its absolute values make the
-            # step a descent direction of the majorizer, whatever the error of the estimate.
+            # H minus the concavity is diagonal in the basis of these eigenvectors. With absolute
+            # values of the diagonal, the step is a descent direction of the majorizer even if the
+            # estimate is inaccurate.
             relative = concavity * np.outer(scale * weights, scale * weights)
             half = solve_triangular(factor, relative, lower=True, check_finite=False)
             relative = solve_triangular(factor, half.T, lower=True, check_finite=False)
@@ -341,7 +342,7 @@ class NewtonModel:
         return self._with_latents(step, float(gradient @ step))
 
     def _with_latents(self, step: Array, slope: float) -> Direction:
-        """Complete a step in the weights by the best step in the dual variables."""
+        """Complete a step in the weights with the best step in the dual variables."""
         alpha = np.empty_like(self.point.alpha)
         for c, (system, V) in enumerate(zip(self.systems, self.point.products, strict=True)):
             along = step @ V
@@ -351,7 +352,7 @@ class NewtonModel:
 
 
 class _LatentSystem:
-    """(K + 2 / D)^-1 for one problem, D the curvature of its deviance, by B = I + S K S."""
+    """Solver for K + 2 / D, where D is the curvature of a problem's deviance, by B = I + S K S."""
 
     def __init__(self, K: Array, model: QuadraticModel, alpha: Array, *, optimal: bool) -> None:
         self.K = K

@@ -1,4 +1,4 @@
-"""Kernels, weights, noise and posterior, learned together by one of the four objectives."""
+"""Joint learning of kernels, weights, noise and posterior by one of several objectives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -52,16 +52,17 @@ _LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The objective and the precision of a search.
+    """Settings of the objective and of the search that minimizes it.
 
     Attributes
     ----------
     objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}
     likelihood : {"gaussian", "laplace", "logistic"}
     noise : float, or None
-        Variance, in the squared unit of the targets; None if it is learned or there is none.
+        Variance of the noise, in the squared unit of the targets; None if it is learned or there is
+        no noise.
     jitter : float
-        White noise of "map", relative to the mean diagonals of the kernels.
+        White noise used by "map", relative to the mean diagonals of the kernels.
     weight_penalty, norm : float
         Used by "mkl" only.
     learns_parameters : bool
@@ -93,14 +94,14 @@ class Settings:
 
     @property
     def learns_noise(self) -> bool:
-        """Whether there is noise and the objective can learn its variance."""
+        """Whether the objective learns the variance of the noise."""
         return self.noise is None and self.likelihood != "logistic" and self.bounds_evidence
 
     @property
     def needs_noise(self) -> bool:
-        """Whether there is noise that the objective cannot learn.
+        """Whether there is noise whose variance the objective cannot learn.
 
-        MAP and MKL decrease without bound as the noise vanishes.
+        The objectives of MAP and MKL decrease without bound as the noise vanishes.
         """
         return self.likelihood != "logistic" and not self.bounds_evidence
 
@@ -119,7 +120,7 @@ def as_objective(
     scales: float | Array = 1.0,
     learns_noise: bool = False,
 ) -> Objective:
-    """Return the objective of a name.
+    """Return the objective with a given name.
 
     Parameters
     ----------
@@ -131,16 +132,16 @@ def as_objective(
     weight_penalty, norm : float, default=1.0
         Used by "mkl" only.
     scales : float or ndarray of shape (n_kernels,), default=1.0
-        Used by "mkl" only: what the kernels were multiplied by. The penalty is that of their
-        weights before.
+        Used by "mkl" only: factors by which the kernels were multiplied. The penalty applies to the
+        weights of the unscaled kernels.
     learns_noise : bool, default=False
         Used by "vb" only.
 
     Raises
     ------
     ValueError
-        If the objective needs another likelihood, a setting is out of its range, or the penalty is
-        not a finite number.
+        If the objective does not support the likelihood, a setting is out of its range, or the
+        penalty is not a finite number.
     """
     check_positive("weight_penalty", weight_penalty)
     check_number("norm", norm, low=1.0)
@@ -180,21 +181,21 @@ def as_objective(
 class LearnedModel(Machines):
     """Kernels, weights and posterior that minimize an objective, on the -2 log scale.
 
-    The Gram matrix is without noise or jitter.
+    The Gram matrix does not include noise or jitter.
 
     Attributes
     ----------
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they were given.
+        Coefficients of the kernels as given.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' Gram matrices.
     noise : float
-        Variance of the noise; NaN if there is none.
+        Variance of the noise; NaN if the model has no noise.
     posterior : LatentPosterior
     converged : bool
     collapsed : bool
-        Whether no kernel at all gives as low an objective.
+        Whether the objective is about as low without any kernel.
     """
 
     kernels: list[Kernel]
@@ -213,7 +214,7 @@ def learn_model(
     settings: Settings,
     on_step: Callable[..., None] | None = None,
 ) -> LearnedModel:
-    """Learn weights and, if they are free, noise and parameters.
+    """Learn the weights and, if they are free, the noise and the parameters of the kernels.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def learn_model(
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
         return dictionary.model(dictionary.learned(on_step))
-    # L-BFGS stops after a single step of little progress.
+    # A smaller tolerance is used because L-BFGS stops after a single step of little progress.
     learned_kernels, weights, noise, history, converged = learn_parameters(
         samples,
         kernels,
@@ -252,7 +253,7 @@ def learn_model(
 
 
 class _WeightedDictionary:
-    """The problem of finding weights, for kernels that are scaled to a mean diagonal of one."""
+    """Problem of finding the weights of kernels that are scaled to a mean diagonal of one."""
 
     def __init__(
         self,
@@ -272,19 +273,19 @@ class _WeightedDictionary:
                 f"A kernel is not positive semi-definite: the trace of {name} is negative. "
                 + INDEFINITE_ADVICE
             )
-        # Kernels that are zero on the samples are left out: nothing would bound their weights.
+        # Kernels that are zero on the samples are left out, because their weights are unbounded.
         self.empty = not self.traces.any()
         self.used = np.arange(1) if self.empty else np.flatnonzero(self.traces)
         self.scales = np.zeros(1) if self.empty else samples.total / self.traces[self.used]
         if self.used.size < len(self.kernels):
             plain = base_grams(samples, [self.kernels[k] for k in self.used], centered=False)
         self.plain = plain.scaled(self.scales)
-        # Learned Gaussian noise is the weight of one more kernel, the identity.
+        # Learned Gaussian noise is treated as the weight of one more kernel, the identity.
         self.noise_is_weight = settings.exact and settings.learns_noise
         objective: Objective
         grams: BaseGrams = self.plain
         if self.noise_is_weight:
-            # So much noise leaves the Gram matrix with noise positive definite.
+            # This much noise keeps the Gram matrix plus noise positive definite.
             smallest, weights = 1e-10 * self.size, samples.weights.given
             objective = JointMAP.marginal_likelihood(smallest, weights, learns_noise=True)
             grams = GramsWithIdentity(self.plain, samples.n_samples, weights=weights)
@@ -301,10 +302,10 @@ class _WeightedDictionary:
         self.problem = Problem(objective, grams, Y)
 
     def learned(self, on_step: Callable[..., None] | None) -> Minimum:
-        """Return the best minimum that the starts lead to."""
+        """Return the lowest of the minima that are reached from the starts."""
         p, settings = self.used.size, self.settings
         if self.empty:
-            # The targets are noise alone, whose most likely variance is their mean square.
+            # The targets are pure noise, whose most likely variance is their mean square.
             self.noise = self.size
             return self._minimum(self._with_noise(np.zeros(p)))
         equal = self.problem.objective.affordable(np.full(p, self.size / p), self.problem.n_samples)
@@ -318,9 +319,9 @@ class _WeightedDictionary:
         )
 
     def minimum_at(self, weights: Array) -> Minimum:
-        """Return the minimum over latent values for weights of the kernels as they were given.
+        """Minimize over the latent values, for given weights of the original kernels.
 
-        Weights that contribute nothing become zero.
+        Weights that contribute nothing are set to zero.
         """
         if self.empty:
             return self.learned(None)
@@ -337,7 +338,7 @@ class _WeightedDictionary:
             assert isinstance(found.majorizer.deviance, Likelihood)
             noise = found.majorizer.deviance.variance
         if not found.majorizer.is_smooth:
-            # Solvers of support vector machines do not notice that a matrix is indefinite.
+            # Check definiteness here: solvers of support vector machines do not detect violations.
             rounding = float(np.sqrt(np.finfo(float).eps)) * self.size
             definite_factor(with_diagonal(found.point.K, objective.jitter + rounding))
         bound = objective.lower_bound(self.problem, found.point)
@@ -370,12 +371,12 @@ class _WeightedDictionary:
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
 
     def _has_collapsed(self, found: Minimum) -> bool:
-        """Whether kernels lower the objective by less than a thousandth of it."""
+        """Whether the kernels lower the objective by at most a thousandth of its size."""
         without = self._minimum(np.zeros(self.used.size))
         return without.value - found.value <= 1e-3 * abs(found.value)
 
 
 def starting_scales(n_starts: int) -> Array:
-    """Return the sizes of the learned Gram matrix at the starts: 1, 0.1, 10, 0.01, ..."""
+    """Return the scales of the learned Gram matrix at the starts: 1, 0.1, 10, 0.01, ..."""
     powers = [(k + 1) // 2 * (-1) ** k for k in range(n_starts)]
     return 10.0 ** np.array(powers, dtype=float)

@@ -1,15 +1,16 @@
-"""Objectives of latent values and weights, and their majorizers.
+"""Objectives as functions of latent values and weights, and their majorizers.
 
-With K = sum_m weights_m K_m, latent values u and their deviance D, which is -2 ln of the likelihood
-(Nickisch and Seeger 2011, section 2):
+With K = sum_m weights_m K_m, latent values u and their deviance D, which is -2 ln of the
+likelihood, the objectives are (Nickisch and Seeger 2011, section 2):
 
     MKL   u'K^-1 u + sum D(u) + weight_penalty sum weights^norm
     MAP   u'K_e^-1 u + sum D(u) + ln|K_e|,    K_e = K + jitter I
     VB    u'K^-1 u + sum [bound(u, gamma) - ln gamma] + ln|K + Gamma|,    Gamma = diag(gamma)
 
 The log-determinants are concave in (weights, gamma). If they are replaced by their tangents, MAP
-and VB have the form of MKL: jointly convex in (u, weights), above the objective, and equal to it at
-one point. In gamma a closer model than the tangent is tried first: see :class:`DeterminantModel`.
+and VB have the same form as MKL: a function that is jointly convex in (u, weights), bounds the
+objective from above and equals it at one point. As a function of gamma, a closer model than the
+tangent is tried first; see :class:`DeterminantModel`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from mercer.probabilistic._majorizer import Majorizer, Point
 
 
 class Objective(ABC):
-    """A function of latent values and weights to be minimized.
+    """A function of latent values and weights that is minimized.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Objective(ABC):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether Newton's method finds latent values; otherwise a kernel machine is solved."""
+        """Whether latent values are found by Newton's method, not by fitting a kernel machine."""
         return self.deviance.loss.is_smooth
 
     @abstractmethod
@@ -65,11 +66,11 @@ class Objective(ABC):
         problem : Problem
         point : Point
         previous : Majorizer or None
-            The majorizer at a point nearby, whose determinant models give the widths of bounds.
+            The majorizer at a nearby point, whose determinant models give the widths of bounds.
         """
 
     def lower_bound(self, problem: Problem, point: Point) -> float | None:
-        """Return a lower bound on the optimum from a point's dual variables; None if unknown.
+        """Return a lower bound on the optimum from dual variables; None if no bound is known.
 
         Parameters
         ----------
@@ -113,12 +114,12 @@ class Problem:
 
     @property
     def weights(self) -> SampleWeights:
-        """Weights of the samples, which the deviance holds."""
+        """Weights of the samples, which are stored by the deviance."""
         return as_weights(self.objective.deviance.weights, len(self.Y))
 
     @property
     def n_samples(self) -> float:
-        """The sum of the weights, the number of samples where all are one."""
+        """The sum of the sample weights, which is the number of samples if all weights are one."""
         return self.weights.total
 
     def start(self, weights: Array, alpha: Array | None = None) -> Point:
@@ -158,7 +159,7 @@ class PenalizedRisk(Objective):
     ----------
     deviance : Deviance
     weight_penalty : float or ndarray of shape (n_kernels,), default=1.0
-        One penalty, or one for each kernel.
+        A common penalty, or one for each kernel.
     norm : float, default=1.0
     """
 
@@ -176,18 +177,18 @@ class PenalizedRisk(Objective):
         return Majorizer(self.deviance, value, slopes, weight_penalty=penalty, norm=norm)
 
     def affordable(self, weights: Array, n_samples: float) -> Array:
-        """Bound the cost of each weight by its part of the samples; see the base class."""
+        """Bound the cost of each weight by its share of the samples; see the base class."""
         part = n_samples / (weights.size * self.weight_penalty)
         return np.minimum(weights, part ** (1.0 / self.norm))
 
     def lower_bound(self, problem: Problem, point: Point) -> float:
-        """Return the dual objective of a point's dual variables; see the base class.
+        """Return the dual objective of the point's dual variables; see the base class.
 
         Notes
         -----
         With q_m = alpha'K_m alpha, penalties l_m and norm p, the dual objective is
-        -sum D*(-2 alpha) - (p - 1) sum l_m (q_m / (l_m p))^(p / (p - 1)). With p = 1 no q_m may
-        exceed l_m, and alpha is scaled down until none does.
+        -sum D*(-2 alpha) - (p - 1) sum l_m (q_m / (l_m p))^(p / (p - 1)). For p = 1, feasibility
+        requires q_m <= l_m for all kernels, and alpha is scaled down accordingly.
         """
         alpha = np.column_stack(
             [
@@ -218,8 +219,8 @@ class PenalizedRisk(Objective):
 class JointMAP(Objective):
     """Joint maximum a posteriori, u'K_e^-1 u + sum D(u) + ln|K_e| with K_e = K + jitter I.
 
-    If the loss is `Interpolation` and the jitter is the variance of Gaussian noise, this is -2 ln
-    of the marginal likelihood (Nickisch and Seeger 2011, equation 6).
+    If the loss is `Interpolation` and the jitter is the variance of Gaussian noise, the objective
+    is -2 ln of the marginal likelihood (Nickisch and Seeger 2011, equation 6).
 
     Parameters
     ----------
@@ -230,8 +231,8 @@ class JointMAP(Objective):
 
     Notes
     -----
-    A sample of weight w stands for w samples, each with noise of its own. The mean of its noise has
-    the variance noise / w, which is added to the diagonal, and what is left of ln|K_e| is
+    A sample of weight w stands for w samples with independent noise. The mean of their noise has
+    the variance noise / w, which is added to the diagonal, and the remainder of ln|K_e| is
     sum ln w + (sum w - n) ln noise.
     """
 
@@ -243,7 +244,7 @@ class JointMAP(Objective):
     def marginal_likelihood(
         cls, noise: float, weights: Array | None = None, *, learns_noise: bool = False
     ) -> JointMAP:
-        """Return -2 ln of the marginal likelihood of Gaussian noise.
+        """Return the objective that is -2 ln of the marginal likelihood for Gaussian noise.
 
         Parameters
         ----------
@@ -257,7 +258,7 @@ class JointMAP(Objective):
         return cls(deviance, noise, learns_noise)
 
     def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
-        """Replace ln|K_e| by its tangent, of slopes tr(K_e^-1 K_m); see the base class."""
+        """Replace ln|K_e| by its tangent with slopes tr(K_e^-1 K_m); see the base class."""
         factor = definite_factor(with_diagonal(point.K, point.jitter))
         n_samples, n_problems = problem.Y.shape
         factors = ((factor, np.ones(n_samples)),) * n_problems
@@ -275,7 +276,7 @@ class JointMAP(Objective):
 
 @dataclass(frozen=True)
 class VariationalBound(Objective):
-    """The variational bound of the marginal likelihood by Gaussians of free widths.
+    """Variational bound on the marginal likelihood, by Gaussians of free widths.
 
     Parameters
     ----------
@@ -289,13 +290,13 @@ class VariationalBound(Objective):
 
     @property
     def is_smooth(self) -> bool:
-        """True, as the best bound is smooth even if the deviance is not."""
+        """True, because the best bound is smooth even if the deviance is not."""
         return True
 
     def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
         """Model ln|K + Gamma| by its slopes tr(A^-1 K_m) and diag(A^-1), A = K + Gamma."""
         Y, U = problem.Y, point.latent
-        # A sample of weight w has the width gamma / w in A.
+        # A sample of weight w contributes the width gamma / w to A.
         w, likelihood = self.deviance.loss.weighted(1.0), self.deviance
         before = [DeterminantModel.of_variance(w * np.diag(point.K))] * Y.shape[1]
         if previous is not None:
@@ -330,17 +331,17 @@ class VariationalBound(Objective):
 
 @dataclass(frozen=True)
 class LaplaceApproximation(Objective):
-    """-2 ln of the marginal likelihood in Laplace's approximation, by its mode.
+    """Laplace's approximation of -2 ln of the marginal likelihood, about the mode.
 
     Parameters
     ----------
     deviance : Likelihood
-        Smooth, with the derivative of its curvature.
+        A smooth likelihood that provides the derivative of its curvature.
     """
 
     deviance: Likelihood
 
     def majorize_at(self, problem: Problem, point: Point, previous: Majorizer | None) -> Majorizer:
-        """Return u'K^-1 u + sum D(u), which the mode minimizes; see the base class."""
+        """Return u'K^-1 u + sum D(u), which is minimized by the mode; see the base class."""
         value = self._penalized_deviance(problem, point)
         return Majorizer(self.deviance, value, np.zeros_like(point.weights))

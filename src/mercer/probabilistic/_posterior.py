@@ -42,8 +42,8 @@ def as_problem(
     Raises
     ------
     ValueError
-        If X or y holds NaN or infinities, or the deviance needs labels and y holds others than -1
-        and 1.
+        If X or y contains NaN or infinities, or the deviance needs labels and y has values other
+        than -1 and 1.
     """
     table = X if hasattr(X, "columns") or hasattr(X, "toarray") else np.asarray(X)
     bound = as_dictionary(kernels, table)
@@ -88,13 +88,13 @@ class FixedPosterior:
     objective : float
         Minimum over the latent values, on the -2 log scale.
     gradient : ndarray of shape (n_kernels,)
-        Derivatives of the minimum in the weights.
+        Derivatives of the minimum with respect to the weights.
     latent : ndarray of shape (n_samples,)
         Latent values u of the training samples.
     dual : ndarray of shape (n_samples,)
         The dual variables alpha, with u = K alpha.
     gamma : ndarray of shape (n_samples,), or None
-        Variances of the Gaussians that bound the likelihood; None for "laplace", "map" and "mkl".
+        Variances of the Gaussian bounds on the likelihood; None for "laplace", "map" and "mkl".
     kernel : WeightedSum
     X : ndarray of shape (n_samples, n_features)
 
@@ -128,7 +128,7 @@ class FixedPosterior:
         Returns
         -------
         mean, variance : ndarray of shape (n_new,)
-            The variance is NaN if the loss has kinks, as it has no curvature then.
+            The variance is NaN if the loss has kinks, because it then has no curvature.
         """
         across = self.kernel(X, self.X)
         mean = self._posterior.means(across)[:, 0]
@@ -162,23 +162,24 @@ def posterior(
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
-        A deviance that is no likelihood, such as that of the hinge loss, has objective="mkl" only.
+        A deviance that is not a likelihood, such as that of the hinge loss, requires
+        objective="mkl".
     objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}, default="vb"
-        What is minimized over the latent values; "marginal_likelihood" needs Gaussian noise, and
-        "laplace" a likelihood without kinks.
+        The function that is minimized over the latent values. "marginal_likelihood" needs Gaussian
+        noise, and "laplace" needs a likelihood without kinks.
     jitter : float, default=0.0
-        Added to the diagonal by "map".
+        Used by "map" only: added to the diagonal of the Gram matrix.
     weight_penalty, norm : float, default=1.0
-        "mkl" adds weight_penalty sum weights^norm.
+        Used by "mkl" only, which adds weight_penalty sum weights^norm.
 
     Returns
     -------
     FixedPosterior
-        The minimum over the latent values, and predictions.
+        The minimum over the latent values, with a method for predictions.
 
     Notes
     -----
-    A step is O(n^3), and memory is a few n x n matrices.
+    A step takes O(n^3), and a few n x n matrices are kept in memory.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def posterior(
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
     latent = point.latent[:, 0]
     if objective == "marginal_likelihood":
-        # Here the latent values of the objective are the responses, u and noise together.
+        # For this objective, the latent values are the responses, the sum of u and noise.
         gamma, latent = np.full_like(latent, goal.jitter), latent - goal.jitter * point.alpha[:, 0]
     return FixedPosterior(
         found.value,

@@ -1,4 +1,4 @@
-"""Searches for weights, and for weights, noise and parameters of kernels together."""
+"""Searches for the weights alone, or jointly for weights, noise and kernel parameters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from mercer.probabilistic._objectives import Problem, VariationalBound
 _value = attrgetter("value")
 
 _MODE_TOLERANCE = 1e-10
-"""Relative precision of the mode, whose error enters the gradient in the weights."""
+"""Relative precision of the mode; an error in the mode affects the gradient in the weights."""
 
 
 def optimize_weights(
@@ -41,7 +41,7 @@ def optimize_weights(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Find the weights of lowest objective from several starts.
+    """Find the weights of the lowest objective, searching from several starts.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def optimize_weights(
     tol : float
         See :func:`minimize`.
     max_iter : int
-        Largest number of steps from each start.
+        Maximum number of steps from each start.
     on_step : callable, default=None
         Called after each step.
 
     Returns
     -------
     Minimum
-        Its weights are zero where the barrier alone kept them positive.
+        Weights that only the barrier kept positive are set to zero.
     """
 
     def search(point: Point, tol: float, earlier: Minimum | None = None) -> Minimum:
@@ -76,15 +76,14 @@ def optimize_weights(
     if problem.objective.convex or len(starts) == 1:
         best = search(next(points), tol)
     else:
-        # Rough searches; only the best is kept, as each has some n x n matrices.
+        # Rough searches come first. Only the best is kept, because each has some n x n matrices.
         best = min((search(point, max(tol, 1e-3)) for point in points), key=_value)
         if tol < 1e-3:
             fine = search(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
     precise = _with_precise_latents(problem, best.point, best, tol)
     for _ in range(3):
-        # The error of latent values that are not quite optimal hides some of the gradient in the
-        # weights.
+        # The gradient in the weights is inaccurate if the latent values are not quite optimal.
         if not best.converged or precise.residual <= tol * precise.size:
             break
         more = search(precise.point, tol, replace(precise, history=best.history))
@@ -127,10 +126,10 @@ def _sparse(
     at: Callable[[Array], Minimum],
     is_accepted: Callable[[Minimum], bool],
 ) -> Minimum:
-    """Set weights of small terms to zero, all or the smallest ones, if that is accepted."""
+    """Set the weights of all small terms, or of the smallest ones, to zero if that is accepted."""
     weights, size = found.point.weights, found.size
-    # Many small terms may add up to a large one: if not all of them can be zero, only the smallest
-    # are tried.
+    # Many small terms may add up to a large one: if not all of their weights can be set to zero,
+    # only the smallest terms are tried.
     for bound in (tol * size, tol * size / weights.size):
         if not (terms <= bound).any():
             break
@@ -142,42 +141,43 @@ def _sparse(
 
 
 def _is_certified(problem: Problem, found: Minimum, tol: float) -> bool:
-    """Whether the duality gap is small, as it must be after a search that has converged."""
+    """Whether the duality gap is small, which is required if the search has converged."""
     bound = problem.objective.lower_bound(problem, found.point)
     return bound is None or not found.converged or found.value - bound <= tol * found.size
 
 
 def _with_precise_latents(problem: Problem, point: Point, found: Minimum, tol: float) -> Minimum:
-    """Return the minimum over the latent values for the weights of a point."""
+    """Minimize precisely over the latent values, for the weights of a point."""
     final = minimize_latents(problem, point, previous=found.majorizer, tol=tol)
     return replace(final, history=found.history, converged=found.converged)
 
 
 def laplace_at(problem: Problem, weights: Array, alpha: Array | None = None) -> Minimum:
-    """Find the mode for some weights, with the approximation and its gradient there.
+    """Find the mode for given weights, and evaluate Laplace's approximation and its gradient there.
 
     Parameters
     ----------
     problem : Problem
-        Of the objective :class:`LaplaceApproximation`.
+        A problem with the objective :class:`LaplaceApproximation`.
     weights : ndarray of shape (n_kernels,)
     alpha : ndarray of shape (n_samples, n_problems), default=None
-        Dual variables to start from.
+        Initial dual variables.
 
     Notes
     -----
     The likelihood is expanded to second order about the mode u of the posterior. With the curvature
-    D'' = 2 W of the deviance there and B = I + S K S, S = W^(1/2), it is on the -2 log scale
+    D'' = 2 W of the deviance at the mode and B = I + S K S, S = W^(1/2), the approximation on the
+    -2 log scale is
 
         phi = u'K^-1 u + sum D(u) + ln|B|
 
-    (Rasmussen and Williams 2006, equation 3.32). In the weights,
+    (Rasmussen and Williams 2006, equation 3.32). Its derivatives with respect to the weights are
 
         d phi = tr(R K_m) - alpha'K_m alpha + z'K_m alpha,    R = S B^-1 S,  z = s - R K s,
 
-    where alpha = K^-1 u, and s_i = V_ii dW_i / du_i with V = K - K R K accounts for the mode, which
-    moves with the weights (equations 5.22 to 5.24). A few Newton steps and one inverse, O(n^3 + p
-    n^2) for p kernels; a few n x n matrices.
+    where alpha = K^-1 u. The vector s_i = V_ii dW_i / du_i, with V = K - K R K, accounts for the
+    change of the mode with the weights (equations 5.22 to 5.24). An evaluation consists of a few
+    Newton steps and one inverse, O(n^3 + p n^2) for p kernels, and uses a few n x n matrices.
     """
     mode = minimize_latents(problem, problem.start(weights, alpha), tol=_MODE_TOLERANCE)
     likelihood, point = problem.objective.deviance, mode.point
@@ -211,26 +211,26 @@ def optimize_laplace(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Find the weights of the largest marginal likelihood from several starts, by L-BFGS.
+    """Find the weights of the largest marginal likelihood by L-BFGS from several starts.
 
     Parameters
     ----------
     problem : Problem
-        Of the objective :class:`LaplaceApproximation`.
+        A problem with the objective :class:`LaplaceApproximation`.
     starts : list of ndarray of shape (n_kernels,)
         Positive weights.
     tol : float
-        A search ends where no weight times the derivative in it is above a tenth of this fraction
-        of the objective.
+        A search ends when each weight times its derivative is at most a tenth of this fraction of
+        the objective.
     max_iter : int
-        Largest number of steps from each start.
+        Maximum number of steps from each start.
     on_step : callable, default=None
         Called after each step.
 
     Returns
     -------
     Minimum
-        Weights that contribute nothing are zero.
+        Weights that contribute nothing are set to zero.
     """
     best = min((_searched(problem, w, tol, max_iter, on_step) for w in starts), key=_value)
     weights = best.point.weights
@@ -278,9 +278,9 @@ def _searched(
 
 @dataclass
 class _Bound:
-    """The variational bound of -2 log marginal likelihood, as a function of a Gram matrix.
+    """Variational bound on -2 log marginal likelihood as a function of a Gram matrix.
 
-    The dual variables of an evaluation are where the next one starts.
+    Each evaluation starts from the dual variables of the previous one.
     """
 
     likelihood: Likelihood
@@ -315,7 +315,7 @@ def learn_parameters(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> tuple[list[Kernel], Array, float, list[ObjectiveStep], bool]:
-    """Maximize the marginal likelihood, or its variational bound, over all parameters together.
+    """Maximize the marginal likelihood, or its variational bound, jointly over all parameters.
 
     Parameters
     ----------
@@ -324,9 +324,9 @@ def learn_parameters(
         Bound to the samples; their bounds are kept.
     Y : ndarray of shape (n_samples, n_problems)
     likelihood : Likelihood or None
-        None for Gaussian noise, whose marginal likelihood is in closed form.
+        None for Gaussian noise, for which the marginal likelihood has a closed form.
     noise : float
-        Variance of the noise to start from; without meaning for a likelihood without noise.
+        Initial variance of the noise; ignored for a likelihood without noise.
     learns_noise : bool
     tol : float
         The search ends when a step changes the objective by less than this fraction.
@@ -339,16 +339,16 @@ def learn_parameters(
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
     noise : float
-        Variance of the noise; without meaning for a likelihood without noise.
+        Variance of the noise; meaningless for a likelihood without noise.
     history : list of ObjectiveStep
     converged : bool
 
     Notes
     -----
-    L-BFGS searches in logarithms, from equal weights and the best of three scales of the widths;
-    from 500 samples on, a rough search on 250 of them comes first. With A = K + Gamma the gradient
-    is <A^-1 - alpha alpha', dK>. An evaluation is O(n^3 + p n^2 d), its memory a few n x n
-    matrices.
+    L-BFGS searches over the logarithms of the parameters. It starts from equal weights and the best
+    of three scales of the widths. With 500 samples or more, a rough search on 250 of them comes
+    first. With A = K + Gamma, the gradient is <A^-1 - alpha alpha', dK>. An evaluation takes
+    O(n^3 + p n^2 d) time and the memory of a few n x n matrices.
     """
 
     def objective(samples: Samples, Y: Array) -> KernelParameters:
@@ -360,7 +360,7 @@ def learn_parameters(
 
     whole = objective(samples, Y)
     weight = float(samples.weights.mean(Y * Y).mean()) / len(kernels)
-    # Weights and noise stay within a factor of exp(20) of where they start.
+    # Weights and noise stay within a factor of exp(20) of their initial values.
     logs = np.log([weight] * len(kernels) + [noise] * learns_noise)
     limits = [kernel.log_bounds(samples.repeated).reshape(-1, 2) for kernel in kernels]
     center = np.concatenate([*(kernel.theta for kernel in kernels), logs])
@@ -383,7 +383,7 @@ def learn_parameters(
 
 @serial_algebra()
 def _best_scale(objective: KernelParameters, center: Array, bounds: Array) -> Array:
-    """Return the logarithms at the center, with the best of three factors of all widths."""
+    """Return the log-parameters at the center, with widths scaled by the best of three factors."""
     is_width = np.isin(np.arange(center.size), np.r_[*objective.widths()])
     starts = [np.clip(center + shift * is_width, *bounds.T) for shift in (0.0, -1.2, 1.2)]
     return min(starts, key=objective.value) if is_width.any() else starts[0]
