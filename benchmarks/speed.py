@@ -92,11 +92,11 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer._estimators.two_stage import C_GRID
 from mercer._gram.dense import centered
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import CRITERIA, Dependence
-from mercer._targets import as_target
-from mercer._two_stage import C_GRID
+from mercer._search.kernel_objectives import CRITERIA, Dependence
+from mercer._search.targets import as_target
 from mercer.datasets import make_relevance
 from mercer.inspection import shapley_values
 from mercer.kernels import ExponentialPower, Gaussian, Kernel

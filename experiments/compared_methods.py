@@ -15,7 +15,7 @@ import mercer
 from experiments import c_search
 from experiments.experiment import Measures, Method
 from experiments.problems import Array, Split
-from mercer._kernel_learner import KernelLearner
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 

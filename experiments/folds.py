@@ -14,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from experiments import c_search
 from experiments.experiment import Measures, Method, collected
 from experiments.problems import Array, Split
-from mercer._kernel_learner import KernelLearner
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 # The values of C that are tried, and of 1 / alpha in regression.

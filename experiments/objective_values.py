@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_number, check_positive
 from mercer._gram import dense
 from mercer._gram.dense import log_determinant
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
-from mercer._typing import Array, Features
-from mercer._validation import check_number, check_positive
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic._objectives import (

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 
 from experiments.problems import Array
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 

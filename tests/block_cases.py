@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer._blocks.blocks import Block, BlockSource
 from mercer._blocks.row_sample import sample_positions
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import target_kernel
 
-from mercer._kernel_objectives import CRITERIA
-from mercer._targets import Target, as_target
+from mercer._search.kernel_objectives import CRITERIA
+from mercer._search.targets import Target, as_target
 
 every_criterion = pytest.mark.parametrize("name", CRITERIA)
 

@@ -129,7 +129,7 @@ def leaf_stack_of_categories() -> Any:
     """The same with a category among the columns, whose indicators trees read as one."""
     X = rows(3100, seed=2)
     settings = {"n_components": 60, "max_samples": 100, "max_tree_samples": 1000}
-    with patch("mercer._stacking.tree_rows._MANY_ROWS", 1000):
+    with patch("mercer._estimators.stacking.tree_rows._MANY_ROWS", 1000):
         return KernelStackingRegressor(**settings).fit(with_category(X), responses(X))
 
 

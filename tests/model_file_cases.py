@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer._model_files import add_checksum
+from mercer._files.model_files import add_checksum
 
 Members = dict[str, bytes]
 

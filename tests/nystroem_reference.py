@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 from mercer._data.folds import Splits
-from mercer._typing import Array
+from mercer._data.types import Array
 from mercer.kernels import Kernel
 
 

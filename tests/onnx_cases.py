@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
 from sklearn.preprocessing import FunctionTransformer
 
-from mercer._deployment.onnx_export import onnx_inputs
-from mercer._deployment.onnx_operators import Operators
+from mercer._files.deployment.onnx_export import onnx_inputs
+from mercer._files.deployment.onnx_operators import Operators
 
 skl2onnx = pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")

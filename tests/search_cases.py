@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer._kernel_objectives import Sensitivity
+from mercer._search.kernel_objectives import Sensitivity
 
 
 def clusters(n: int, seed: int, d: int = 2) -> np.ndarray:

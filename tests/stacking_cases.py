@@ -8,8 +8,8 @@ from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.resampling import OneAtATime
 from mercer._data.sample import EncodedTarget
 from mercer._data.weights import as_weights
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
 from mercer.kernels import Kernel
 
 ESTIMATORS = [KernelStackingRegressor, KernelStackingClassifier]

@@ -40,7 +40,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._kernel_learner import KernelLearner
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, Missing
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -22,7 +22,7 @@ from reference import (
 
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,

@@ -20,7 +20,7 @@ from model_file_cases import (
 from scipy.sparse import csr_matrix, save_npz
 
 import mercer
-from mercer import _model_archives, _model_files
+from mercer._files import model_archives, model_files
 
 pytest.importorskip("skops.io")
 
@@ -124,7 +124,7 @@ class TestLists:
     ) -> None:
         changed.write_bytes(saved.read_bytes())
         add_members_of_the_same_bytes(changed, n_copies)
-        _model_files.add_checksum(changed)
+        model_files.add_checksum(changed)
         assert "members do not follow each other" in refusal(changed)
 
     def test_two_members_of_a_name_are_refused(self, saved: Path, changed: Path) -> None:
@@ -133,7 +133,7 @@ class TestLists:
             archive.comment = b""
             with pytest.warns(UserWarning, match="Duplicate name"):
                 archive.writestr("schema.json", b"{}")
-        _model_files.add_checksum(changed)
+        model_files.add_checksum(changed)
         assert "two members of one name" in refusal(changed)
 
     def test_many_members_are_refused_before_they_are_listed(
@@ -141,16 +141,16 @@ class TestLists:
     ) -> None:
         changed.write_bytes(saved.read_bytes())
         n_members = len(members_of(saved))
-        monkeypatch.setattr(_model_archives, "_MAX_MEMBERS", n_members)
+        monkeypatch.setattr(model_archives, "_MAX_MEMBERS", n_members)
         mercer.load(changed)
-        monkeypatch.setattr(_model_archives, "_MAX_MEMBERS", n_members - 1)
-        monkeypatch.setattr(_model_archives, "ZipFile", None)
+        monkeypatch.setattr(model_archives, "_MAX_MEMBERS", n_members - 1)
+        monkeypatch.setattr(model_archives, "ZipFile", None)
         assert "too many members" in refusal(changed)
 
     def test_long_names_of_members_are_refused_before_they_are_listed(
         self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_model_archives, "_MAX_MEMBERS", 200)
+        monkeypatch.setattr(model_archives, "_MAX_MEMBERS", 200)
         write_members(members_of(saved) | {"a" * 40_000 + ".npy": b""}, changed)
         assert "too many members" in refusal(changed)
 
@@ -299,10 +299,10 @@ class TestSparseMatrices:
         matrices = [csr_matrix(np.ones((1, 10**5))) for _ in range(5)]
         mercer.save(matrices, changed)
         inflated = sum(map(len, parts_of(matrices[0]).values()))
-        held = 5 * _model_archives._INFLATION * inflated_from(changed)
-        monkeypatch.setattr(_model_archives, "_SMALL", 5 * inflated - held)
+        held = 5 * model_archives._INFLATION * inflated_from(changed)
+        monkeypatch.setattr(model_archives, "_SMALL", 5 * inflated - held)
         assert len(mercer.load(changed)) == 5
-        monkeypatch.setattr(_model_archives, "_SMALL", 5 * inflated - held - 1)
+        monkeypatch.setattr(model_archives, "_SMALL", 5 * inflated - held - 1)
         assert "sparse matrices inflate to many times their size" in refusal(changed)
 
     def test_what_matrices_inflate_to_has_to_fit_into_memory(
@@ -311,8 +311,8 @@ class TestSparseMatrices:
         mercer.save([csr_matrix(np.ones((1, 10**5)))], changed)
         inflated = sum(map(len, parts_of(csr_matrix(np.ones((1, 10**5)))).values()))
         needed = 2 * (inflated + changed.stat().st_size)
-        monkeypatch.setattr(_model_files, "available_memory", lambda: needed)
+        monkeypatch.setattr(model_files, "available_memory", lambda: needed)
         mercer.load(changed)
-        monkeypatch.setattr(_model_files, "available_memory", lambda: needed - 1)
+        monkeypatch.setattr(model_files, "available_memory", lambda: needed - 1)
         with pytest.raises(MemoryError, match="takes more memory than there is"):
             mercer.load(changed)

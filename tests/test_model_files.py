@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import SVC
 
 import mercer
-from mercer import TwoStageClassifier, _model_files
+from mercer import TwoStageClassifier
+from mercer._files import model_files
 from mercer.datasets import make_sine
 
 skops = pytest.importorskip("skops")
@@ -58,8 +59,8 @@ class TestOtherVersions:
         with ZipFile(changed, "a") as archive:
             archive.comment = b""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_model_files, "_made_by", lambda: b"")
-            _model_files.add_checksum(changed)
+            patch.setattr(model_files, "_made_by", lambda: b"")
+            model_files.add_checksum(changed)
         assert isinstance(mercer.load(changed), TwoStageClassifier)
 
 
@@ -116,10 +117,10 @@ class TestWholeFiles:
     ) -> None:
         """While a model is loaded, memory holds the file's bytes and its arrays."""
         n_bytes = saved.stat().st_size
-        monkeypatch.setattr(_model_files, "available_memory", lambda: 1.9 * n_bytes)
+        monkeypatch.setattr(model_files, "available_memory", lambda: 1.9 * n_bytes)
         with pytest.raises(MemoryError, match="takes more memory than there is"):
             mercer.load(saved)
-        monkeypatch.setattr(_model_files, "available_memory", lambda: 2.1 * n_bytes)
+        monkeypatch.setattr(model_files, "available_memory", lambda: 2.1 * n_bytes)
         mercer.load(saved)
 
     def test_a_changed_byte_of_a_long_file_is_noticed(self, changed: Path) -> None:

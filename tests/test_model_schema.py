@@ -10,7 +10,7 @@ import pytest
 from model_file_cases import members_of, nodes, refusal, with_schema, write_members
 
 import mercer
-from mercer import _model_files, _model_schema
+from mercer._files import model_files, model_schema
 from mercer.kernels import Gaussian
 
 pytest.importorskip("skops.io")
@@ -30,7 +30,7 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*_: object) -> None:
         raise _Made
 
-    monkeypatch.setattr(_model_files, "MadeObjects", made)
+    monkeypatch.setattr(model_files, "MadeObjects", made)
 
 
 def first(schema: Any, kind: str) -> Any:
@@ -59,7 +59,7 @@ class TestKinds:
         from skops.io._persist import dumps
 
         assert dumps([1])
-        assert set(_model_schema._KINDS) < {kind for kind, _ in NODE_TYPE_MAPPING}
+        assert set(model_schema._KINDS) < {kind for kind, _ in NODE_TYPE_MAPPING}
 
     @pytest.mark.parametrize(
         "kind",
@@ -126,8 +126,8 @@ class TestNames:
             ("ObjectNode", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"),
             ("ObjectNode", "mercer_command.commands.fit"),
             ("ObjectNode", "mercer._blocks.parquet_files.ParquetFiles"),
-            ("ObjectNode", "mercer._model_files.Path"),
-            ("ObjectNode", "mercer._model_files.save"),
+            ("ObjectNode", "mercer._files.model_files.Path"),
+            ("ObjectNode", "mercer._files.model_files.save"),
             ("ObjectNode", "mercer.none.Such"),
             ("ObjectNode", "mercer.__main__.Such"),
             ("ObjectNode", "builtins.list"),
@@ -277,11 +277,11 @@ class TestNumbersOfObjects:
             "_MAX_DEPTH": depth(json.loads(schema)) - 1,
         }
         write_members(members, changed)
-        monkeypatch.setattr(_model_schema, limit, counts[limit])
+        monkeypatch.setattr(model_schema, limit, counts[limit])
         mercer.load(changed)
-        monkeypatch.setattr(_model_schema, limit, counts[limit] - 1)
+        monkeypatch.setattr(model_schema, limit, counts[limit] - 1)
         if limit in ("_MAX_SCHEMA", "_MAX_VALUES"):
-            monkeypatch.setattr(_model_schema.json, "loads", None)
+            monkeypatch.setattr(model_schema.json, "loads", None)
         assert "too" in refusal(changed)
 
     def test_escapes_hide_no_object(
@@ -290,7 +290,7 @@ class TestNumbersOfObjects:
         schema = json.dumps({**listed(*(text("0", n) for n in range(10, 30))), "protocol": 2})
         schema = schema.replace("__loader__", "__load\\u0065r__")
         write_members({"schema.json": schema.encode()}, changed)
-        monkeypatch.setattr(_model_schema, "_MAX_OBJECTS", 20)
+        monkeypatch.setattr(model_schema, "_MAX_OBJECTS", 20)
         assert "too many objects" in refusal(changed)
 
     def test_repeated_keys_are_refused(self, saved: Path, changed: Path) -> None:

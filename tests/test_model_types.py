@@ -22,8 +22,8 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._model_schema import UntrustedTypesError
-from mercer._model_types import fits, is_trusted
+from mercer._files.model_schema import UntrustedTypesError
+from mercer._files.model_types import fits, is_trusted
 from mercer.datasets import make_sine
 from mercer.kernels import Gaussian, Linear, Missing
 
@@ -75,7 +75,7 @@ def test_classes_of_the_package_are_trusted() -> None:
                 continue
             name = f"{info.name}.{kind.__qualname__}"
             held = issubclass(kind, BaseEstimator) or is_dataclass(kind)
-            reads = name.startswith(("mercer._blocks.", "mercer._deployment.onnx"))
+            reads = name.startswith(("mercer._blocks.", "mercer._files.deployment.onnx"))
             listed = name.endswith((".SampleWeights", ".UnitWeights", ".TableViews", ".Once"))
             assert is_trusted("ObjectNode", name) is (listed or (held and not reads)), name
 

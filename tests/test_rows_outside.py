@@ -23,7 +23,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._deployment.onnx_export import onnx_inputs
+from mercer._files.deployment.onnx_export import onnx_inputs
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.preprocessing import table_encoder

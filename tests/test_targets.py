@@ -17,8 +17,8 @@ from reference import center, target_kernel
 
 import mercer.metrics
 from mercer import AlignmentMaximization
-from mercer._targets import Target, as_target
-from mercer._validation import infer_task
+from mercer._data.validation import infer_task
+from mercer._search.targets import Target, as_target
 from mercer.kernels import Gaussian
 
 every_case = pytest.mark.parametrize("case", CASES)

@@ -15,9 +15,9 @@ from sklearn.ensemble import (
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from mercer._expansion import FeatureTerm
-from mercer._learners.forest_kernel import grow
-from mercer._tree_terms import as_tree_terms, tree_term
+from mercer._estimators.learners.forest_kernel import grow
+from mercer._gram.expansion import FeatureTerm
+from mercer._gram.tree_terms import as_tree_terms, tree_term
 from mercer.kernels import Forest
 
 RNG = np.random.default_rng(0)

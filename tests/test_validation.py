@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 import mercer
 from mercer import KernelOptimization, KernelStackingRegressor
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Gaussian
 from mercer.metrics import alignment
 

@@ -6,8 +6,8 @@ from sklearn.preprocessing import KernelCenterer
 
 from mercer import UniformCombination
 from mercer._data.row_order import content_ranks
-from mercer._kernel_estimator import training_data
-from mercer._two_stage.learner_choice import isotropic_learners
+from mercer._estimators.kernel_estimator import training_data
+from mercer._estimators.two_stage.learner_choice import isotropic_learners
 from mercer.kernels import Gaussian
 
 

@@ -18,7 +18,7 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Finding, claim, table
 from experiments.studies.gaussian_combinations import SETS, published, raw
 from mercer import AlignmentMaximization, IndependentAlignment, UniformCombination
-from mercer._kernel_learner import KernelLearner
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 # The value of C of every machine whose time is taken.

@@ -21,7 +21,7 @@ from mercer import ContinuousAlignment
 from mercer._gram.samples import Samples
 from mercer._search.family_search import family_searches
 from mercer._search.greedy_alignment import grow_dictionary
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 
 DIGITS = ((0, 6), (1, 7), (2, 3), (2, 7), (3, 5), (3, 8), (4, 9), (7, 9))

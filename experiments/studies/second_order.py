@@ -17,7 +17,7 @@ from experiments.reporting.section import Claim, judged, table
 from experiments.studies.starts import MOST_STEPS, N_STARTS, Objective
 from mercer._gram.dense import centered
 from mercer._search.parameter_search import maximize
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 
 # A search ends when an iteration gains no more than this fraction of the criterion.

@@ -16,8 +16,8 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Finding, claim, judged, table, table_of
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import CRITERIA, Dependence
-from mercer._targets import as_target
+from mercer._search.kernel_objectives import CRITERIA, Dependence
+from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 
 # The number of widths on the grid, which spans the data's distances.

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks.parquet_source import ParquetSource
-    from mercer._clustering import HSICClustering, MultipleKernelClustering
-    from mercer._deployment import compress, to_onnx
-    from mercer._feature_selection import BAHSIC, HSICLasso
-    from mercer._generalized import (
+    from mercer._data.validation import infer_task
+    from mercer._estimators.clustering import HSICClustering, MultipleKernelClustering
+    from mercer._estimators.feature_selection import BAHSIC, HSICLasso
+    from mercer._estimators.generalized import (
         KernelLogisticRegression,
         KernelOrdinalClassifier,
         KernelPoissonRegressor,
     )
-    from mercer._learners import (
+    from mercer._estimators.learners import (
         AlignmentMaximization,
         ContinuousAlignment,
         EvidenceMaximization,
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         KernelOptimization,
         UniformCombination,
     )
-    from mercer._model_files import load, save
-    from mercer._one_stage import (
+    from mercer._estimators.one_stage import (
         L1SVM,
         L2KRR,
         ContinuousMKLClassifier,
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
         MKLClassifier,
         MKLRegressor,
     )
-    from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
-    from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
-    from mercer._validation import infer_task
+    from mercer._estimators.stacking import KernelStackingClassifier, KernelStackingRegressor
+    from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor
+    from mercer._files.deployment import compress, to_onnx
+    from mercer._files.model_files import load, save
     from mercer.inspection import (
         AlignmentPathDisplay,
         FeatureRelevanceDisplay,
@@ -93,24 +93,24 @@ __all__ = [
 
 _MODULES = {
     "mercer._blocks.parquet_source": "ParquetSource",
-    "mercer._clustering": "HSICClustering MultipleKernelClustering",
-    "mercer._deployment": "compress to_onnx",
-    "mercer._feature_selection": "BAHSIC HSICLasso",
-    "mercer._generalized": (
+    "mercer._estimators.clustering": "HSICClustering MultipleKernelClustering",
+    "mercer._files.deployment": "compress to_onnx",
+    "mercer._estimators.feature_selection": "BAHSIC HSICLasso",
+    "mercer._estimators.generalized": (
         "KernelLogisticRegression KernelOrdinalClassifier KernelPoissonRegressor"
     ),
-    "mercer._learners": (
+    "mercer._estimators.learners": (
         "AlignmentMaximization ContinuousAlignment EvidenceMaximization ForestKernel "
         "GradientOuterProduct HSICWeights IndependentAlignment KernelOptimization "
         "UniformCombination"
     ),
-    "mercer._model_files": "load save",
-    "mercer._one_stage": (
+    "mercer._files.model_files": "load save",
+    "mercer._estimators.one_stage": (
         "ContinuousMKLClassifier ContinuousMKLRegressor L1SVM L2KRR MKLClassifier MKLRegressor"
     ),
-    "mercer._stacking": "KernelStackingClassifier KernelStackingRegressor",
-    "mercer._two_stage": "TwoStageClassifier TwoStageRegressor",
-    "mercer._validation": "infer_task",
+    "mercer._estimators.stacking": "KernelStackingClassifier KernelStackingRegressor",
+    "mercer._estimators.two_stage": "TwoStageClassifier TwoStageRegressor",
+    "mercer._data.validation": "infer_task",
     "mercer.inspection": (
         "AlignmentPathDisplay FeatureRelevanceDisplay GramMatrixDisplay KernelWeightsDisplay"
     ),

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_number
 from mercer._gram.dense import centered, checked_gram
-from mercer._targets import Target, Task, as_target
-from mercer._typing import Array, Features
-from mercer._validation import check_number
+from mercer._search.targets import Target, Task, as_target
 from mercer.kernels._conversion import as_kernel
 from mercer.kernels._distances import inner
 

@@ -23,7 +23,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.datasets import make_blobs
 
-from mercer._clustering.local_search import (
+from mercer._estimators.clustering.local_search import (
     SearchSettings,
     best_local_search,
     kmeans_plusplus_labels,
@@ -31,7 +31,7 @@ from mercer._clustering.local_search import (
     numbered,
     spectral_embedding,
 )
-from mercer._clustering.partitions import Dependence, Partition
+from mercer._estimators.clustering.partitions import Dependence, Partition
 
 
 @pytest.mark.parametrize(("kind", "seed"), rotating(KINDS, range(4)))

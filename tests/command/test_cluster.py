@@ -12,7 +12,7 @@ from command_cases import Run, call, class_table, error_line, pd, response_table
 
 from mercer import ParquetSource
 from mercer._blocks import tables
-from mercer._stacking import leaf_members, tree_rows
+from mercer._estimators.stacking import leaf_members, tree_rows
 from mercer_command import predictions
 from mercer_command.files import load_model
 from mercer_command.messages import InputError

@@ -19,8 +19,8 @@ from command_cases import (
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
-from mercer._records import MixingStep, WeightStep
-from mercer._two_stage.learner_choice import FORMS
+from mercer._estimators.two_stage.learner_choice import FORMS
+from mercer._search.records import MixingStep, WeightStep
 from mercer_command.commands import DEMONSTRATED
 from mercer_command.comparison import comparison_table
 from mercer_command.contributions import OTHERS, column_relevances
@@ -152,7 +152,7 @@ class TestFit:
     ) -> None:
         """Columns have relevances unless the kernel has one width."""
         form = next(form for form in FORMS[::-1] if isinstance(form, kind))
-        monkeypatch.setattr("mercer._two_stage.two_stage.choose_form", lambda *_: form)
+        monkeypatch.setattr("mercer._estimators.two_stage.two_stage.choose_form", lambda *_: form)
         arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "responses.csv", "--target", "y", *arguments)
         assert result.exit_code == 0, result.output

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skops.io import dump
 
 from mercer import KernelStackingClassifier, TwoStageClassifier
-from mercer._model_files import add_checksum
+from mercer._files.model_files import add_checksum
 from mercer_command.files import save_model
 
 

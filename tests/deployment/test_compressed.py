@@ -30,8 +30,8 @@ from mercer import (
     compress,
 )
 from mercer._data.folds import sample_rows
-from mercer._deployment import compressed
-from mercer._deployment.compressed import (
+from mercer._files.deployment import compressed
+from mercer._files.deployment.compressed import (
     CompressedClassifier,
     CompressedRegressor,
 )

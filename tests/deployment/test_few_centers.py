@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombination, compress
-from mercer._deployment import few_centers
-from mercer._deployment.few_centers import _means_of_clusters, with_few_centers
+from mercer._files.deployment import few_centers
+from mercer._files.deployment.few_centers import _means_of_clusters, with_few_centers
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")

@@ -20,7 +20,7 @@ from mercer import (
     compress,
     to_onnx,
 )
-from mercer._deployment.onnx_export import onnx_inputs
+from mercer._files.deployment.onnx_export import onnx_inputs
 from mercer.kernels import (
     Categorical,
     Gaussian,

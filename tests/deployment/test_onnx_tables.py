@@ -37,7 +37,7 @@ from mercer import (
     compress,
     to_onnx,
 )
-from mercer._deployment.onnx_model import interpolated, normal_quantile
+from mercer._files.deployment.onnx_model import interpolated, normal_quantile
 from mercer.kernels import Gaussian
 from mercer.preprocessing import SoftClippingScaler, column_encoders, table_encoder
 

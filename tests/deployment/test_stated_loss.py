@@ -18,8 +18,8 @@ from mercer import (
     UniformCombination,
     compress,
 )
-from mercer._deployment.compressed import relative_growth
-from mercer._deployment.few_centers import with_few_centers
+from mercer._files.deployment.compressed import relative_growth
+from mercer._files.deployment.few_centers import with_few_centers
 from mercer.kernels import Gaussian, Laplacian
 
 pytestmark = [

@@ -15,7 +15,7 @@ from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.family_search import family_searches
 from mercer._search.greedy_alignment import Growth, grow_dictionary
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian
 from mercer.metrics import centered_alignment

@@ -14,8 +14,8 @@ from selection_cases import KINDS, default_kernel, exclusive_or, problem, standa
 
 from mercer import BAHSIC
 from mercer._data.weights import UnitWeights
-from mercer._feature_selection.elimination import eliminate, radial_scorer
-from mercer._targets import Target
+from mercer._estimators.feature_selection.elimination import eliminate, radial_scorer
+from mercer._search.targets import Target
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
 

@@ -18,12 +18,12 @@ from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
 from mercer._data.weights import UnitWeights
-from mercer._feature_selection.feature_factors import (
+from mercer._estimators.feature_selection.feature_factors import (
     FeatureFactors,
     gaussian_factors,
     standardized_rows,
 )
-from mercer._feature_selection.lasso import lasso_at, lasso_with
+from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from mercer._learners.forest_kernel import grow
+from mercer._estimators.learners.forest_kernel import grow
 from mercer.kernels import Forest
 from mercer.kernels._leaves import indicator_groups, with_numbers
 

@@ -198,8 +198,8 @@ def test_invalid_scaling_raises_an_error(
     def no_work(*_: Any) -> None:
         raise AssertionError("Parameters must be validated before anything is learned.")
 
-    monkeypatch.setattr("mercer._learners.kernel_optimization.optimize_kernel", no_work)
-    monkeypatch.setattr("mercer._learners.continuous_alignment.learn_scaled", no_work)
+    monkeypatch.setattr("mercer._estimators.learners.kernel_optimization.optimize_kernel", no_work)
+    monkeypatch.setattr("mercer._estimators.learners.continuous_alignment.learn_scaled", no_work)
     X, y = table()
     with pytest.raises(ValueError, match=message):
         ContinuousAlignment(**settings).fit(X, y)

@@ -18,7 +18,7 @@ from mercer import (
     UniformCombination,
     metrics,
 )
-from mercer._weights.alignment_weights import dependence_weights
+from mercer._search.weights.alignment_weights import dependence_weights
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian, as_kernel
 

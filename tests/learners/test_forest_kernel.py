@@ -23,7 +23,7 @@ from sklearn.ensemble import (
 from mercer import ForestKernel
 from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
-from mercer._learners.forest_kernel import grow
+from mercer._estimators.learners.forest_kernel import grow
 
 X = table(200)
 Y = response(X)

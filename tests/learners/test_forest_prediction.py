@@ -19,8 +19,8 @@ from mercer import (
 from mercer._data.folds import divided
 from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
+from mercer._estimators.two_stage.learned_gram import NESTED_ABOVE, n_learned_parameters
 from mercer._solvers.left_out import ALPHA_GRID
-from mercer._two_stage.learned_gram import NESTED_ABOVE, n_learned_parameters
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 NEW, TRUTH = make_friedman1(1000, noise=1.0, random_state=1)

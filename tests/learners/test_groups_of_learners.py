@@ -14,7 +14,7 @@ from mercer import (
     TwoStageRegressor,
 )
 from mercer._model_selection.held_out import held_out_splits
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 
 LEARNERS = [

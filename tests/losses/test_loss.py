@@ -34,7 +34,7 @@ from reference import center, gaussian
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
-from mercer._weights.interior_point import interior_point_weights
+from mercer._search.weights.interior_point import interior_point_weights
 from mercer.kernels import Linear
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Machine, Squared
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
+from mercer._data.types import Array
 from mercer._model_selection.calibration import calibrate, fit_temperature
 from mercer._model_selection.intervals import jackknife_plus
-from mercer._typing import Array
 
 
 @pytest.mark.parametrize(

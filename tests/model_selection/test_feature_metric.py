@@ -16,7 +16,7 @@ from mercer._model_selection.feature_metric import (
     choose_metric,
     gradient_outer_product,
 )
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
 
 SETTINGS = [(ExponentialPower(), True), (Gaussian(), True), (Laplacian(), False)]

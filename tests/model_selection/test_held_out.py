@@ -26,8 +26,8 @@ from mercer._model_selection.held_out import (
     held_out_losses,
     kernel_error,
 )
+from mercer._search.targets import Target, as_target
 from mercer._solvers.left_out import ALPHAS, PenaltyLosses, leave_one_out
-from mercer._targets import Target, as_target
 from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum
 
 WIDTHS = [np.array([0.5, 1.0, 3.0]), np.array([3.0, 3.0, 3.0]), np.array([8.0, 0.2, 1.0])]

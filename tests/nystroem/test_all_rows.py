@@ -11,11 +11,11 @@ from sklearn.model_selection import TimeSeriesSplit
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import TargetEncoding, encode_target
+from mercer._data.types import Array
 from mercer._data.weights import as_weights
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.all_rows import AllRows, ridge_on_all_rows
 from mercer._nystroem.width_factors import suitable_width, with_width_factor
-from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Linear
 
 N = 300

@@ -17,11 +17,11 @@ from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import row_folds
 from mercer._data.sample import TargetEncoding
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, nystroem_features
-from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian
 
 RNG = np.random.default_rng(0)

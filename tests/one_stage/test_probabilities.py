@@ -20,7 +20,7 @@ from mercer._data.resampling import OneAtATime, left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
 from mercer._model_selection.calibration import held_out_temperature
-from mercer._weights.rotated_samples import rotated_samples
+from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
 from mercer.losses._loss import Problems

@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from search_cases import clusters, sensitivity
 
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.family_search import FixedSearch, GradientSearch, family_search
+from mercer._search.kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import WidthPenalty
 from mercer.kernels import (

@@ -23,7 +23,7 @@ from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.samples import Samples
 from mercer._search.greedy_alignment import Growth, learn_families
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import (
     Dirichlet,
     Gaussian,

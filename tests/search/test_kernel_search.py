@@ -27,10 +27,10 @@ from scipy.optimize import minimize
 
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import CRITERIA, Dependence
+from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.kernel_search import _falling_penalties, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, WidthPenalty
-from mercer._targets import as_target
+from mercer._search.targets import as_target
 from mercer.kernels import Gaussian, Linear
 
 # --- without a penalty ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from search_cases import clusters, sensitivity
 
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import InnerProduct, Sensitivity
+from mercer._search.kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
 from mercer.kernels import (
     Dirichlet,

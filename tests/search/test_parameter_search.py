@@ -8,8 +8,8 @@ from ard_cases import every_form
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference, width_cost
 
+from mercer._data.validation import check_strength
 from mercer._search.parameter_search import WidthPenalty, maximize
-from mercer._validation import check_strength
 
 # --- width penalties ------------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ from scipy.spatial.distance import cdist
 
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import CRITERIA, Dependence
+from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
+from mercer._search.targets import as_target
 from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
-from mercer._targets import as_target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern, OnColumns
 
 FAMILIES = [

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer._estimators.two_stage import ALPHA_GRID, C_GRID
 from mercer._solvers.grids import as_grid, extension, first_best, warn_at_edge
 from mercer._solvers.left_out import descended, vertex
-from mercer._two_stage import ALPHA_GRID, C_GRID
 
 
 def test_grids():

@@ -15,15 +15,15 @@ from stacking_cases import problem
 
 from mercer import KernelOptimization, KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
-from mercer._gram.dense import unit_gram
-from mercer._solvers.left_out import leave_one_out
-from mercer._stacking.candidates import (
+from mercer._estimators.stacking.candidates import (
     given_candidates,
     isotropic_candidates,
     learns_relevance,
     relevance_candidates,
 )
-from mercer._stacking.table_views import TableViews
+from mercer._estimators.stacking.table_views import TableViews
+from mercer._gram.dense import unit_gram
+from mercer._solvers.left_out import leave_one_out
 from mercer.kernels import CallableKernel, Gaussian, Linear, OnColumns
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")

@@ -9,7 +9,7 @@ from scipy.optimize import lsq_linear
 
 from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._stacking.combination import (
+from mercer._estimators.stacking.combination import (
     LinearCombination,
     LogisticCombination,
     linear_combination,

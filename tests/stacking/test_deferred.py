@@ -25,8 +25,8 @@ from mercer import (
     load,
     save,
 )
-from mercer._stacking import stack_left_out
-from mercer._stacking.candidates import learn_widths
+from mercer._estimators.stacking import stack_left_out
+from mercer._estimators.stacking.candidates import learn_widths
 from mercer.kernels import Gaussian
 
 X, RESPONSES = make_friedman1(350, noise=1.0, random_state=0)
@@ -228,7 +228,7 @@ def test_halves_take_the_kernels_that_were_learned_from_them(kind: Any, y: Any) 
 
     def predictions() -> Any:
         learned.clear()
-        with patch("mercer._stacking.candidates.learn_widths", counted):
+        with patch("mercer._estimators.stacking.candidates.learn_widths", counted):
             return kind().fit(skewed, y[:240]).loo_predictions_
 
     shared, n_shared = predictions(), sorted(learned)

@@ -14,13 +14,13 @@ from stacking_cases import labels, problem, ridge_evaluation, values_target, vie
 from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import OneAtATime, Together, resampled
 from mercer._data.sample import EncodedTarget, encode_target
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.evaluation import Evaluation, GramMember
+from mercer._estimators.stacking.machines import evaluate_machines
+from mercer._estimators.stacking.ridges import evaluate
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, GramMember
-from mercer._stacking.machines import evaluate_machines
-from mercer._stacking.ridges import evaluate
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
 
 
@@ -340,7 +340,7 @@ def test_penalties_are_the_same_whether_all_or_those_downhill_are_tried(
     target = encode_target(y, classification=False)
     both = Candidate(["one", "other"], "given", lambda *_: [Gaussian(1.0), Gaussian(5.0)])
     every = evaluate([both], viewed(X, y, target), random_state=0)
-    monkeypatch.setattr("mercer._stacking.ridges._ROWS_DOWNHILL", 240)
+    monkeypatch.setattr("mercer._estimators.stacking.ridges._ROWS_DOWNHILL", 240)
     downhill = evaluate([both], viewed(X, y, target), random_state=0)
     assert len({found.solver for found in every}) == 2
     for one, other in zip(every, downhill, strict=True):

@@ -13,10 +13,10 @@ import mercer
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._blocks.tables import drawn_rows
 from mercer._data.sample import encode_target
-from mercer._stacking import tree_rows
-from mercer._stacking.leaf_members import _folds, leaves_of_boosted_trees
-from mercer._stacking.leaf_sums import ridge_on_leaves
-from mercer._stacking.tree_rows import TreeRows
+from mercer._estimators.stacking import tree_rows
+from mercer._estimators.stacking.leaf_members import _folds, leaves_of_boosted_trees
+from mercer._estimators.stacking.leaf_sums import ridge_on_leaves
+from mercer._estimators.stacking.tree_rows import TreeRows
 from mercer.kernels import Forest, Gaussian
 
 pytest.importorskip("skops")

@@ -12,8 +12,8 @@ import mercer
 from mercer import KernelStackingClassifier
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import encode_target
+from mercer._estimators.stacking.logistic_members import LogisticSolver
 from mercer._gram.dense import to_unit_scale
-from mercer._stacking.logistic_members import LogisticSolver
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
 

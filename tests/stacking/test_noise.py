@@ -11,8 +11,8 @@ from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.sample import encode_target
-from mercer._stacking.combination import combination_folds, left_out_predictions
-from mercer._stacking.ridges import evaluate
+from mercer._estimators.stacking.combination import combination_folds, left_out_predictions
+from mercer._estimators.stacking.ridges import evaluate
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear()]
@@ -146,7 +146,7 @@ def test_scores_are_honest_where_kernels_are_learned_from_other_rows(
         sizes.append((len(table), len(others)))
         return evaluate(candidates, table, others=others, **settings)
 
-    monkeypatch.setattr("mercer._stacking.kernel_stacking.evaluate", recorded)
+    monkeypatch.setattr("mercer._estimators.stacking.kernel_stacking.evaluate", recorded)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(240 + N_NEW, 6))
     y = signal * np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=len(X))

@@ -27,13 +27,13 @@ from mercer._data.folds import Split
 from mercer._data.resampling import resampled
 from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import linear_combination
+from mercer._estimators.stacking.drawn_views import DrawnViews
+from mercer._estimators.stacking.evaluation import Selection
+from mercer._estimators.stacking.ridges import evaluate
+from mercer._estimators.stacking.table_views import TableViews
 from mercer._nystroem.features import nystroem_features
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.combination import linear_combination
-from mercer._stacking.drawn_views import DrawnViews
-from mercer._stacking.evaluation import Selection
-from mercer._stacking.ridges import evaluate
-from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Laplacian
 
 CANDIDATES = [Gaussian(2.0), Laplacian(3.0)]

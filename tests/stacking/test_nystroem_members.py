@@ -34,13 +34,13 @@ from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import UnitWeights
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import LinearCombination
+from mercer._estimators.stacking.drawn_views import DrawnViews
+from mercer._estimators.stacking.evaluation import Selection
+from mercer._estimators.stacking.nystroem_members import NystroemMember
+from mercer._estimators.stacking.table_views import TableViews
 from mercer._nystroem.width_factors import with_width_factor
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.combination import LinearCombination
-from mercer._stacking.drawn_views import DrawnViews
-from mercer._stacking.evaluation import Selection
-from mercer._stacking.nystroem_members import NystroemMember
-from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400

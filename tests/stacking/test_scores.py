@@ -21,9 +21,9 @@ from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._data.resampling import OneAtATime
 from mercer._data.row_order import content_ranks
 from mercer._data.sample import encode_target
+from mercer._estimators.stacking.combination import combination_folds
+from mercer._estimators.stacking.machines import evaluate_machines
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
-from mercer._stacking.combination import combination_folds
-from mercer._stacking.machines import evaluate_machines
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]

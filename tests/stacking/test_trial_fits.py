@@ -14,11 +14,11 @@ from mercer._blocks import tables
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._data.weights import SampleWeights
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.combination import linear_combination
-from mercer._stacking.evaluation import Evaluation, RidgeSolver
-from mercer._stacking.leaf_members import LeafEvaluation
-from mercer._stacking.trial_fits import _predicted, worth_all_rows
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import linear_combination
+from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver
+from mercer._estimators.stacking.leaf_members import LeafEvaluation
+from mercer._estimators.stacking.trial_fits import _predicted, worth_all_rows
 from mercer.kernels import Forest, Gaussian, OnColumns
 
 N, N_DRAWN = 1500, 250

@@ -13,10 +13,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
+from mercer._estimators.two_stage import learner_choice, two_stage
+from mercer._estimators.two_stage.learner_choice import FORMS, choose_form
 from mercer._gram.samples import Samples
-from mercer._targets import as_target
-from mercer._two_stage import learner_choice, two_stage
-from mercer._two_stage.learner_choice import FORMS, choose_form
+from mercer._search.targets import as_target
 from mercer.kernels import Kernel, WeightedSum
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -12,8 +12,13 @@ from sklearn.svm import SVC, SVR
 from two_stage_cases import isotropic, shuffled
 
 from mercer._data.folds import sample_rows
-from mercer._learners import ContinuousAlignment, UniformCombination
-from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, learner_choice, two_stage
+from mercer._estimators.learners import ContinuousAlignment, UniformCombination
+from mercer._estimators.two_stage import (
+    TwoStageClassifier,
+    TwoStageRegressor,
+    learner_choice,
+    two_stage,
+)
 from mercer.kernels import Gaussian, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best")
@@ -263,8 +268,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("learners were compared")
 
     for name in ("isotropic_learners", "choose_form"):
-        monkeypatch.setattr(f"mercer._two_stage.two_stage.{name}", refuse)
-    monkeypatch.setattr("mercer._two_stage.two_stage_classifier.isotropic_learners", refuse)
+        monkeypatch.setattr(two_stage, name, refuse)
+    monkeypatch.setattr(two_stage_classifier, "isotropic_learners", refuse)
 
 
 REGRESSION, CLASSES = grouped(12, 5, 0)[:2], grouped(12, 5, 0)[1] > 0.0

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from two_stage_cases import centered, isotropic, shuffled
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._two_stage.learner_choice import EvaluatedLearner, comparable
-from mercer._two_stage.second_stages import Evaluation, best
+from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
+from mercer._estimators.two_stage.second_stages import Evaluation, best
 from mercer.kernels import Gaussian, Kernel, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import TwoStageRegressor, UniformCombination
 from mercer._data.resampling import left_out_together
+from mercer._estimators.two_stage.ridge_stage import LeftOutChoice
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import ALPHA_GRID, leave_one_out
-from mercer._two_stage.ridge_stage import LeftOutChoice
 from mercer.kernels import Gaussian
 
 

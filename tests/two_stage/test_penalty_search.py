@@ -178,7 +178,7 @@ def test_a_number_as_penalty_leaves_the_choice_of_the_kernel() -> None:
 def test_the_scorer_chooses_between_a_form_and_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = responses(80, 1)
     form = GradientOuterProduct(Gaussian(), n_iter=1)
-    monkeypatch.setattr("mercer._two_stage.two_stage.choose_form", lambda *_: form)
+    monkeypatch.setattr("mercer._estimators.two_stage.two_stage.choose_form", lambda *_: form)
     found = [
         type(TwoStageRegressor("auto", scoring=scoring).fit(X, y).learner_).__name__
         for scoring in ("neg_mean_absolute_error", WORST)

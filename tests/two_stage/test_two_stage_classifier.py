@@ -11,13 +11,13 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, 
 from sklearn.svm import SVC, SVR, NuSVC
 from two_stage_cases import centered, gaussian_stack, shuffled
 
-from mercer._learners import (
+from mercer._estimators.learners import (
     AlignmentMaximization,
     ContinuousAlignment,
     KernelOptimization,
     UniformCombination,
 )
-from mercer._two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
+from mercer._estimators.two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
 from mercer.kernels import Gaussian, OnColumns
 
 

@@ -11,8 +11,8 @@ from sklearn.datasets import make_regression
 from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVR
 
-from mercer._learners import ContinuousAlignment, UniformCombination
-from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, ridge_stage
+from mercer._estimators.learners import ContinuousAlignment, UniformCombination
+from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor, ridge_stage
 from mercer.kernels import Gaussian
 
 

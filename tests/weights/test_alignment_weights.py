@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from reference import center, gaussian
 from reference import moments as dense_moments
 
+from mercer._data.types import Array
 from mercer._gram.moments import Moments
-from mercer._typing import Array
-from mercer._weights.alignment_weights import (
+from mercer._search.weights.alignment_weights import (
     best_nonnegative,
     free_weights,
     independent_weights,

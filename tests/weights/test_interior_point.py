@@ -8,9 +8,9 @@ from campaign import rotating
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
-from mercer._weights.interior_point import interior_point_weights
-from mercer._weights.mkl import learn_weights
-from mercer._weights.weight_sets import Simplex
+from mercer._search.weights.interior_point import interior_point_weights
+from mercer._search.weights.mkl import learn_weights
+from mercer._search.weights.weight_sets import Simplex
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import EpsilonInsensitive, Hinge, Loss, Machine
 from mercer.losses._loss import Problems

@@ -31,8 +31,8 @@ from reference import center
 from mercer import L2KRR
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
-from mercer._weights.mkl import LearnedWeights, Solver, learn_weights
-from mercer._weights.weight_sets import ShiftedBall, Simplex, WeightSet, unit_ball
+from mercer._search.weights.mkl import LearnedWeights, Solver, learn_weights
+from mercer._search.weights.weight_sets import ShiftedBall, Simplex, WeightSet, unit_ball
 from mercer.kernels import Precomputed
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems

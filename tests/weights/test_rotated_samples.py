@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from mercer import MKLClassifier, MKLRegressor
 from mercer._gram.samples import Samples
-from mercer._weights.rotated_samples import rotated_samples
+from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns
 from mercer.losses import Hinge, Squared
 from mercer.losses._loss import Problems

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from one_stage_cases import assert_inside
 from one_stage_reference import Ball, Matrix
 
-from mercer._weights.weight_sets import LpBall, ShiftedBall, Simplex, WeightSet, unit_ball
+from mercer._search.weights.weight_sets import LpBall, ShiftedBall, Simplex, WeightSet, unit_ball
 
 CENTER = np.array([0.5, 0.0, 0.1, 2.0, 0.0])
 SETS: dict[str, tuple[WeightSet, Ball]] = {

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
+from mercer._data.validation import check_choice, check_has_rows, check_number
 from mercer._gram.memory import available_memory
 from mercer._gram.tiles import check_gram_memory, working_memory
-from mercer._validation import check_choice, check_has_rows, check_number
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a

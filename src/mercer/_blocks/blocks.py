@@ -13,8 +13,8 @@ from sklearn.utils import assert_all_finite
 
 from mercer._blocks.numeric_tables import as_numeric, check_convertible
 from mercer._blocks.passes import run_in_threads
-from mercer._typing import Array, Features
-from mercer._validation import check_number
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_number
 
 State = TypeVar("State")
 

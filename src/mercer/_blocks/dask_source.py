@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
 from mercer._blocks.dask_passes import reduce_pieces, results_in_order, task
 from mercer._blocks.memory_source import MemorySource, memory_source
-from mercer._typing import Array
+from mercer._data.types import Array
 
 State = TypeVar("State")
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from mercer._blocks.blocks import Block, BlockSource
 from mercer._blocks.numeric_tables import is_frame
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 class MemorySource(BlockSource):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
-from mercer._typing import Features
+from mercer._data.types import Features
 
 
 def is_frame(X: Any) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._data.types import Array
 from mercer.preprocessing._column_kinds import days_of
 
 _SUFFIXES = (".parquet", ".pq")

@@ -27,7 +27,7 @@ from mercer._blocks.parquet_files import (
     target_array,
 )
 from mercer._blocks.row_sample import sample_positions
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 State = TypeVar("State")
 

@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state, compute_class_weight
 
 from mercer._blocks.blocks import Block, BlockSource
 from mercer._data.folds import N_FOLDS
+from mercer._data.types import Array
+from mercer._data.validation import check_number
 from mercer._data.weights import SampleWeights
-from mercer._typing import Array
-from mercer._validation import check_number
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from mercer._data.folds import sample_rows
 from mercer._data.owned import owned, owned_target
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame, column_names
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import UnitWeights, with_class_weights
-from mercer._typing import Array, Features
-from mercer._validation import check_target_values, table_advice
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """Arguments of scikit-learn's validation: numbers of single or double precision."""

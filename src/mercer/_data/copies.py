@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from mercer._data.folds import numbered
 from mercer._data.sample import Sample
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 Rows = TypeVar("Rows", bound=Sample)
 

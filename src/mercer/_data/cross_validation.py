@@ -15,8 +15,8 @@ from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, Split, divided, splits_within
 from mercer._data.resampling import Resampling, Together, resampled
 from mercer._data.sample import Sample
-from mercer._typing import Array
-from mercer._validation import warn
+from mercer._data.types import Array
+from mercer._data.validation import warn
 
 _ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
 """Message if no fold trains on several classes."""

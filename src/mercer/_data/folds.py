@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 
-from mercer._typing import Array, RandomState
+from mercer._data.types import Array, RandomState
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 Splits: TypeAlias = Sequence[Split]

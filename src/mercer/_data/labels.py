@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 def label_indicators(y: Any) -> NDArray[np.int_] | None:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 
 def owned(features: Features, given: Any) -> Features:

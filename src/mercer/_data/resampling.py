@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
 from mercer._data.folds import Split, Splits, numbered, shuffled_folds, splits_within
+from mercer._data.types import Array, RandomState
 from mercer._data.weights import SampleWeights
-from mercer._typing import Array, RandomState
 
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 _POWERS = (np.square, np.abs, np.positive)
 """Functions that are summed over columns, in the order in which the sums are compared."""

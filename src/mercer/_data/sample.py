@@ -15,9 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 from mercer._data.folds import Split, group_codes
 from mercer._data.resampling import Resampling, as_resampling, left_out_together
 from mercer._data.row_order import content_ranks
+from mercer._data.types import Array, Features, RandomState
+from mercer._data.validation import check_weights
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
-from mercer._typing import Array, Features, RandomState
-from mercer._validation import check_weights
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from mercer._data.sample import Sample
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 def of_weightless(sample: Sample, predict: Callable[[Any], Array], X: Any) -> Array | None:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 class SampleWeights:

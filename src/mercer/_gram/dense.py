@@ -10,11 +10,11 @@ from scipy.linalg.lapack import dpotri
 from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.folds import evenly_spaced
+from mercer._data.types import Array, Features
+from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.low_rank import TOLERANCE, why_indefinite
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, serial_algebra, tile_plan
-from mercer._typing import Array, Features
-from mercer._validation import INDEFINITE_ADVICE
 from mercer.kernels._distances import LARGEST_SQUARE, inner
 from mercer.kernels._kernel import Kernel, gram_tile
 

@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
-from mercer._typing import Array
 from mercer.kernels._radial import Distance, Radial
 
 FINE_BITS = 11

@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._data.weights import as_weights
 from mercer._gram.dense import centered
 from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles, rounding
-from mercer._typing import Array
 from mercer.kernels._composition import inner_product_columns
 from mercer.kernels._kernel import Kernel
 

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
-from mercer._typing import Array, Features
-from mercer._validation import ARITHMETIC, INDEFINITE_ADVICE
 from mercer.kernels._distances import products
 from mercer.kernels._kernel import Kernel, gram_tile
 from mercer.kernels._structure import InnerProduct

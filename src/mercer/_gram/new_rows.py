@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import ROUNDING
 from mercer._gram.tiles import working_memory
-from mercer._typing import Array, Features
-from mercer._validation import ROUNDING
 from mercer.kernels import Kernel
 from mercer.kernels._distances import distances_to, squared_distances
 from mercer.kernels._kernel import check_takes

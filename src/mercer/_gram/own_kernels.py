@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from mercer._data.folds import evenly_spaced
+from mercer._data.types import Array, Features
+from mercer._data.validation import INDEFINITE_ADVICE, warn
 from mercer._gram.dense import centered
 from mercer._gram.low_rank import TOLERANCE
-from mercer._typing import Array, Features
-from mercer._validation import INDEFINITE_ADVICE, warn
 from mercer.kernels import CallableKernel, Kernel, SklearnKernel, WeightedSum
 from mercer.kernels._composition import Composite
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.samples import centered_features
 from mercer._gram.tiles import assembled, tile_plan
-from mercer._typing import Array, Features
 
 _MANY_ENTRIES = 2**18
 """Tables with fewer entries are stored dense, which is faster than sparse storage."""

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.folds import evenly_spaced
+from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
-from mercer._typing import Array, Features
 from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import center_of, centered_distances, inner, products, rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp, stack_values

@@ -11,10 +11,10 @@ from typing import TypeVar
 import numpy as np
 from sklearn import get_config
 
+from mercer._data.types import Array
+from mercer._data.validation import warn
 from mercer._gram.memory import available_memory
 from mercer._gram.threads import blas_threads, one_blas_thread
-from mercer._typing import Array
-from mercer._validation import warn
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")

@@ -10,12 +10,12 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer._data.resampling import Resampling
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._expansion import KernelExpansion, class_expansion
+from mercer._gram.expansion import KernelExpansion, class_expansion
 from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
-from mercer._typing import Array
-from mercer._validation import ROUNDING
 
 
 @dataclass(frozen=True)

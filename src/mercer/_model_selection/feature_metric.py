@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.types import Array, Features, RandomState
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.samples import spread_rows
 from mercer._gram.tiles import CACHED_VALUES, map_tiles, serial_algebra
@@ -18,9 +19,8 @@ from mercer._model_selection.held_out import (
     clearly_best,
     held_out_splits,
 )
+from mercer._search.targets import Target
 from mercer._solvers.ridge import Ridge, fit_ridge
-from mercer._targets import Target
-from mercer._typing import Array, Features, RandomState
 from mercer.kernels import OnProjection
 from mercer.kernels._distances import centered_distances, median_distance
 from mercer.kernels._kernel import Kernel

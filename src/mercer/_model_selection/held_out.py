@@ -8,9 +8,12 @@ import numpy as np
 from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
+from mercer._data.types import Array, Features, RandomState
+from mercer._data.validation import ROUNDING
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import assembled
+from mercer._search.targets import Target
 from mercer._solvers.grids import TIE
 from mercer._solvers.left_out import (
     ALPHAS,
@@ -21,9 +24,6 @@ from mercer._solvers.left_out import (
     vertex,
 )
 from mercer._solvers.ridge import held_out_residuals
-from mercer._targets import Target
-from mercer._typing import Array, Features, RandomState
-from mercer._validation import ROUNDING
 from mercer.kernels._kernel import Kernel, gram_tile
 
 WIDTH_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
-from mercer._typing import Array
 
 
 def interval_masses(groups: Array | None, weights: SampleWeights) -> Array | None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import normalized_probabilities
 from mercer._solvers.glm import GLM
 from mercer._solvers.likelihoods import Bernoulli, bounded_probabilities, log_losses
-from mercer._typing import Array
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mercer._data.folds import Split, random_splits
+from mercer._data.types import Array, RandomState
+from mercer._data.validation import ROUNDING
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import Criterion, Dependence
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._search.greedy_alignment import Growth, alignment_starts, learn_families
+from mercer._search.kernel_objectives import Criterion, Dependence
 from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
-from mercer._targets import Target
-from mercer._typing import Array, RandomState
-from mercer._validation import ROUNDING
+from mercer._search.targets import Target
 from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_choice, check_coverage, warn
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.intervals import interval_masses, least_number, upper_quantiles
 from mercer._model_selection.scoring import LeftOutProbabilities
-from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_coverage, warn
 
 TOLERANCE = 1e-7
 """Probabilities are equal up to this difference, since those of two fits have solver errors."""

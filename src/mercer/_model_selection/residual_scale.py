@@ -13,6 +13,7 @@ from sklearn.impute import SimpleImputer
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample, TargetEncoding, encode_target
+from mercer._data.types import Array, Features
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import serial_algebra
@@ -20,7 +21,6 @@ from mercer._model_selection.held_out import clearly_best, of_best_width
 from mercer._model_selection.intervals import group_masses, interval_masses, upper_quantiles
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.ridge import Ridge, fit_ridge
-from mercer._typing import Array, Features
 from mercer.kernels import Gaussian
 from mercer.kernels._kernel import Kernel
 

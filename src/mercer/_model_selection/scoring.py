@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer, roc_auc_score
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
-from mercer._typing import Array
 
 
 class LeftOutResponses(RegressorMixin, BaseEstimator):

@@ -16,10 +16,10 @@ from sklearn.utils.validation import (
 
 from mercer._blocks import tables
 from mercer._data.sample import Sample
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_target_values, check_weights
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
-from mercer._typing import Array, Features
-from mercer._validation import check_target_values, check_weights
 
 LEVEL = 0.01
 """Level of the rank test of whether errors of new rows are larger. If they are not, each check

@@ -10,12 +10,12 @@ from sklearn.utils import check_random_state
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS, sample_rows
 from mercer._data.sample import TargetEncoding
+from mercer._data.types import Array, Features, RandomState
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product, row_batches
-from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.linalg
 
 from mercer._blocks.listed_folds import FoldParts, ListedFolds, parts_in_turn
+from mercer._data.types import Array
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.features import Moments, NystroemFeatures
-from mercer._typing import Array
 
 _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
 """Penalties that are compared first, for features of unit scale."""

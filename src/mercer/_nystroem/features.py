@@ -13,12 +13,12 @@ from mercer._blocks.blocks import Block
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import RowWeights, row_folds
 from mercer._data.sample import TargetEncoding
+from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra, working_memory
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._solvers.ridge import check_definite
-from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _RANK_TOLERANCE = 1e-11

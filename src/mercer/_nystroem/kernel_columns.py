@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array, Features, own_fields
+from mercer._data.types import Array, Features, own_fields
 from mercer.kernels import Kernel
 
 _TILE_VALUES = 2**19

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from mercer._blocks.tables import DrawnSample, block_source
 from mercer._data.folds import evenly_spaced
 from mercer._data.sample import Sample, TargetEncoding
+from mercer._data.types import Array, RandomState
 from mercer._data.weights import as_weights
 from mercer._gram.tiles import check_gram_memory
 from mercer._nystroem.all_rows import FIT_TOLERANCE, AllRows
@@ -23,7 +24,6 @@ from mercer._nystroem.features import (
     nystroem_features,
 )
 from mercer._nystroem.second_stage import NystroemModel
-from mercer._typing import Array, RandomState
 
 _TOLERANCE = 1e-2
 """If the sums are over the rows of the model, predictions of a fit to them differ from those of the

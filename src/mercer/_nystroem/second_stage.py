@@ -8,7 +8,8 @@ import numpy as np
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
 from mercer._data.sample import TargetEncoding
-from mercer._expansion import THE_TABLE, KernelTerm
+from mercer._data.types import Array, Features, RandomState
+from mercer._gram.expansion import THE_TABLE, KernelTerm
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.scoring import PredictionScorer
@@ -20,7 +21,6 @@ from mercer._nystroem.features import (
     nystroem_features,
 )
 from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 FEW_ROWS = 1000

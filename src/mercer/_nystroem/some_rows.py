@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import apart_from, evenly_spaced, sample_rows
 from mercer._data.sample import TargetEncoding
+from mercer._data.types import Array, Features, RandomState
 from mercer._model_selection.held_out import clearly_best
 from mercer._nystroem.second_stage import NystroemModel, all_rows_are_centers, fit_nystroem
 from mercer._nystroem.width_factors import with_suitable_widths
-from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 HELD_OUT_ROWS = 5000

@@ -7,11 +7,10 @@ from typing import Literal, Self
 import numpy as np
 from scipy.linalg import norm as euclidean_norm
 
+from mercer._data.types import Array
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import InnerProduct, Sensitivity
-from mercer._records import MixingStep
 from mercer._search.family_search import (
     Stage,
     family_search,
@@ -19,10 +18,11 @@ from mercer._search.family_search import (
     is_searched_globally,
     isotropic_starts,
 )
+from mercer._search.kernel_objectives import InnerProduct, Sensitivity
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
-from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, learn_weights
-from mercer._weights.weight_sets import Simplex
+from mercer._search.records import MixingStep
+from mercer._search.weights.mkl import LearnedWeights, learn_weights
+from mercer._search.weights.weight_sets import Simplex
 from mercer.kernels._composition import WeightedSum
 from mercer.kernels._kernel import Kernel
 from mercer.losses._loss import Problems

@@ -7,12 +7,12 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_solve
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import KernelTile, Samples, kernel_tiles
 from mercer._gram.tiles import Tile, assembled, kept, map_tiles
-from mercer._typing import Array
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import ROUNDING
 from mercer._data.weights import UnitWeights
 from mercer._gram.dense import log_determinant
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import GaussianEvidence, KernelParameters
 from mercer._search.parameter_search import Optimum, descend, have_slowed
-from mercer._typing import Array, Features
-from mercer._validation import ROUNDING
 from mercer.kernels import WeightedSum
 from mercer.kernels._kernel import Kernel
 

@@ -8,9 +8,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from scipy.optimize import brentq
 
+from mercer._data.types import Array
 from mercer._gram.samples import Samples, has_one_width
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
+from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import (
     UNPENALIZED,
@@ -21,9 +22,8 @@ from mercer._search.parameter_search import (
     maximize_parameters,
     of_common_width,
 )
+from mercer._search.weights.alignment_weights import normalized
 from mercer._search.width_search import HistogramSearch
-from mercer._typing import Array
-from mercer._weights.alignment_weights import normalized
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 

@@ -6,11 +6,10 @@ from typing import Self
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import Sensitivity
-from mercer._records import LearnedKernel, Step
 from mercer._search.family_search import (
     STEP_TOLERANCE,
     Stage,
@@ -18,10 +17,11 @@ from mercer._search.family_search import (
     grow,
     isotropic_starts,
 )
+from mercer._search.kernel_objectives import Sensitivity
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
-from mercer._targets import Target
-from mercer._typing import Array
-from mercer._weights.alignment_weights import nonnegative_weights, normalized
+from mercer._search.records import LearnedKernel, Step
+from mercer._search.targets import Target
+from mercer._search.weights.alignment_weights import nonnegative_weights, normalized
 from mercer.kernels._distances import scaled_features
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction

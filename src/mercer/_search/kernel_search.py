@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._gram.samples import has_one_width
 from mercer._gram.tiles import serial_algebra
-from mercer._kernel_objectives import Objective
+from mercer._search.kernel_objectives import Objective
 from mercer._search.parameter_search import (
     STRENGTHS,
     UNPENALIZED,
@@ -18,7 +19,6 @@ from mercer._search.parameter_search import (
     of_common_width,
 )
 from mercer._search.width_search import maximize_width
-from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.signal import czt
 
+from mercer._data.types import Array
 from mercer._gram.distance_histograms import (
     FINE_BITS,
     LogarithmicMesh,
@@ -18,10 +19,9 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._kernel_objectives import InnerProduct
+from mercer._search.kernel_objectives import InnerProduct
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
-from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import Radial, RadialFunction
 

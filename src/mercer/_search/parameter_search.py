@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize
 
+from mercer._data.types import Array
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
-from mercer._typing import Array
+from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer.kernels._kernel import Kernel
 
 Function = Callable[[Array], tuple[float, Array]]

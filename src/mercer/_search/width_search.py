@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
 from mercer._gram.samples import Samples
-from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
+from mercer._search.kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch, Optimum, maximize
-from mercer._typing import Array
-from mercer._weights.alignment_weights import best_nonnegative
+from mercer._search.weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 

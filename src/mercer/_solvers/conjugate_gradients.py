@@ -8,10 +8,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import gen_batches
 
+from mercer._data.types import Array
 from mercer._gram.dense import with_diagonal
 from mercer._gram.moments import FEW_VECTORS
 from mercer._gram.tiles import CACHED_VALUES, map_tiles
-from mercer._typing import Array
 
 
 def large_product(matrix: Array, vectors: Array) -> Array:

@@ -10,11 +10,11 @@ import numpy as np
 
 from mercer._data.folds import sample_rows
 from mercer._data.resampling import Indices, Resampling
+from mercer._data.types import Array
 from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine
 from mercer._solvers.glm_left_out import left_out_predictors
 from mercer._solvers.left_out import MOST_ALPHA, descended
 from mercer._solvers.likelihoods import Likelihood
-from mercer._typing import Array
 
 _RATIO = 10.0**0.5
 """Ratio of successive penalties that are tried."""

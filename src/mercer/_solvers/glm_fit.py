@@ -11,10 +11,10 @@ import numpy as np
 from scipy.linalg import cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING, warn
 from mercer._gram.dense import definite_factor, scaled_system
 from mercer._solvers.likelihoods import Derivatives, Likelihood
-from mercer._typing import Array
-from mercer._validation import ROUNDING, warn
 
 _TOLERANCE = 1e-8
 """The search ends with a step that is expected to lower the objective by at most this fraction.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING
 from mercer._gram.dense import inverted
 from mercer._solvers.glm_fit import GeneralizedMachine, fit_machine, newton_step
 from mercer._solvers.likelihoods import Derivatives, Likelihood
-from mercer._typing import Array
-from mercer._validation import ROUNDING
 
 _AT_ONCE = 128
 """About this many left-out samples are processed at a time."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._typing import Array
-from mercer._validation import warn
+from mercer._data.types import Array
+from mercer._data.validation import warn
 
 TIE = 1e-9
 """Losses with a relative difference below this value are equal up to rounding, and so are scores

@@ -8,12 +8,12 @@ import numpy as np
 
 from mercer._data.folds import Splits, sample_rows
 from mercer._data.resampling import Resampling, as_resampling
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.grids import TIE, continued
 from mercer._solvers.left_out_fits import left_out_residuals
 from mercer._solvers.ridge import held_out_residuals, ridge_path
-from mercer._typing import Array
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
 """Penalties of ridge regression that are tried on kernels of unit scale."""

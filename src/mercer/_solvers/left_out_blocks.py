@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from mercer._data.resampling import Indices
+from mercer._data.types import Array
 from mercer._gram.tiles import CACHED_VALUES
-from mercer._typing import Array
 
 
 def left_out_blocks(vectors: Array, factors: Array, batches: Sequence[Indices]) -> Iterator[Array]:

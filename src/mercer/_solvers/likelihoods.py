@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, kl_div
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights
-from mercer._typing import Array
 
 LARGEST_LOGARITHM = 700.0
 """Upper bound of arguments of exponentials, which prevents overflow in double precision."""

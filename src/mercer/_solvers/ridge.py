@@ -12,12 +12,12 @@ import numpy as np
 from scipy.linalg import cho_solve, eigh, eigvalsh
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
+from mercer._data.types import Array
+from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import UnitScale, definite_factor
 from mercer._gram.low_rank import TOLERANCE
 from mercer._solvers.left_out_blocks import left_out_blocks
-from mercer._typing import Array
-from mercer._validation import INDEFINITE_ADVICE
 
 
 def check_definite(values: Array) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 
 def ridge_on_sparse_features(

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from mercer._data.folds import Split, Splits
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._solvers.grids import extension, first_best, grid_results
-from mercer._typing import Array
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 """Values of C among which ``C="auto"`` searches."""

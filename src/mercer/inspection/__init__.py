@@ -15,8 +15,8 @@ learns a kernel, a `Pipeline` that ends in one, or a search such as `GridSearchC
 Matplotlib is needed only to draw: ``pip install "mercer[plot]"``.
 """
 
-from mercer._expansion import KernelExpansion
-from mercer._records import KernelTerms
+from mercer._gram.expansion import KernelExpansion
+from mercer._search.records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection._contribution_displays import ImportanceDisplay, InteractionsDisplay
 from mercer.inspection._contributions import Contribution

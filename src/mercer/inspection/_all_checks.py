@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import stats
 
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING
 from mercer._model_selection.updates import LEVEL
-from mercer._typing import Array
-from mercer._validation import ROUNDING
 from mercer.inspection._checks import (
     LEAST_CORRELATION,
     Check,

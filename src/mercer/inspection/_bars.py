@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from mercer._typing import Array
+from mercer._data.types import Array
 from mercer.inspection._display import (
     BAR_COLOR,
     Display,

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer._generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
-from mercer._generalized.kernel_poisson_regressor import KernelPoissonRegressor
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
+from mercer._estimators.generalized.kernel_ordinal_classifier import KernelOrdinalClassifier
+from mercer._estimators.generalized.kernel_poisson_regressor import KernelPoissonRegressor
 from mercer.inspection._display import best_of
 from mercer.inspection._held_out import (
     Estimate,

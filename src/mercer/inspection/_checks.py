@@ -8,9 +8,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import SplineTransformer
 
 from mercer._data.copies import copies
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING
 from mercer._model_selection.updates import LEVEL
-from mercer._typing import Array
-from mercer._validation import ROUNDING
 from mercer.inspection._columns import Column, column_bins
 from mercer.inspection._held_out import Task
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 from scipy.sparse import issparse
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer.preprocessing._column_kinds import is_duration, named_columns
 from mercer.preprocessing._column_reader import ColumnReader

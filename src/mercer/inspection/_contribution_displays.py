@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from mercer._typing import Array
-from mercer._validation import check_number
+from mercer._data.types import Array
+from mercer._data.validation import check_number
 from mercer.inspection._bars import draw_bars, shown_of
 from mercer.inspection._contributions import contribution_label, decimals_of, quantity_label
 from mercer.inspection._display import BAR_COLOR, WARM_COLOR, Display, axes

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._expansion import Scale
-from mercer._typing import Array
+from mercer._data.types import Array
+from mercer._gram.expansion import Scale
 
 
 @dataclass(frozen=True)

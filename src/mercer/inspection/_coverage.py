@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer._typing import Array, Features
-from mercer._validation import check_coverage
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_coverage
 from mercer.inspection._columns import quantile_bins
 from mercer.inspection._display import BAR_COLOR, Display, axes, best_of
 from mercer.inspection._held_out import Estimate, Predictions, Truth, share

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._records import KernelTerms
-from mercer._typing import Array
+from mercer._data.types import Array
+from mercer._search.records import KernelTerms
 from mercer.inspection._contributions import cell_text
 
 if TYPE_CHECKING:

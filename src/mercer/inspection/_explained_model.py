@@ -12,11 +12,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._expansion import KernelExpansion, Views, as_doubles
-from mercer._explanations.parts import Parts
-from mercer._typing import Array, RandomState
+from mercer._data.types import Array, RandomState
+from mercer._gram.expansion import KernelExpansion, Views, as_doubles
 from mercer.inspection._contributions import cell_text
 from mercer.inspection._display import best_of
+from mercer.inspection._explanations.parts import Parts
 from mercer.kernels._on_columns import column_positions, take_columns
 from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from mercer._data.folds import evenly_spaced
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.inspection._display import Display, axes, best_of, learned
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import xlogy
 from sklearn.metrics import roc_auc_score
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 Task: TypeAlias = Literal["classification", "regression"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer._expansion import Scale
-from mercer._explanations.product_values import product_interactions
-from mercer._explanations.variance_parts import PlayerFactors
-from mercer._typing import Array, RandomState
+from mercer._data.types import Array, RandomState
+from mercer._gram.expansion import Scale
 from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
+from mercer.inspection._explanations.product_values import product_interactions
+from mercer.inspection._explanations.variance_parts import PlayerFactors
 
 
 @dataclass(frozen=True)

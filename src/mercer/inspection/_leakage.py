@@ -10,8 +10,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from mercer._data.types import Array
 from mercer._model_selection.updates import LEVEL
-from mercer._typing import Array
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import Column
 from mercer.inspection._held_out import Task

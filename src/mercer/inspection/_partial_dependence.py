@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
 
-from mercer._expansion import KernelExpansion
-from mercer._explanations.dependence import varied_values
-from mercer._typing import Array, RandomState
-from mercer._validation import check_choice, check_number
+from mercer._data.types import Array, RandomState
+from mercer._data.validation import check_choice, check_number
+from mercer._gram.expansion import KernelExpansion
 from mercer.inspection._columns import Column, category_column, columns_of
 from mercer.inspection._contributions import output_position
 from mercer.inspection._explained_model import ExplainedModel
+from mercer.inspection._explanations.dependence import varied_values
 from mercer.inspection._shapley_result import data_frames
 from mercer.kernels._on_columns import take_columns
 from mercer.preprocessing import convert

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice, check_number
 from mercer.inspection._contributions import cell_text, decimals_of, quantity_label
 from mercer.inspection._display import (
     LINE_COLORS,

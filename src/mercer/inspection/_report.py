@@ -12,8 +12,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.folds import group_codes
-from mercer._typing import Array, Features
-from mercer._validation import check_coverage
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
 from mercer.inspection._baselines import (
     against_constant,

@@ -6,7 +6,7 @@ from html import escape
 from math import floor, isinf, log10
 from typing import Any
 
-from mercer._records import visible
+from mercer._search.records import visible
 from mercer.inspection._coverage import Bin
 from mercer.inspection._held_out import Estimate, PredictorScores
 

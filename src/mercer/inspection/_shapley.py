@@ -5,13 +5,17 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer._expansion import KernelExpansion, Views
-from mercer._explanations.parts import Parts
-from mercer._explanations.product_values import mean_of_product, product_values
-from mercer._explanations.sampled_values import Game, enumerated_values, permutation_values
-from mercer._typing import Array, RandomState
-from mercer._validation import check_number
+from mercer._data.types import Array, RandomState
+from mercer._data.validation import check_number
+from mercer._gram.expansion import KernelExpansion, Views
 from mercer.inspection._explained_model import ExplainedModel, Groups
+from mercer.inspection._explanations.parts import Parts
+from mercer.inspection._explanations.product_values import mean_of_product, product_values
+from mercer.inspection._explanations.sampled_values import (
+    Game,
+    enumerated_values,
+    permutation_values,
+)
 from mercer.inspection._shapley_result import ShapleyValues
 
 _MOST_ENUMERATED = 16

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from mercer._expansion import Scale
-from mercer._typing import Array
+from mercer._data.types import Array
+from mercer._gram.expansion import Scale
 from mercer.inspection._columns import columns_of
 from mercer.inspection._contributions import (
     Contribution,

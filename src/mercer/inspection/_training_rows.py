@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from mercer._expansion import KernelTerm, Scale, Views, as_doubles
-from mercer._typing import Array
-from mercer._validation import check_number
+from mercer._data.types import Array
+from mercer._data.validation import check_number
+from mercer._gram.expansion import KernelTerm, Scale, Views, as_doubles
 from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel
 from mercer.inspection._shapley_result import data_frames

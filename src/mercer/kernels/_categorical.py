@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array, Features
-from mercer._validation import check_positive
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_positive
 from mercer.kernels._distances import inner, log_interval
 from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._minkowski import slices

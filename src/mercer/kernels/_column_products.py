@@ -10,7 +10,7 @@ from math import comb, factorial, prod
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Product, WeightedSum
 from mercer.kernels._dot_product import Linear, Polynomial

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import products, squared_distances
 from mercer.kernels._kernel import Kernel, stack_values
 from mercer.kernels._radial import Distance, Radial, RadialFunction

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Composite
 from mercer.kernels._dot_product import Linear, Polynomial

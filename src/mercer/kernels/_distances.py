@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._minkowski import minkowski_squared, slices
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bounds, inner, log_interval, products, rows_squared
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import InnerProduct, Structure

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from scipy.special import xlogy
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bandwidth, Bounds, inner, log_interval
 from mercer.kernels._minkowski import log_weighted_powers
 from mercer.kernels._radial import Stationary

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches, get_tags
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._kernel import BLOCK_ROWS, Kernel
 from mercer.kernels._leaves import (
     check_leaves_are_read,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, gen_batches
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._column_names import check_names
 from mercer.kernels._distances import inner
 from mercer.kernels._own_formula import OwnFormula, parameters

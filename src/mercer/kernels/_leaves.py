@@ -10,7 +10,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._tree_arrays import TreeArrays, is_boosted
 
 _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.metrics.pairwise import manhattan_distances
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 _BLOCK = (4, 32, 256)
 """Numbers of features, rows and columns whose differences are computed at once, so that they stay

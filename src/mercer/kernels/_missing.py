@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from mercer._typing import Array, Features
-from mercer._validation import are_positive
+from mercer._data.types import Array, Features
+from mercer._data.validation import are_positive
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 from mercer.kernels._kernel import N_STARTS, Kernel

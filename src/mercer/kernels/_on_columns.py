@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._composition import Composite, as_operand
 from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import RadialFunction

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import distance_range, inner, log_interval
 from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import Stationary

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 
 class OwnFormula(BaseEstimator):

@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from mercer._typing import Array, Features
-from mercer._validation import are_positive
+from mercer._data.types import Array, Features
+from mercer._data.validation import are_positive
 from mercer.kernels._categorical import OfColumns
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import (
     Bandwidth,
     Bounds,

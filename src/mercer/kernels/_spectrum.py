@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib.stride_tricks import sliding_window_view
 
-from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_number
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_number
 from mercer.kernels._distances import products, rows_squared
 from mercer.kernels._dot_product import Linear
 from mercer.kernels._kernel import Kernel

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
 from mercer.kernels._radial import Radial, Stationary
 

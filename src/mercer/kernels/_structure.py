@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 Columns: TypeAlias = tuple[int, ...] | None
 """Positions of columns of a table, None for all of them."""

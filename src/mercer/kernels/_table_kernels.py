@@ -4,8 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from mercer._typing import Features
-from mercer._validation import check_choice
+from mercer._data.types import Features
+from mercer._data.validation import check_choice
 from mercer.kernels._categorical import Categorical
 from mercer.kernels._composition import Product, WeightedSum
 from mercer.kernels._exponential_power import Laplacian

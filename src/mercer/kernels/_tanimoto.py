@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from mercer._typing import Array, Features
-from mercer._validation import check_choice
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice
 from mercer.kernels._distances import products, rows_squared
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._minkowski import minkowski_powers

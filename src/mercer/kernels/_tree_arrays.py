@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, gen_batches, get_tags
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 
 def is_boosted(ensemble: Any) -> bool:

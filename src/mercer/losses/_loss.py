@@ -14,9 +14,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import n_threads
-from mercer._typing import Array
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.special import expit, xlogy
 
+from mercer._data.types import Array
+from mercer._data.validation import ARITHMETIC
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._solvers.glm_fit import newton_step
 from mercer._solvers.likelihoods import Derivatives
-from mercer._typing import Array
-from mercer._validation import ARITHMETIC
 from mercer.losses._loss import Loss, Machine, QuadraticModel
 
 

@@ -10,9 +10,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
+from mercer._data.types import Array
+from mercer._data.validation import ARITHMETIC
 from mercer._gram.dense import with_diagonal
-from mercer._typing import Array
-from mercer._validation import ARITHMETIC
 from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.preprocessing._column_kinds import Kind, convert
 
 

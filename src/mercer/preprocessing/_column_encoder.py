@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from mercer._typing import Features
+from mercer._data.types import Features
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import as_categories, named_columns
 from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, TableEncoder

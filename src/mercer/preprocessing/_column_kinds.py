@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 
 Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.preprocessing._column_kinds import Kind, floats_of, kind_of, named_columns
 from mercer.preprocessing._text_columns import (
     CellReading,

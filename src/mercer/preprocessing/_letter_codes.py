@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array, Features
-from mercer._validation import check_number
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_number
 from mercer.preprocessing._column_kinds import as_categories, convert
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
-from mercer._typing import Array
-from mercer._validation import check_positive
+from mercer._data.types import Array
+from mercer._data.validation import check_positive
 
 _LARGEST = float(np.finfo(float).max)
 """Differences and ratios that overflow, and infinite thresholds, are replaced by this number."""

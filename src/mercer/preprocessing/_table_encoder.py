@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer._typing import Array, Features
+from mercer._data.types import Array, Features
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import (
     Kind,

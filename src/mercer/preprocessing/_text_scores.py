@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer._typing import Array, Features, RandomState
+from mercer._data.types import Array, Features, RandomState
 from mercer.preprocessing._table_encoder import texts_of
 
 _KINDS: dict[str, dict[str, Any]] = {

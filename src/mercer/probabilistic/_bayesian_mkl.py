@@ -11,19 +11,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import TrainingData, kernel_rows, new_samples
-from mercer._model_selection.calibration import normalized_probabilities
-from mercer._one_stage.base import (
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._estimators.kernel_estimator import TrainingData, kernel_rows, new_samples
+from mercer._estimators.one_stage.base import (
     Classifier,
     LearnedMachines,
     OneStage,
     Report,
 )
-from mercer._sample_expansion import expansion_at_samples
-from mercer._targets import Target
-from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._gram.expansion import KernelExpansion
+from mercer._gram.sample_expansion import expansion_at_samples
+from mercer._model_selection.calibration import normalized_probabilities
+from mercer._search.targets import Target
 from mercer.kernels import Kernel
 from mercer.probabilistic._likelihoods import LogisticLikelihood
 from mercer.probabilistic._majorizer import LatentPosterior

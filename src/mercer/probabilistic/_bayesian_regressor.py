@@ -8,12 +8,12 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 from mercer._data.sample import TargetEncoding
-from mercer._expansion import KernelExpansion
-from mercer._kernel_estimator import TrainingData
-from mercer._one_stage.base import Regressor
-from mercer._targets import Target
-from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_coverage, check_positive
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_choice, check_coverage, check_positive
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.one_stage.base import Regressor
+from mercer._gram.expansion import KernelExpansion
+from mercer._search.targets import Target
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 

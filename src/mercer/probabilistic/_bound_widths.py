@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._data.types import Array
 
 _EPSILON = np.finfo(float).eps
 """Relative rounding error of one operation."""

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
+from mercer._data.types import Array
+from mercer._data.validation import check_positive
 from mercer._data.weights import as_weights
-from mercer._typing import Array
-from mercer._validation import check_positive
 from mercer.losses import EpsilonInsensitive, Logistic, Loss, QuadraticModel, Squared
 from mercer.probabilistic._bound_widths import (
     SMALLEST_CURVATURE,

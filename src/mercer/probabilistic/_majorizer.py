@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
+from mercer._data.types import Array
+from mercer._data.validation import ARITHMETIC
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
 from mercer._gram.kernel_products import BaseGrams
-from mercer._typing import Array
-from mercer._validation import ARITHMETIC
-from mercer._weights.weight_sets import LEAST_WEIGHT
+from mercer._search.weights.weight_sets import LEAST_WEIGHT
 from mercer.losses import QuadraticModel
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel

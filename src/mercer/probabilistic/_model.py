@@ -6,12 +6,12 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from mercer._data.types import Array
+from mercer._data.validation import INDEFINITE_ADVICE, check_number, check_positive
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
-from mercer._typing import Array
-from mercer._validation import INDEFINITE_ADVICE, check_number, check_positive
-from mercer._weights.mkl import Machines
+from mercer._search.weights.mkl import Machines
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize_latents
 from mercer.probabilistic._likelihoods import (

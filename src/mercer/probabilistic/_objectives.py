@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._data.types import Array
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import (
     definite_factor,
@@ -29,7 +30,6 @@ from mercer._gram.dense import (
     with_diagonal,
 )
 from mercer._gram.kernel_products import BaseGrams
-from mercer._typing import Array
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
 from mercer.probabilistic._likelihoods import Deviance, Likelihood

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_X_y
 
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice, check_target_values
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
-from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_target_values
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize_latents
 from mercer.probabilistic._likelihoods import Deviance

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from mercer._data.types import Array
 from mercer._gram.dense import inverted, log_determinant
 from mercer._gram.kernel_products import DenseGram
 from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
-from mercer._records import ObjectiveStep
 from mercer._search.evidence import (
     GaussianEvidence,
     GramObjective,
@@ -20,7 +20,7 @@ from mercer._search.evidence import (
     Slopes,
 )
 from mercer._search.parameter_search import descend
-from mercer._typing import Array
+from mercer._search.records import ObjectiveStep
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
 from mercer.probabilistic._likelihoods import Likelihood

@@ -1,6 +1,0 @@
-"""Deployment of fitted models: small predictors, and export to other runtimes."""
-
-from mercer._deployment.compressed import compress
-from mercer._deployment.onnx_export import to_onnx
-
-__all__ = ["compress", "to_onnx"]

@@ -1,0 +1,1 @@
+"""Estimators: they validate, call numerical functions, and store the results."""

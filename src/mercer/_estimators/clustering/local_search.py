@@ -1,0 +1,359 @@
+"""Local search for a partition, from initial ones by k-means++ or eigenvectors.
+
+Samples move, and clusters exchange labels, as long as this raises the objective.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.optimize import quadratic_assignment
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import randomized_svd
+
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING
+from mercer._estimators.clustering.partitions import Dependence, Partition
+from mercer._gram.tiles import serial_algebra
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """The result of a local search.
+
+    Attributes
+    ----------
+    partition : Partition
+    history : list of float
+        The objective of the initial partition and after each iteration.
+    converged : bool
+        Whether no move of one sample raises the objective by more than the tolerance.
+    """
+
+    partition: Partition
+    history: list[Any]
+    converged: bool
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Number of initial partitions of a search, and its stopping rule.
+
+    Attributes
+    ----------
+    n_init : int
+        Number of initial partitions.
+    random_state : RandomState
+    tol : float, default=0.0
+    max_iter : int, default=300
+        Tolerance and largest number of iterations; see :func:`local_search`.
+    report : callable, default=nothing
+        Called after each search.
+    """
+
+    n_init: int
+    random_state: RandomState
+    tol: float = 0.0
+    max_iter: int = 300
+    report: Callable[..., None] = lambda *_: None
+
+
+def local_search(
+    problem: Dependence,
+    labels: Array,
+    *,
+    tol: float = 0.0,
+    max_iter: int = 300,
+) -> LocalSearch:
+    """Move samples between clusters until no move of one sample raises the objective.
+
+    Parameters
+    ----------
+    problem : Dependence
+    labels : ndarray of shape (n_samples,)
+        The initial partition; no cluster is empty.
+    tol : float, default=0.0
+        Gains below this fraction of the upper bound of the objective count as zero.
+    max_iter : int, default=300
+        Maximum number of iterations.
+
+    Returns
+    -------
+    LocalSearch
+
+    Notes
+    -----
+    An iteration first tries to move every sample to the cluster where its move alone would gain
+    most. If the objective then rises by less than the largest of these single gains, it tries the
+    half of the samples with the larger gains, and so on, down to the single best move. The
+    objective thus never decreases, and rises at least as much as by the best single move. Once no
+    sample gains, whole clusters exchange their labels if that raises the objective. An iteration
+    costs O(n (m + k)) if m samples would gain, at most O(n^2).
+    """
+    partition = _relabeled(Partition(problem, labels))
+    # Moves update the sums of the partition by the changes, which accumulates rounding errors.
+    least, is_recomputed = max(tol, ROUNDING) * problem.bound, True
+    history = [partition.objective]
+    for _ in range(max_iter):
+        gains = partition.gains()
+        targets = gains.argmax(axis=0)
+        best = gains[targets, np.arange(labels.size)]
+        rows = np.flatnonzero(best > least)
+        if rows.size:
+            rows = rows[np.argsort(-best[rows], kind="stable")]
+            partition = _after_best_moves(partition, rows, targets, float(best[rows[0]]))
+            is_recomputed = False
+        elif not is_recomputed:
+            partition, is_recomputed = Partition(problem, partition.labels), True
+            continue
+        else:
+            before, partition = partition, _relabeled(partition)
+            if partition is before:
+                return LocalSearch(partition, history, True)
+        history.append(partition.objective)
+    return LocalSearch(partition, history, False)
+
+
+def _after_best_moves(partition: Partition, rows: Array, targets: Array, gain: float) -> Partition:
+    """Move all rows, or the first half of them, and so on, until the gain is at least `gain`."""
+    count = rows.size
+    while True:
+        trial = partition.moved(rows[:count], targets[rows[:count]])
+        if count == 1 or trial.objective >= partition.objective + gain:
+            return trial
+        count = (count + 1) // 2
+
+
+def _relabeled(partition: Partition) -> Partition:
+    """Exchange labels of whole clusters to raise the objective; return the partition if none does.
+
+    The best labels solve a quadratic assignment problem. A relaxation of it gives an initial
+    assignment, which exchanges of two labels improve.
+    """
+    problem = partition.problem
+    if problem.is_exchangeable:
+        return partition
+    values = problem.indicator_values(partition.sizes)
+    totals = partition.totals * np.outer(values, values)
+    identity = np.arange(problem.n_clusters)
+    least = partition.objective + ROUNDING * problem.bound
+    # Neither method draws random numbers here, but SciPy would access the global generator.
+    unused = np.random.default_rng(0)
+    relaxed = quadratic_assignment(totals, problem.A, options={"maximize": True, "rng": unused})
+    initial = relaxed.col_ind if relaxed.fun > least else identity
+    guess = np.column_stack([identity, initial])
+    found = quadratic_assignment(
+        totals,
+        problem.A,
+        method="2opt",
+        options={"maximize": True, "partial_guess": guess, "rng": unused},
+    )
+    if not found.fun > least:
+        return partition
+    return Partition(problem, np.asarray(found.col_ind)[partition.labels])
+
+
+def numbered(partition: Partition) -> Partition:
+    """Number the clusters in the order of their first samples, as far as the similarity allows.
+
+    Of all numberings that leave the similarity of the clusters unchanged, and so the objective,
+    this is the one whose labels come first in lexicographic order. Without a similarity, these are
+    all numberings; on a chain of clusters, the chain and its reverse.
+
+    Parameters
+    ----------
+    partition : Partition
+        No cluster is empty.
+
+    Returns
+    -------
+    Partition
+    """
+    first_samples = np.unique(partition.labels, return_index=True)[1]
+    order = np.argsort(first_samples)
+    numbers = np.empty_like(order)
+    if partition.problem.is_exchangeable:
+        numbers[order] = np.arange(order.size)
+    else:
+        numbers[order] = _first_symmetry(partition.problem.A, order)
+    return Partition(partition.problem, numbers[partition.labels])
+
+
+def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
+    """Return the lexicographically first p with A[p][:, p] = A[order][:, order], by backtracking.
+
+    Such a p exists: `order` is one. The search is exponential in the worst case; after `max_steps`,
+    it ends and `order` is returned.
+    """
+    near = ROUNDING * np.abs(A).max()
+    profiles = np.sort(A, axis=1)
+
+    def candidates(p: list[int]) -> Iterator[int]:
+        """The values of the next entry that are consistent with the entries chosen before."""
+        cluster, before = order[len(p)], order[: len(p)]
+        fits = (np.abs(A[:, p] - A[cluster, before]) <= near).all(axis=1)
+        fits &= (np.abs(profiles - profiles[cluster]) <= near).all(axis=1)
+        fits[p] = False
+        return iter(np.flatnonzero(fits).tolist())
+
+    p: list[int] = []
+    untried = [candidates(p)]
+    for _ in range(max_steps):
+        value = next(untried[-1], None)
+        if value is None:
+            untried.pop()
+            p.pop()
+            continue
+        p.append(value)
+        if len(p) == order.size:
+            return np.array(p)
+        untried.append(candidates(p))
+    return order
+
+
+def best_local_search(
+    problem: Dependence, method: Literal["greedy", "spectral"], settings: SearchSettings
+) -> LocalSearch:
+    """Run local searches from several initial partitions, and return the best.
+
+    Parameters
+    ----------
+    problem : Dependence
+    method : {"greedy", "spectral"}
+        Whether initial partitions come from k-means++ in feature space, or from k-means of the
+        leading eigenvectors.
+    settings : SearchSettings
+
+    Returns
+    -------
+    LocalSearch
+        The first search whose objective is the largest up to rounding.
+    """
+    least = ROUNDING * problem.bound
+    initial_labels = _by_seeds if method == "greedy" else _by_eigenvectors
+    best: LocalSearch | None = None
+    for labels in initial_labels(problem, settings.n_init, settings.random_state):
+        found = local_search(problem, labels, tol=settings.tol, max_iter=settings.max_iter)
+        if best is None or found.partition.objective > best.partition.objective + least:
+            best = found
+        settings.report()
+    assert best is not None
+    return best
+
+
+def kmeans_plusplus_labels(K: Array, n_clusters: int, random_state: RandomState) -> Array:
+    """Choose seeds by k-means++ in feature space, and label each sample by its nearest seed.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Gram matrix.
+    n_clusters : int
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        No cluster is empty, even if there are fewer distinct samples than clusters.
+
+    Notes
+    -----
+    Each seed is the best of 2 + ln k candidates, drawn with probabilities proportional to their
+    squared distances to the nearest earlier seed. O(n k log k).
+
+    References
+    ----------
+    Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, section 2.
+    """
+    diagonal, n = np.diagonal(K), len(K)
+    n_candidates = 2 + int(np.log(n_clusters))
+    seeds, labels = [int(random_state.randint(n))], np.zeros(n, dtype=np.intp)
+    nearest = np.maximum(diagonal + diagonal[seeds[0]] - 2.0 * K[seeds[0]], 0.0)
+    for cluster in range(1, n_clusters):
+        nearest[seeds] = 0.0
+        drawn = _candidates(nearest, seeds, n_candidates, random_state)
+        distances = np.maximum(diagonal + diagonal[drawn, None] - 2.0 * K[drawn], 0.0)
+        best = int(np.minimum(distances, nearest).sum(axis=1).argmin())
+        labels[distances[best] < nearest] = cluster
+        nearest = np.minimum(nearest, distances[best])
+        seeds.append(int(drawn[best]))
+    labels[seeds] = np.arange(n_clusters)
+    return labels
+
+
+def _candidates(
+    nearest: Array, seeds: list[int], n_candidates: int, random_state: RandomState
+) -> Array:
+    """Draw candidates for the next seed among the samples that are not seeds."""
+    total = nearest.sum()
+    if not total > 0.0:
+        others = np.setdiff1d(np.arange(nearest.size), seeds)
+        return others[random_state.randint(others.size, size=1)]
+    levels = random_state.uniform(size=n_candidates) * total
+    drawn = np.searchsorted(np.cumsum(nearest), levels, side="right")
+    return np.where(drawn < nearest.size, drawn, nearest.argmax())
+
+
+def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
+    """Embed the samples by the leading eigenvectors of the kernel.
+
+    Parameters
+    ----------
+    problem : Dependence
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_components)
+        Eigenvectors of K_c, each multiplied by the square roots of its eigenvalue and of the
+        eigenvalue of A of the same rank: a factor of Y A Y' in the relaxed problem, in which Y is
+        any matrix with orthonormal columns.
+
+    Notes
+    -----
+    There are as many components as A has positive eigenvalues, but at most k - 1, because a
+    centered kernel has no component along the mean. O(n^2 k) by a randomized decomposition with
+    four power iterations, because initial partitions need few digits.
+    """
+    similarity = np.maximum(np.linalg.eigvalsh(problem.A)[::-1], 0.0)
+    rank = int((similarity > ROUNDING * similarity[0]).sum())
+    n_components = max(min(rank, problem.n_clusters - 1), 1)
+    vectors, values, _ = randomized_svd(
+        problem.K, n_components, n_iter=4, random_state=random_state
+    )
+    return vectors * np.sqrt(values * similarity[:n_components])
+
+
+def _by_seeds(problem: Dependence, n_init: int, random_state: RandomState) -> Iterator[Array]:
+    """Yield initial labels by k-means++."""
+    for _ in range(n_init):
+        yield kmeans_plusplus_labels(problem.K, problem.n_clusters, random_state)
+
+
+def _by_eigenvectors(
+    problem: Dependence, n_init: int, random_state: RandomState
+) -> Iterator[Array]:
+    """Yield initial labels by k-means of the spectral embedding."""
+    rows = spectral_embedding(problem, random_state)
+    rows /= np.abs(rows).max()
+    for _ in range(n_init):
+        model = KMeans(problem.n_clusters, n_init=1, random_state=random_state)
+        with warnings.catch_warnings(), serial_algebra():
+            # KMeans warns if there are fewer distinct samples than clusters, which is allowed here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels = model.fit(rows).labels_
+        yield _without_empty_clusters(labels, problem.n_clusters)
+
+
+def _without_empty_clusters(labels: Array, n_clusters: int) -> Array:
+    """Move one sample of the largest cluster into each empty one."""
+    labels = labels.astype(np.intp)
+    for cluster in range(n_clusters):
+        sizes = np.bincount(labels, minlength=n_clusters)
+        if not sizes[cluster]:
+            labels[np.flatnonzero(labels == sizes.argmax())[0]] = cluster
+    return labels

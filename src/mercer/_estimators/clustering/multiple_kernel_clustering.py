@@ -1,0 +1,292 @@
+"""Clustering by several kernels, whose weights are learned from the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import RandomState
+
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING, check_choice, check_number
+from mercer._estimators.clustering.hsic_clustering import Clusters, KernelClusterer
+from mercer._estimators.clustering.local_search import (
+    LocalSearch,
+    SearchSettings,
+    best_local_search,
+    local_search,
+)
+from mercer._estimators.clustering.partitions import Dependence, Partition
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.moments import moments
+from mercer._gram.samples import Samples
+from mercer._search.records import AlternationStep
+from mercer._search.weights.alignment_weights import best_nonnegative, normalized
+from mercer.kernels import Kernel, WeightedSum
+
+
+@dataclass(frozen=True)
+class PenalizedAlignment:
+    """Alignment of a weighted sum of kernels with a partition, to be maximized over both.
+
+    With a_k = <K_kc, Y A Y'>, M_kl = <K_kc, K_lc> and D the diagonal of M, the objective is
+    v'a / sqrt(v'(M + penalty D) v). Without a penalty it is, up to the norm of Y A Y', the centered
+    alignment, and its best weights are those of alignf. As the penalty
+    grows, the best weights become proportional to each kernel's own alignment.
+
+    Weights v are those of the kernels scaled to a centered trace of one. Weights are called
+    normalized if v'(M + penalty D) v = 1: the objective is then linear in them.
+
+    Attributes
+    ----------
+    grams : BaseGrams
+        Centered Gram matrices, each scaled to a trace of one; zero for a constant kernel.
+    scales : ndarray of shape (n_kernels,)
+        Reciprocal traces of the kernels as given, zero for constant ones.
+    M : ndarray of shape (n_kernels, n_kernels)
+        Inner products of the scaled matrices.
+    A : ndarray of shape (n_clusters, n_clusters)
+        Similarity of the clusters.
+    penalty : float
+
+    References
+    ----------
+    Lu, Wang, Lu, Yang, Shen (2014), Multiple kernel clustering based on centered kernel alignment,
+    section 3; Wang & Li (2018), eq. (7).
+    """
+
+    grams: BaseGrams
+    scales: Array
+    M: Array
+    A: Array
+    penalty: float
+
+    @classmethod
+    def from_kernels(
+        cls, samples: Samples, kernels: Sequence[Kernel], A: Array, penalty: float
+    ) -> PenalizedAlignment:
+        """Evaluate a dictionary of kernels, in one pass for M and one for the traces."""
+        grams = base_grams(samples, kernels, centered=True)
+        traces = grams.traces()
+        scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
+        M = moments(samples, kernels, np.zeros((samples.n_samples, 1))).M
+        return cls(grams.scaled(scales), scales, M * np.outer(scales, scales), A, penalty)
+
+    @property
+    def regularized(self) -> Array:
+        """M + penalty D."""
+        return self.M + self.penalty * np.diag(np.diag(self.M))
+
+    @property
+    def uniform(self) -> Array:
+        """Weights, not normalized: one for each kernel that is not constant."""
+        return (self.scales > 0.0).astype(float)
+
+    def normalize(self, weights: Array) -> Array:
+        """Divide weights by the denominator of the objective."""
+        return weights / np.sqrt(weights @ self.regularized @ weights)
+
+    def clustering_problem(self, weights: Array) -> Dependence:
+        """Return the problem of the partition for normalized weights; the objective is the same.
+
+        The problem has the only n x n matrix in memory.
+        """
+        return Dependence(self.grams.weighted_sum(weights), self.A)
+
+    def best_weights(self, partition: Partition) -> tuple[Array, float]:
+        """Return the best normalized weights for a partition, and the objective."""
+        a = self.grams.kernel_products(partition.factor()).quadratics.sum(axis=1)
+        best = best_nonnegative(a, self.regularized) if a.max() > 0.0 else self.uniform
+        weights = self.normalize(best)
+        return weights, float(weights @ a)
+
+    def step(self, weights: Array, partition: Partition, n_moved: int) -> AlternationStep:
+        """Return the record of one step."""
+        alignment = partition.alignment(float(np.sqrt(weights @ self.M @ weights)))
+        coefficients = normalized(weights * self.scales)
+        return AlternationStep(partition.objective, alignment, coefficients, n_moved)
+
+
+def alternate(
+    alignment: PenalizedAlignment, weights: Array, settings: SearchSettings
+) -> tuple[Array, LocalSearch]:
+    """Alternate between the best weights for the partition and a local search for the weights.
+
+    Parameters
+    ----------
+    alignment : PenalizedAlignment
+    weights : ndarray of shape (n_kernels,)
+        Initial weights.
+    settings : SearchSettings
+        Settings of the search for the initial partition. The alternation ends when the objective
+        rises by less than the tolerance, relative to its value, and reports each iteration.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_kernels,)
+        Normalized weights of the scaled kernels.
+    found : LocalSearch
+        Its history contains the initial step, then one step for each iteration.
+
+    Notes
+    -----
+    Neither half of an iteration lowers the objective. An iteration costs two passes over the p
+    kernels, O(p n^2), and the local search. Memory is one combined n x n matrix, and a centered
+    copy while it is computed.
+    """
+    tol = settings.tol
+    weights = alignment.normalize(weights)
+    problem = alignment.clustering_problem(weights)
+    initial = SearchSettings(settings.n_init, settings.random_state, tol)
+    partition = best_local_search(problem, "greedy", initial).partition
+    history = [alignment.step(weights, partition, partition.labels.size)]
+    for _ in range(settings.max_iter):
+        better, objective = alignment.best_weights(partition)
+        if not objective > partition.objective * (1.0 + max(tol, ROUNDING)):
+            return weights, LocalSearch(partition, history, True)
+        weights, labels = better, partition.labels
+        # Free the combined matrix of the previous weights before the next one is computed.
+        del problem, partition
+        problem = alignment.clustering_problem(weights)
+        partition = local_search(problem, labels, tol=tol).partition
+        n_moved = int((partition.labels != labels).sum())
+        history.append(alignment.step(weights, partition, n_moved))
+        settings.report()
+        if not n_moved:
+            return weights, LocalSearch(partition, history, True)
+    return weights, LocalSearch(partition, history, False)
+
+
+@dataclass(eq=False, repr=False)
+class MultipleKernelClustering(KernelClusterer):
+    """Clustering by several kernels, whose weights are learned together with the clusters.
+
+    Alternates between the clusters of greatest dependence on the weighted sum of the kernels, and
+    the weights of greatest penalized centered alignment with the clusters.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary of kernels, names, callables or scikit-learn Gaussian-process kernels, for
+        instance `OnColumns(Gaussian("median"), columns)` for each of several views. None for 20
+        Gaussian kernels with bandwidths derived from the data. With `"precomputed"`, X is a stack
+        of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    n_clusters : int, default=8
+        Number of clusters.
+    similarity : array-like of shape (n_clusters, n_clusters), default=None
+        Similarity of the clusters, as for :class:`HSICClustering`; None for the identity.
+    weight_penalty : float, default=1.0
+        Penalty that keeps a few kernels from taking all the weight. Zero maximizes the alignment
+        itself, which favors the kernel that the initial clusters came from; with large values the
+        weights tend to be proportional to each kernel's own alignment.
+    weights_init : {"uniform", "kernels"}, default="uniform"
+        Initial weights: equal weights for kernels scaled to a centered trace of one, or with
+        "kernels" also each kernel alone. The result with the highest objective is kept; a single
+        kernel can have the highest objective because its samples cluster well, even if the other
+        kernels disagree.
+    n_init : int or "auto", default="auto"
+        Number of initial partitions for each of the initial weights, 10 for `"auto"`.
+    max_iter : int, default=50
+        Maximum number of iterations. Each updates the weights and the partition.
+    tol : float, default=1e-9
+        The iterations end when the objective rises by less than this, relative to its value.
+    random_state : int, RandomState instance or None, default=0
+        Seed or generator of the initial partitions.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training sample. No cluster is empty, and equal samples are in the same
+        cluster. Clusters are numbered as by :class:`HSICClustering`.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given, summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+    kernel_ : WeightedSum
+        The learned kernel, callable on two tables.
+    objective_ : float
+        <K_c, Y A Y'> / sqrt(v'(M + weight_penalty D) v), for weights v of kernels of trace one, the
+        matrix M of their inner products and its diagonal D.
+    alignment_ : float
+        Centered alignment of the learned kernel with the clusters.
+    history_ : list of AlternationStep
+        The initial step, and one for each iteration; the objective never decreases.
+    n_iter_ : int
+        Length of the history.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    HSICClustering : Clusters by one kernel.
+    AlignmentMaximization : Learns the weights for given labels.
+
+    Notes
+    -----
+    The inner products of p kernels take O(p^2 n^2) multiplications, tile by tile, and each
+    iteration O(p n^2). Memory is the combined n x n matrix, and a centered copy while it is
+    computed; with `weights_init="kernels"` also that of the best result so far. Base kernels are
+    held only as far as scikit-learn's `working_memory` allows.
+
+    References
+    ----------
+    Lu, Wang, Lu, Yang, Shen (2014), Multiple kernel clustering based on centered kernel alignment,
+    section 3; Wang & Li (2018), section 3.1; Cortes, Mohri, Rostamizadeh (2010), proposition 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from mercer import MultipleKernelClustering
+    >>> from mercer.kernels import Gaussian, OnColumns
+    >>> X, y = load_iris(return_X_y=True)
+    >>> views = [OnColumns(Gaussian("median"), [0, 1]), OnColumns(Gaussian("median"), [2, 3])]
+    >>> model = MultipleKernelClustering(views, n_clusters=3, random_state=0).fit(X)
+    >>> round(adjusted_rand_score(y, model.labels_), 2), model.weights_.round(2)
+    (0.67, array([0.52, 0.48]))
+    """
+
+    _unfinished = "The objective was still rising"
+
+    kernels: Any = None
+    n_clusters: int = 8
+    _: KW_ONLY
+    similarity: Any = None
+    weight_penalty: float = 1.0
+    weights_init: Literal["uniform", "kernels"] = "uniform"
+    n_init: int | Literal["auto"] = "auto"
+    max_iter: int = 50
+    tol: float = 1e-9
+    random_state: int | RandomState | None = 0
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_number("weight_penalty", self.weight_penalty)
+        check_choice("weights_init", self.weights_init, ("uniform", "kernels"))
+
+    def _cluster(self, data: TrainingData, A: Array, settings: SearchSettings) -> Clusters:
+        kernels = data.dictionary(self.kernels)
+        alignment = PenalizedAlignment.from_kernels(
+            data.samples(len(kernels)), kernels, A, float(self.weight_penalty)
+        )
+        if not alignment.scales.any():
+            raise ValueError("Every kernel is constant on X: there are no clusters to find.")
+        initial = [alignment.uniform]
+        if self.weights_init == "kernels":
+            initial += list(np.eye(len(kernels))[alignment.uniform > 0.0])
+        weights, found = alternate(alignment, initial[0], settings)
+        for other in initial[1:]:
+            others, trial = alternate(alignment, other, settings)
+            if trial.partition.objective > (1.0 + ROUNDING) * found.partition.objective:
+                weights, found = others, trial
+        coefficients = weights * alignment.scales
+        self.weights_, self.shares_ = normalized(coefficients), weights / weights.sum()
+        kernel = WeightedSum(kernels, self.weights_)
+        return Clusters(kernel, found, found.history[-1].alignment, float(coefficients.sum()))

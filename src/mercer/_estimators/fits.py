@@ -1,0 +1,117 @@
+"""Behavior of all fits: they discard earlier results, and notify callbacks of their steps."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from itertools import count
+from time import perf_counter
+from typing import Any, cast
+
+from sklearn.base import BaseEstimator
+
+from mercer._data.types import Method
+
+__all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _decorated
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """A placeholder: this version of scikit-learn has no callbacks."""
+
+    def _decorated(method: Method) -> Method:
+        return method
+
+
+_NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")
+"""Prefixes of the attributes in which scikit-learn stores callbacks, requests and outputs."""
+
+
+def with_callbacks(method: Method) -> Method:
+    """Return a `fit` that discards earlier results and always ends its callbacks.
+
+    An estimator whose fit fails is left as it was.
+
+    Parameters
+    ----------
+    method : callable
+        The method `fit`. scikit-learn's decorator, which ends the callbacks, is applied as well.
+    """
+    decorated: Any = _decorated(method)
+
+    @wraps(method)
+    def fit(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
+        state = vars(self)
+        before = dict(state)
+        for name in _results(self):
+            del state[name]
+        try:
+            return decorated(self, *args, **kwargs)
+        except BaseException:
+            for name in _results(self):
+                del state[name]
+            state.update(before)
+            raise
+
+    return cast(Method, fit)
+
+
+def _results(estimator: BaseEstimator) -> list[str]:
+    """Names of the attributes set by a fit, without parameters and settings of scikit-learn."""
+    params = estimator.get_params(deep=False)
+    return [
+        name
+        for name in vars(estimator)
+        if name not in params
+        and (name.startswith("_") or name.endswith("_"))
+        and not name.startswith(_NO_RESULTS)
+    ]
+
+
+@contextmanager
+def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Callable[..., None]]:
+    """Notify an estimator's callbacks of its fit and of each step of the fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The context must be entered within a `fit` that `with_callbacks` decorates.
+    n_steps : int, default=None
+        Number of steps; None if it is not known in advance.
+
+    Yields
+    ------
+    callable
+        To be called after each step; it ignores its arguments.
+    """
+    printed = _printed_steps(estimator, n_steps)
+    if not hasattr(estimator, "_init_callback_context"):
+        yield printed
+        return
+    context = estimator._init_callback_context(max_subtasks=n_steps)
+    context.call_on_fit_task_begin(estimator=estimator)
+
+    def report(*_: Any) -> None:
+        printed()
+        step = context.subcontext(task_name="step")
+        step.call_on_fit_task_begin(estimator=estimator)
+        step.call_on_fit_task_end(estimator=estimator)
+
+    yield report
+    context.call_on_fit_task_end(estimator=estimator)
+
+
+def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
+    """Return a function that prints a line for each step if the estimator has `verbose=True`."""
+    if not getattr(estimator, "verbose", False):
+        return lambda *_: None
+    numbers, start, name = count(1), perf_counter(), type(estimator).__name__
+    of_all = "" if n_steps is None else f" of {n_steps}"
+
+    def report(*_: Any) -> None:
+        line = f"[{name}] step {next(numbers)}{of_all}, {perf_counter() - start:.1f} s"
+        print(line)  # noqa: T201
+
+    return report

@@ -1,0 +1,254 @@
+"""Base class of generalized kernel machines: choice of the kernel and the penalty."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.copies import with_copies
+from mercer._data.resampling import Indices
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, warn
+from mercer._data.weightless import completed, of_weightless
+from mercer._estimators.fits import reported_steps
+from mercer._estimators.kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    new_samples,
+    training_data,
+)
+from mercer._estimators.two_stage.learner_choice import isotropic_learners
+from mercer._estimators.two_stage.second_stage_expansion import of_kernel, second_stage_expansion
+from mercer._gram.dense import UnitScale, to_unit_scale, unit_gram, unit_rows
+from mercer._gram.expansion import KernelExpansion, Scale, of_rows_as_they_are
+from mercer._gram.sample_expansion import expansion_at_samples
+from mercer._gram.tiles import check_rows_memory, serial_algebra
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._solvers.glm import GLM, GLMFit
+from mercer._solvers.grids import as_grid
+from mercer._solvers.likelihoods import Likelihood, log_losses
+from mercer.kernels import Gaussian, Kernel, WeightedSum
+from mercer.kernels._column_names import with_names
+from mercer.kernels._kernel import stack_values
+
+
+@dataclass(frozen=True)
+class EvaluatedKernel:
+    """A kernel that a generalized machine was fitted with, and its leave-one-out deviance.
+
+    Attributes
+    ----------
+    description : str
+        Name and width of the kernel.
+    kernel : Kernel
+    alpha : float
+        The penalty of lowest leave-one-out deviance, for a kernel of unit scale.
+    loo_deviance : float
+        Mean deviance of the samples, each predicted without itself or its group.
+    """
+
+    description: str
+    kernel: Kernel
+    alpha: float
+    loo_deviance: float
+
+
+class GeneralizedKernelMachine(KernelEstimator):
+    """Base class that selects the kernel and penalty by approximate leave-one-out deviance."""
+
+    _isotropic_task: ClassVar[Any] = "regression"
+    """Task for which widths are searched if no kernels are given."""
+
+    kernels: Any
+    alpha: Any
+    class_weight: Any
+    verbose: bool
+
+    kernel_: Kernel
+    weights_: Array
+    dual_coef_: Array
+    rows_: Array
+    candidates_: list[EvaluatedKernel]
+    _unit: UnitScale
+
+    def _n_gram_matrices(self) -> int:
+        return 5
+
+    def _check_parameters(self) -> None:
+        """Raise an error if a parameter is out of its range."""
+        as_grid("alpha", self.alpha, np.ones(1))
+        check_bool("verbose", self.verbose)
+
+    def _fit_machines(
+        self,
+        data: TrainingData,
+        likelihoods: Sequence[Likelihood],
+        predicted: Callable[[Sequence[Array], Indices], Array],
+        losses: Callable[[Array, Indices], Array],
+    ) -> Array:
+        """Fit machines with each kernel, and set the fitted attributes from the best.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The samples. If widths are searched, ridge regression is fitted to their labels or
+            numbers.
+        likelihoods : sequence of Likelihood
+            One for each machine.
+        predicted : callable
+            Maps leave-one-out linear predictors of all machines, and the indices of their samples,
+            to predictions.
+        losses : callable
+            Maps predictions and the indices of their samples to half the deviances.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, ...)
+            Leave-one-out predictions of the best machines.
+        """
+
+        def deviance(values: Sequence[Array], rows: Indices) -> float:
+            found = losses(predicted(values, rows), rows)
+            return 2.0 * float(data.weights.take(rows).mean(found))
+
+        kernels = self._dictionary(data)
+        grid = None if isinstance(self.alpha, str) else as_grid("alpha", self.alpha, np.ones(1))
+        fits = list[tuple[GLMFit, Kernel, UnitScale, bool]]()
+        with reported_steps(self, len(kernels)) as report, serial_algebra():
+            for kernel in kernels:
+                gram, unit = _centered_gram(kernel, data)
+                found = GLM(gram, likelihoods, data.resampling).best(deviance, grid)
+                fits.append((found, kernel, unit, bool(gram.any())))
+                report()
+        fits.sort(key=lambda fit: fit[0].loss)
+        self.candidates_ = [
+            EvaluatedKernel(kernel.describe(), kernel, found.alpha, found.loss)
+            for found, kernel, _, _ in fits
+        ]
+        self._store(data, *fits[0])
+        return predicted(fits[0][0].left_out, np.arange(len(data.weights)))
+
+    def _encoded(
+        self, X: Features, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[TrainingData, NDArray[Any], NDArray[np.intp]]:
+        """Return the samples of a fit to classes, the classes, and class indices."""
+        self._check_parameters()
+        data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
+        target = data.target("classification")
+        assert target.classes is not None
+        assert target.codes is not None
+        return data, target.classes, target.codes
+
+    def _fit_classes(
+        self,
+        X: Features,
+        data: TrainingData,
+        codes: NDArray[np.intp],
+        likelihoods: Sequence[Likelihood],
+        probabilities: Callable[[Sequence[Array], Indices], Array],
+    ) -> Self:
+        """Fit machines to classes; see :meth:`_fit_machines`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_given, n_features)
+            The samples as they were passed to `fit`.
+        data : TrainingData
+        codes : ndarray of int of shape (n_samples,)
+            Class indices of the samples.
+        likelihoods : sequence of Likelihood
+        probabilities : callable
+        """
+        data = with_copies(data)
+        left_out = self._fit_machines(
+            data, likelihoods, probabilities, lambda found, rows: log_losses(found, codes[rows])
+        )
+        self._held_out = HeldOutProbabilities(
+            left_out, codes, data.weights, data.resampling.groups, data.numbers
+        )
+        others = of_weightless(data, self.predict_proba, self.as_input(X))
+        self.loo_predictions_ = completed(data.numbers, left_out, others)
+        return self
+
+    def _dictionary(self, data: TrainingData) -> list[Kernel]:
+        """Return the kernels to compare: the given ones, or two with suitable widths."""
+        if self.kernels is not None:
+            return data.dictionary(self.kernels)
+        if self._isotropic_task == "regression" and not np.ptp(data.y):
+            return data.families(Gaussian("median"))
+        found = isotropic_learners(data, self._isotropic_task, machines=False)
+        return [candidate.learner.kernels[0] for candidate in found]
+
+    def _store(
+        self, data: TrainingData, found: GLMFit, kernel: Kernel, unit: UnitScale, varies: bool
+    ) -> None:
+        """Set the fitted attributes that all machines have."""
+        self._unit, self.rows_ = unit, data.numbers
+        self.weights_, self.shares_ = np.array([1.0 / unit.scale]), np.ones(1)
+        self.kernel_ = with_names(WeightedSum([kernel], self.weights_), self)
+        dual = np.column_stack([machine.dual_coef_ for machine in found.machines])
+        if not varies:
+            warn("The learned kernel is constant on the training set, and so are all predictions.")
+            dual[:] = 0.0
+        self.dual_coef_ = data.of_all(dual)
+        self.alpha_, self.loo_deviance_ = found.alpha, found.loss
+        self.alphas_, self.loo_deviances_ = found.alphas, found.losses
+        self.X_fit_ = data.stored
+        self._store_levels(np.array([machine.levels for machine in found.machines]))
+
+    def _store_levels(self, levels: Array) -> None:
+        """Set the intercepts or thresholds, from levels of shape (n_machines, n_levels)."""
+        raise NotImplementedError
+
+    def _n_fitted_kernels(self) -> int:
+        return len(self.candidates_)
+
+    def _values(self, X: Features) -> Array:
+        """Return values without intercepts or thresholds, shape (n_rows, n_machines)."""
+        check_is_fitted(self)
+        samples, rows = new_samples(self, X), self.rows_
+        kernel = self.kernel_.kernels[0]
+        check_rows_memory(samples.shape[0], len(rows))
+        if self.X_fit_ is None:
+            across = self._unit.apply(stack_values(kernel, samples[:, rows]))
+        else:
+            fitted = self.X_fit_[rows].astype(np.float64, copy=False)
+            across = unit_rows(kernel, self._unit, samples.astype(np.float64, copy=False), fitted)
+        return np.asarray(across @ self.dual_coef_[rows].reshape(len(rows), -1))
+
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        """Return the scale of the outputs, the constant of each output and their names."""
+        raise NotImplementedError
+
+    def _linear(self) -> tuple[Array, Array]:
+        """Return coefficients of the samples of positive weight, and constants."""
+        rows = self.rows_
+        dual = self.dual_coef_[rows].reshape(len(rows), -1)
+        coefficients, constant = of_rows_as_they_are(self._unit, dual)
+        return coefficients, constant + self._form()[1]
+
+    def _expansion(self) -> KernelExpansion:
+        some, constant = self._linear()
+        coefficients = np.zeros((len(self.dual_coef_), some.shape[1]))
+        # The learned kernel is divided by the mean diagonal.
+        coefficients[self.rows_] = self._unit.scale * some
+        (scale, _, outputs), samples = self._form(), partial(new_samples, self)
+        found = expansion_at_samples(self, coefficients, constant, scale, samples=samples)
+        return replace(found, outputs=outputs)
+
+
+@second_stage_expansion.register
+def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
+    scale, _, outputs = predictor._form()
+    return replace(of_kernel(model, *predictor._linear(), scale), outputs=outputs)
+
+
+def _centered_gram(kernel: Kernel, data: TrainingData) -> tuple[Array, UnitScale]:
+    """Centered Gram matrix of unit mean diagonal, in double precision."""
+    if data.pairwise:
+        return to_unit_scale(stack_values(kernel, data.X).astype(float), data.weights.given)
+    return unit_gram(kernel, data.X.astype(np.float64, copy=False), data.weights.given)

@@ -1,0 +1,226 @@
+"""Kernel logistic regression."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.types import Array, Features
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
+from mercer._gram.expansion import Scale
+from mercer._model_selection.calibration import class_values, normalized_probabilities
+from mercer._model_selection.logistic_problems import LogisticProblems
+from mercer._model_selection.prediction_sets import PredictionSetMixin
+
+
+@dataclass(eq=False, repr=False)
+class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
+    """Logistic regression on a kernel, with a penalty chosen by approximate leave-one-out.
+
+    For two classes, the log-odds are a function in the space of the kernel plus an intercept. For
+    more classes, one machine is fitted for each class against the rest, all with the same penalty.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
+        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
+        each with the width selected for ridge regression on class indicators. With `"precomputed"`,
+        X is a Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples,
+        n_samples, n_kernels).
+    alpha : "auto", float or sequence of float, default="auto"
+        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
+        the values to try. The largest of equally good values is selected.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
+    verbose : bool, default=False
+        Whether to print a line after each kernel.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
+    weights_ : ndarray of shape (1,)
+        The reciprocal of this mean diagonal.
+    shares_ : ndarray of shape (1,)
+        One.
+    candidates_ : list of EvaluatedKernel
+        The kernels that were compared, in ascending order of their deviances, with `description`,
+        `kernel`, `alpha` and `loo_deviance`.
+    alpha_ : float
+        The selected penalty.
+    alphas_, loo_deviances_ : ndarray of shape (n_alphas,)
+        The penalties that were tried for the selected kernel, and their leave-one-out deviances,
+        approximated to first order.
+    loo_deviance_ : float
+        Mean deviance, twice the log-loss, of `loo_predictions_`.
+    loo_predictions_ : ndarray of shape (n_samples, n_classes)
+        Class probabilities of each training sample from machines fitted without the sample, or its
+        group, with the same kernel and penalty.
+    dual_coef_ : ndarray of shape (n_samples, n_machines)
+        Coefficients of the training samples for the centered kernel of unit scale.
+    intercept_ : ndarray of shape (n_machines,)
+        Log-odds if all values of the centered kernel are zero.
+    classes_ : ndarray of shape (n_classes,)
+    rows_ : ndarray of int of shape (n_fitted,)
+        Indices of the training samples of positive weight.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed kernels.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    KernelOrdinalClassifier : For classes that are ordered.
+    KernelStackingClassifier : Combines several kernels, and is faster for many samples.
+
+    Notes
+    -----
+    About six penalties are tried for each kernel, and each takes about four Newton steps and a
+    matrix inverse: O(n^3) time, for each class if there are more than two, and memory for five
+    n x n matrices. A fit that exceeds the available memory raises an error. A few thousand samples
+    take minutes.
+
+    The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
+    penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
+    regression of the last Newton step [1]_; at the selected penalty, five more steps account for
+    the changes in the curvatures of the other samples when one is left out. On seven data sets of
+    200 samples, the resulting deviance agreed with the deviance of refits to one part in a
+    thousand. Leave-one-out probabilities of n samples are at least 1 / (n + 2), by the rule of
+    succession.
+
+    Probabilities of more than two classes are the probabilities of each class against the rest,
+    divided by their sum. The softmax of one multinomial regression predicts as well, but takes
+    longer. Separable classes are not a problem, because the penalty bounds the function.
+
+    References
+    ----------
+    .. [1] G. Cawley, N. Talbot (2008). Efficient approximate leave-one-out cross-validation for
+       kernel logistic regression. Machine Learning 71.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import KernelLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KernelLogisticRegression().fit(scale(X)[::2], y[::2])
+    >>> model.score(scale(X)[1::2], y[1::2]) > 0.95
+    True
+    >>> bool(model.loo_deviance_ < 0.3)
+    True
+    """
+
+    _isotropic_task = "classification"
+
+    kernels: Any = None
+    _: KW_ONLY
+    alpha: Any = "auto"
+    class_weight: Any = None
+    verbose: bool = False
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the kernel and the penalty, and fit the machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", a Gram matrix or a stack of Gram matrices.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which their losses are multiplied. A weight of zero leaves
+            the sample out.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. Without groups, copies of a row are left out together.
+
+        Returns
+        -------
+        KernelLogisticRegression
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinities, there is only one sample, class or group, a parameter is
+            out of its range, a weight is negative, or a kernel is not positive semi-definite.
+        MemoryError
+            If the fit needs more memory than is available.
+        """
+        data, self.classes_, codes = self._encoded(X, y, sample_weight, groups)
+        problems = LogisticProblems.of(codes, len(self.classes_), data.weights)
+        return self._fit_classes(
+            X,
+            data,
+            codes,
+            problems.likelihoods,
+            lambda values, rows: problems.probabilities(np.hstack(values)),
+        )
+
+    def decision_function(self, X: Features) -> Array:
+        """Log-odds of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, the log-odds of ``classes_[1]``; for more, those of each class against
+            the rest.
+        """
+        values = self._values(X) + self.intercept_
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict_proba(self, X: Features) -> Array:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return normalized_probabilities(expit(self._values(X) + self.intercept_))
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Predict the most probable classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.classes_[class_values(self._values(X) + self.intercept_).argmax(axis=1)]
+
+    def _store_levels(self, levels: Array) -> None:
+        self.intercept_ = levels[:, 0]
+
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        if len(self.classes_) == 2:
+            return "log-odds", self.intercept_, (str(self.classes_[1]),)
+        # Probabilities of several classes are not the probabilities of each against the rest.
+        return "decision value", self.intercept_, tuple(map(str, self.classes_))

@@ -1,0 +1,266 @@
+"""Ordered logistic regression on a kernel."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from mercer._data.types import Array, Features
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
+from mercer._gram.expansion import Scale
+from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._solvers.likelihoods import (
+    OrderedLogit,
+    bounded_probabilities,
+    grade_probabilities,
+)
+
+
+@dataclass(eq=False, repr=False)
+class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKernelMachine):
+    """Ordered logistic regression on a kernel, with a penalty chosen by leave-one-out.
+
+    This is the proportional odds model: the log-odds that a sample has a given grade or a lower one
+    are the threshold above this grade minus the value of a latent function in the space of the
+    kernel.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        Kernels, names, callables or scikit-learn Gaussian-process kernels. The kernel of lowest
+        leave-one-out deviance is selected. None compares a Gaussian and a product Laplacian kernel,
+        each with the width selected for ridge regression on ranks. With `"precomputed"`, X is a
+        Gram matrix of shape (n_samples, n_samples), or a stack of shape (n_samples, n_samples,
+        n_kernels).
+    alpha : "auto", float or sequence of float, default="auto"
+        Penalty: the machine minimizes the sum of log-losses plus alpha / 2 |f|^2, for a kernel of
+        unit scale (see Notes). "auto" searches downhill in steps of half a decade; a sequence lists
+        the values to try. The largest of equally good values is selected.
+    categories : array-like of shape (n_grades,), default=None
+        The grades, from the lowest to the highest. None for numeric grades, which are sorted.
+        Grades that do not occur in `y` are dropped.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
+    verbose : bool, default=False
+        Whether to print a line after each kernel.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The selected kernel, divided by the mean diagonal of its centered Gram matrix.
+    weights_ : ndarray of shape (1,)
+        The reciprocal of this mean diagonal.
+    shares_ : ndarray of shape (1,)
+        One.
+    candidates_ : list of EvaluatedKernel
+        The kernels that were compared, in ascending order of their deviances, with `description`,
+        `kernel`, `alpha` and `loo_deviance`.
+    alpha_ : float
+        The selected penalty.
+    alphas_, loo_deviances_ : ndarray of shape (n_alphas,)
+        The penalties that were tried for the selected kernel, and their leave-one-out deviances,
+        approximated to first order.
+    loo_deviance_ : float
+        Mean deviance, twice the log-loss, of `loo_predictions_`.
+    loo_predictions_ : ndarray of shape (n_samples, n_grades)
+        Probabilities of the grades for each training sample, from machines fitted without the
+        sample, or its group, with the same kernel and penalty.
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients of the training samples for the centered kernel of unit scale.
+    thresholds_ : ndarray of shape (n_grades - 1,)
+        Thresholds between the grades, ascending.
+    classes_ : ndarray of shape (n_grades,)
+        The grades, from the lowest to the highest.
+    rows_ : ndarray of int of shape (n_fitted,)
+        Indices of the training samples of positive weight.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed kernels.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    KernelLogisticRegression : For classes without an order.
+
+    Notes
+    -----
+    About six penalties are tried for each kernel, and each takes about four Newton steps and a
+    matrix inverse: O(n^3) time, and memory for five n x n matrices. A fit that exceeds the
+    available memory raises an error. A few thousand samples take minutes.
+
+    The centered Gram matrix of each kernel is divided by its mean diagonal, so that the same
+    penalties suit all kernels. To first order, leave-one-out values follow from the weighted ridge
+    regression of the last Newton step [1]_, and so do leave-one-out thresholds. On 200 samples, the
+    resulting deviance agreed with the deviance of refits to four parts in a thousand. Leave-one-out
+    probabilities of n samples are at least 1 / (n + 2), by the rule of succession.
+
+    `predict` returns the most probable grade, like all classifiers; `predict_median` returns the
+    grade of lowest expected absolute error.
+
+    References
+    ----------
+    .. [1] G. Cawley, N. Talbot (2008). Efficient approximate leave-one-out cross-validation for
+       kernel logistic regression. Machine Learning 71.
+    .. [2] P. McCullagh (1980). Regression models for ordinal data. Journal of the Royal Statistical
+       Society B 42.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mercer import KernelOrdinalClassifier
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> grades = (y > 100).astype(int) + (y > 200)
+    >>> model = KernelOrdinalClassifier().fit(X[:300], grades[:300])
+    >>> model.predict_proba(X[300:302]).argmax(axis=1)
+    array([2, 1])
+    >>> bool(abs(model.predict_median(X[300:]) - grades[300:]).mean() < 0.5)
+    True
+    """
+
+    kernels: Any = None
+    _: KW_ONLY
+    alpha: Any = "auto"
+    categories: Any = None
+    class_weight: Any = None
+    verbose: bool = False
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the kernel and the penalty, and fit the latent function and the thresholds.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", a Gram matrix or a stack of Gram matrices.
+        y : array-like of shape (n_samples,)
+            Grades.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which their losses are multiplied. A weight of zero leaves
+            the sample out.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. Without groups, copies of a row are left out together.
+
+        Returns
+        -------
+        KernelOrdinalClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If grades are not numbers and `categories` is None, a grade is not among `categories`, X
+            holds NaN or infinities, there is only one sample, grade or group, a parameter is out of
+            its range, a weight is negative, or a kernel is not positive semi-definite.
+        MemoryError
+            If the fit needs more memory than is available.
+        """
+        data, classes, codes = self._encoded(X, y, sample_weight, groups)
+        order = _order(classes, self.categories)
+        self.classes_, codes = classes[order], np.argsort(order)[codes]
+        likelihood = OrderedLogit(codes, data.weights, n_grades=len(order))
+        return self._fit_classes(
+            X,
+            replace(data, y=codes.astype(float)),
+            codes,
+            [likelihood],
+            lambda values, rows: bounded_probabilities(likelihood.means(values[0]), len(rows)),
+        )
+
+    def predict_latent(self, X: Features) -> Array:
+        """Return values of the latent function, which increase with the grade.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._values(X)[:, 0])
+
+    def predict_proba(self, X: Features) -> Array:
+        """Probabilities of the grades.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_grades)
+            In the order of `classes_`.
+        """
+        return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Predict the most probable grades.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_median(self, X: Features) -> NDArray[Any]:
+        """Predict the median grades, which minimize the expected absolute difference in rank.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If `kernels` is "precomputed", the kernel with the training samples, of shape
+            (n_samples, n_fitted), or a stack.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        latent = self.predict_latent(X)
+        return self.classes_[np.searchsorted(self.thresholds_, latent)]
+
+    def _store_levels(self, levels: Array) -> None:
+        self.dual_coef_, self.thresholds_ = self.dual_coef_[:, 0], -levels[0]
+
+    def _form(self) -> tuple[Scale, Array, tuple[str, ...]]:
+        return "latent mean", np.zeros(1), ("grade",)
+
+
+def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:
+    """Positions of the grades among the sorted labels, from the lowest to the highest.
+
+    Raises
+    ------
+    ValueError
+        If labels are not numbers and no order is given, or a label is missing from the order.
+    """
+    if categories is None:
+        if classes.dtype.kind not in "biuf":
+            raise ValueError(
+                f"y holds grades that are no numbers, such as {classes.tolist()[0]!r}, so that "
+                "their order is not known: pass categories=[...], from the lowest to the highest."
+            )
+        return np.arange(len(classes))
+    names, labels = np.asarray(categories).tolist(), classes.tolist()
+    if not isinstance(names, list) or len(set(names)) < len(names):
+        raise ValueError("categories must list each grade once, from the lowest to the highest.")
+    missing = [label for label in labels if label not in names]
+    if missing:
+        raise ValueError(f"y holds a grade that is none of the categories: {missing[0]!r}.")
+    return np.array([labels.index(name) for name in names if name in labels])

@@ -1,0 +1,326 @@
+"""Base class of estimators that learn a kernel, and validated data of a fit."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._data.copies import row_keys
+from mercer._data.owned import owned, owned_target
+from mercer._data.sample import Sample
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_target_values, table_advice
+from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
+from mercer._estimators.fits import CallbackSupportMixin
+from mercer._gram.dense import as_stack, check_stack
+from mercer._gram.new_rows import validated_rows_of
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import check_gram_memory, check_rows_memory
+from mercer._search.records import KernelTermsMixin
+from mercer._search.targets import Target, Task, target_of
+from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
+from mercer.kernels._distances import check_squares, distance_range
+from mercer.kernels._kernel import check_takes
+
+__all__ = [
+    "MEMORY_ADVICE",
+    "KernelEstimator",
+    "TrainingData",
+    "kernel_rows",
+    "new_samples",
+    "training_data",
+]
+
+MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
+"""Advice in the error message of a fit whose Gram matrices do not fit into memory."""
+
+
+class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+    """Base class of all estimators that learn a kernel: tags, and stacks of Gram matrices as X.
+
+    A subclass sets `_kernels_parameter` to the name of the parameter that may be "precomputed", or
+    to None.
+    """
+
+    _kernels_parameter: ClassVar[str | None] = "kernels"
+    _needs_target: ClassVar[bool] = True
+
+    kernel_: Kernel
+    X_fit_: Any
+
+    def _n_gram_matrices(self) -> int:
+        """Minimum number of n x n matrices that a fit holds in memory at a time, besides stacks."""
+        return 0
+
+    def as_input(self, X: Features) -> Features:
+        """Return training samples in a layout that can be split by rows: kernels last in a stack.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or stack in any of its layouts
+        """
+        return as_stack(X) if self._takes_stack() else X
+
+    def _takes_stack(self) -> bool:
+        """Whether X is a stack of precomputed Gram matrices."""
+        if self._kernels_parameter is None:
+            return False
+        source = getattr(self, self._kernels_parameter)
+        return isinstance(source, str) and source == "precomputed"
+
+    def _finite(self) -> Any:
+        """Value of `ensure_all_finite` in validation: NaN is allowed if a kernel accepts it."""
+        given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
+        every = [k for found in given for k in (found if isinstance(found, list) else [found])]
+        return "allow-nan" if any(getattr(k, "accepts_missing", False) for k in every) else True
+
+    def _n_fitted_kernels(self) -> int:
+        """Number of Gram matrices in the stack to which the estimator was fitted."""
+        return int(self.weights_.size)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_target
+        tags.input_tags.pairwise = self._takes_stack()
+        tags.input_tags.three_d_array = self._takes_stack()
+        tags.input_tags.sparse = not self._takes_stack()
+        tags.input_tags.allow_nan = self._finite() == "allow-nan"
+        return tags
+
+
+@dataclass(frozen=True)
+class TrainingData(Sample):
+    """The validated arguments of a fit, as a source of tiles, targets and kernels.
+
+    Attributes
+    ----------
+    table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
+        The table to which kernels are bound: the given data frame, for its column names, or X.
+    stored : ndarray, sparse matrix or None
+        All given samples, which the fitted estimator stores to evaluate its kernel; None for Gram
+        matrices.
+    """
+
+    table: Features | None = None
+    stored: Features | None = None
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        found = super().take(rows)
+        same = self.table is self.X
+        return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
+
+    def merged(self) -> Self:
+        """The samples, with duplicates of equal targets merged into one of their total weight.
+
+        Results then do not depend on whether a sample has a weight of two or is given twice, not
+        even by rounding errors, which a learned noise near zero would magnify. Merged or weighted
+        samples are reordered; Gram matrices, and distinct samples without weights, are returned
+        unchanged.
+        """
+        if self.pairwise:
+            return self
+        keys = row_keys(self.X, self.y)
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        if first.size < 2 or (first.size == len(keys) and self.weights.is_unit):
+            return self
+        weights = np.bincount(inverse, weights=self.weights.given)
+        kept = first if self.kept is None else self.kept[first]
+        found = UnitWeights(len(first)) if np.all(weights == 1.0) else SampleWeights(weights)
+        return replace(self.take(first), weights=found, kept=kept)
+
+    def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
+        """The samples as a source of tiles of Gram matrices.
+
+        Parameters
+        ----------
+        n_kernels : int, default=1
+            Typical number of kernels that are evaluated together.
+        keep : bool, default=True
+            Whether distances may be kept, for more than one pass.
+        """
+        return Samples(self.X, n_kernels, keep=keep, weights=self.weights)
+
+    def target(self, task: Task, output_kernel: Any = None) -> Target:
+        """The factor of the output kernel on `y`; see :func:`target_of`.
+
+        Parameters
+        ----------
+        task : {"auto", "classification", "regression"}
+        output_kernel : object, default=None
+        """
+        return target_of(self, task, output_kernel)
+
+    @property
+    def repeated(self) -> Any:
+        """Rows repeated by their weights, from which widths are derived."""
+        return self.weights.repeated(self.table)
+
+    def dictionary(self, sources: Any) -> list[Kernel]:
+        """Return the dictionary of the parameter `kernels`, bound to the table.
+
+        Parameters
+        ----------
+        sources : list, None or "precomputed"
+            None for 20 Gaussian kernels with widths from half the small to twice the large
+            distances.
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and a kernel does not take sparse features.
+        """
+        if self.pairwise:
+            return [Precomputed(index) for index in range(self.X.shape[2])]
+        if sources is None:
+            features = self.samples().repeated
+            low, high = distance_range(features.astype(np.float64, copy=False))
+            widths = np.geomspace(0.5 * low, 2.0 * high, 20)
+            return [Gaussian(float(width)) for width in widths]
+        return self.families(sources)
+
+    def families(self, sources: Any) -> list[Kernel]:
+        """Return the families of the parameter `family`, bound to the table.
+
+        Parameters
+        ----------
+        sources : kernel, name, callable, or list of them; None for `Gaussian()`
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and a kernel does not take sparse features.
+        """
+        if sources is None:
+            return [Gaussian().bind(self.table)]
+        kernels = as_dictionary(sources, self.repeated)
+        check_takes(kernels, self.X)
+        return kernels
+
+    def kernel(self, source: Any) -> Kernel:
+        """Return the kernel of the parameter `kernel`, bound to the table.
+
+        Parameters
+        ----------
+        source : kernel, name, callable; None for `Gaussian()`; "precomputed" for a Gram matrix
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and the kernel does not take sparse features.
+        """
+        if self.pairwise:
+            return Precomputed(0)
+        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.repeated)
+        check_takes([kernel], self.X)
+        return kernel
+
+
+def training_data(
+    estimator: KernelEstimator,
+    X: Features,
+    y: Any = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+) -> TrainingData:
+    """Validate the arguments of a fit, and record the number and names of the features.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Estimator on which `n_features_in_` and `feature_names_in_` are set.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    y : array-like, default=None
+        Validated if the estimator needs a target.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Samples of weight zero are left out.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which the weights of their samples are multiplied.
+
+    Raises
+    ------
+    ValueError
+        If X or y contains NaN or infinities, X has only one sample, its values are too large or too
+        small to be squared, a Gram matrix is not symmetric or not positive semi-definite, a weight
+        is negative, or a class of `class_weight` is missing.
+    MemoryError
+        If the fit needs more memory for Gram matrices than is available.
+    """
+    options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+    if estimator._needs_target:
+        check_target_values(y, estimator)
+        options.update(y=y, multi_output=True)
+    stacked = estimator._takes_stack()
+    if stacked:
+        options.update(allow_nd=True, ensure_all_finite=False)
+    else:
+        options.update(accept_sparse="csr", ensure_all_finite=estimator._finite())
+    with table_advice(estimator):
+        checked = validate_data(estimator, estimator.as_input(X), **options)
+    features, y = checked if estimator._needs_target else (checked, None)
+    y = None if y is None else owned_target(y)
+    announcer = type(estimator).__name__ if getattr(estimator, "verbose", False) else ""
+    matrices = estimator._n_gram_matrices()
+    check_gram_memory(features.shape[0], matrices, MEMORY_ADVICE, announcer=announcer)
+    if stacked:
+        check_stack(features)
+        table, stored = features, None
+    else:
+        check_squares(features)
+        stored = features = owned(features, X)
+        table = X if hasattr(X, "columns") else features
+    n = features.shape[0]
+    data = TrainingData(
+        features, y, UnitWeights(n), n_given=n, pairwise=stacked, table=table, stored=stored
+    )
+    if class_weight is not None:
+        sample_weight = with_class_weights(sample_weight, class_weight, np.ravel(y))
+    return data if sample_weight is None else data.weighted(sample_weight)
+
+
+def new_samples(estimator: KernelEstimator, X: Features) -> Features:
+    """Validate samples on which a fitted kernel is evaluated.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Fitted estimator.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        For an estimator of precomputed kernels, a stack of shape (n_samples, n_fitted, n_kernels).
+    """
+    options: dict[str, Any] = {"reset": False, "dtype": [np.float64, np.float32]}
+    if estimator._takes_stack():
+        shape = (estimator.n_features_in_, estimator._n_fitted_kernels())
+        return validate_data(estimator, as_stack(X, shape), allow_nd=True, **options)
+    options["ensure_all_finite"] = estimator._finite()
+    with table_advice(estimator):
+        return validate_data(estimator, X, accept_sparse="csr", **options)
+
+
+def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
+    """Evaluate the learned kernel between new samples and the training set.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Fitted estimator.
+    X : array-like, sparse matrix, data frame or stack
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_fitted)
+    """
+    check_is_fitted(estimator)
+    samples = new_samples(estimator, X)
+    if estimator.X_fit_ is None:
+        return estimator.kernel_(samples)
+    check_rows_memory(samples.shape[0], estimator.X_fit_.shape[0])
+    return validated_rows_of(estimator.kernel_, samples, estimator.X_fit_)

@@ -1,0 +1,306 @@
+"""The learner that adds kernels from continuous families."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer._data.types import Array
+from mercer._data.validation import (
+    are_positive,
+    check_bool,
+    check_choice,
+    check_number,
+    check_strength,
+    warn,
+)
+from mercer._estimators.fits import reported_steps
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import CrossValidatedLearner
+from mercer._estimators.learners.kernel_optimization import KernelOptimization
+from mercer._gram.samples import Samples
+from mercer._model_selection.penalty_choice import (
+    RELATIVE_FORMS,
+    choose_strength_by_alignment,
+    choose_strength_by_prediction,
+)
+from mercer._search.family_search import STEP_TOLERANCE
+from mercer._search.greedy_alignment import Growth, learn_families, learn_scaled, scalable
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty
+from mercer._search.records import LearnedKernel
+from mercer._search.targets import Target, Task
+from mercer.kernels import Kernel
+
+
+@dataclass(eq=False, repr=False)
+class ContinuousAlignment(CrossValidatedLearner):
+    """A sum of kernels from continuously parametrized families, added one at a time ("CA").
+
+    Each step finds the kernel along which the centered alignment with the target grows fastest,
+    over all parameters of all families.
+
+    Parameters
+    ----------
+    family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
+        One family or several; `Gaussian()` if None. Families of one width are searched globally
+        (CA-1D), and families of more parameters by gradients (CA-nD): `Gaussian(ard=True)`, for
+        instance, from the mean width that CA-1D finds.
+    step : {"corrective", "stagewise"}, default="corrective"
+        After each new kernel, `"corrective"` solves for all weights anew, and optimizes the widths
+        of a single radial family jointly; `"stagewise"` chooses only the new kernel's weight, as in
+        Algorithm 1 of the reference: see the notes.
+    width_penalty : float or "auto", default=0.0
+        Strength of the penalty on differences between the widths of one ARD kernel; infinity for
+        isotropic kernels. `"auto"` selects it on held-out samples.
+    width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
+        With `"widths"`, lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is
+        subtracted from <F', K>, as published (eq. 4). F' is the gradient of the alignment at the
+        learned kernel; it grows as the kernel's weights shrink, and is largest in the first step,
+        at eps I, for which lambda has to be large. "auto" then selects the strength whose kernel
+        aligns best with held-out samples. The other penalties are relative to the best single
+        width, as in :class:`KernelOptimization`, and "auto" selects the strength that predicts
+        held-out samples best, or infinity unless a finite strength is better by more than a
+        standard error.
+    scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
+        Lengths by which features are divided before families of one width are searched: all kernels
+        then share one ratio of widths, and their common factor is searched globally, within the
+        family's bounds for the scaled features. A learner of one ARD kernel is fitted, and its
+        widths are used.
+    tol : float, default=1e-3
+        Growth of the alignment below which no more kernels are added.
+    max_kernels : int, default=50
+        Maximum number of steps.
+    eta_max : float, default=1.0
+        Largest weight of a new kernel; stagewise only.
+    eps : float, default=1e-10
+        Coefficient of the identity matrix that the learned training Gram matrix starts from.
+        Stagewise steps keep this part; corrective steps use `eps` only for the scale of the first
+        step's penalty, which vanishes with it.
+    search_tol : float or None, default=None
+        Relative change of the objective in an iteration at which the gradient search of several
+        parameters stops; it is not used for one width or frequency. None is 1e-7 for stagewise
+        steps, and 2e-2 for corrective steps, which then take less than half of the time, but may
+        stop on a plateau, so that the alignment is somewhat lower.
+    normalize_families : bool or None, default=None
+        Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
+        family is not preferred because its values are larger, or by <F', K> less the penalty, as
+        published. None is True for corrective and False for stagewise steps.
+    certificate : bool, default=False
+        Whether each step bounds how much better another width could have been (`history_[t].gap`),
+        for families of one width or frequency.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the splits that select the strength of the penalty.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
+        coefficients ``weights_ / scale_``.
+    kernels_ : list of Kernel
+        The kernels that were found.
+    weights_ : ndarray of shape (n_kernels,)
+        Positive coefficients of `kernels_`, which sum to one.
+    scale_ : float
+        Mean diagonal of the weighted sum's centered training Gram matrix.
+    shares_ : ndarray of shape (n_kernels,)
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one. A
+        wide kernel is nearly constant, so that a large weight can be a small share.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set. With stagewise
+        steps, the training Gram matrix includes its part eps I, which matters only if weights are
+        about as small.
+    history_ : list of Step
+        The steps taken. `objective` and `step_size` of a stagewise step are the published <F', K>,
+        less the width penalty, and eta; F' is the gradient of the alignment at the previously
+        learned kernel. The objective of a corrective step is multiplied by the centered norm of
+        that kernel, so that all steps are on one scale.
+    n_iter_ : int
+        Number of steps taken.
+    width_penalty_ : float
+        The strength used.
+    scaling_ : ndarray of shape (n_features,), or None
+        The lengths used.
+    scaler_ : KernelOptimization
+        The fitted learner of the lengths, if `scaling` is a learner.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    Notes
+    -----
+    With ``step="stagewise"`` the learner is Algorithm 1: the training Gram matrix is eps I at
+    first; each step maximizes <F', K> - lambda Reg over all families and adds eta K with the eta of
+    Proposition 2; the last step is the first in which the alignment, including eps I, grows by less
+    than `tol`. All matrices are centered, as in the propositions. One width or frequency is found
+    on the samples, up to rounding errors; several are found by L-BFGS-B within their bounds, from
+    the weighted mean of the widths of CA-1D, or from the best common width under a penalty if that
+    is better. The learned kernel is the sum of eta K, without eps I, at unit scale.
+
+    CA-1D costs O(n^2 d) for the distances and O(n^2) per step: the search and the refinement of
+    widths use a histogram of distances, accurate to about three digits; alignments and weights are
+    then computed from the exact Gram matrices. CA-nD costs O(n^2 d) per evaluation of the gradient.
+    Half a matrix of distances is kept in memory if it fits in half of scikit-learn's
+    `working_memory`, and tiles otherwise.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
+
+    Examples
+    --------
+    >>> from mercer import ContinuousAlignment
+    >>> from mercer.datasets import make_sine
+    >>> from mercer.kernels import Dirichlet
+    >>> X, y = make_sine(500, random_state=0)
+    >>> learner = ContinuousAlignment(Dirichlet(bounds=(0.1, 20.0))).fit(X, y)
+    >>> sorted(round(float(k.frequency), 1) for k in learner.kernels_)[:1]
+    [1.4]
+    """
+
+    _kernels_parameter = None
+
+    family: Any = None
+    _: KW_ONLY
+    step: Literal["corrective", "stagewise"] = "corrective"
+    width_penalty: float | Literal["auto"] = 0.0
+    width_penalty_on: PenaltyForm = "widths"
+    scaling: Any = None
+    tol: float = 1e-3
+    max_kernels: int = 50
+    eta_max: float = 1.0
+    eps: float = 1e-10
+    search_tol: float | None = None
+    normalize_families: bool | None = None
+    certificate: bool = False
+    task: Task = "auto"
+    output_kernel: Any = None
+    random_state: int | np.random.RandomState | None = 0
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
+        families = data.families(self.family)
+        self.scaling_ = self._lengths(families, data)
+        self.width_penalty_ = self._strength(families, samples, target)
+        with reported_steps(self) as report:
+            problem = families, samples, target, self._growth()
+            if self.scaling_ is None:
+                penalty = WidthPenalty(self.width_penalty_, self.width_penalty_on)
+                found = learn_families(*problem, width_penalty=penalty, on_step=report)
+            else:
+                found = learn_scaled(*problem, lengths=self.scaling_, on_step=report)
+        if not found.converged:
+            warn(
+                f"The alignment still grew by more than tol={self.tol:g} after "
+                f"{len(found.history)} steps: raise max_kernels.",
+                ConvergenceWarning,
+            )
+        return found
+
+    def selected_params(self) -> dict[str, Any]:
+        """Return the strengths of the penalties; see :meth:`KernelLearner.selected_params`."""
+        selected = {**super().selected_params(), "width_penalty": self.width_penalty_}
+        if isinstance(self.scaling, KernelOptimization):
+            scaler = clone(self.scaling).set_params(**self.scaler_.selected_params())
+            return {**selected, "scaling": scaler}
+        return selected
+
+    def _growth(self) -> Growth:
+        """Return the settings of the greedy loop."""
+        corrective = self.step == "corrective"
+        # Published steps keep their weights, so that their kernels have to be exact.
+        tolerance = STEP_TOLERANCE if corrective else 1e-7
+        normalize = corrective if self.normalize_families is None else self.normalize_families
+        return Growth(
+            corrective,
+            self.tol,
+            self.max_kernels,
+            self.certificate,
+            search_tol=tolerance if self.search_tol is None else float(self.search_tol),
+            normalize_families=bool(normalize),
+            eps=self.eps,
+            eta_max=self.eta_max,
+        )
+
+    def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
+        """Return the strength of the penalty; `"auto"` selects it for kernels of several widths."""
+        if self.width_penalty != "auto":
+            return float(self.width_penalty)
+        if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
+            return 0.0
+        problem = families, samples, target, self._growth()
+        if self.width_penalty_on == "widths":
+            return choose_strength_by_alignment(*problem, random_state=self.random_state)
+        return choose_strength_by_prediction(
+            *problem, form=self.width_penalty_on, random_state=self.random_state
+        )
+
+    def _lengths(self, families: list[Kernel], data: TrainingData) -> Array | None:
+        """Return the lengths that divide the features, fitting `scaling` if it is a learner."""
+        if self.scaling is None:
+            return None
+        n_features = data.X.shape[1]
+        scalable(families)
+        if not isinstance(self.scaling, KernelOptimization):
+            lengths = np.array(self.scaling, dtype=float)
+            if lengths.shape != (n_features,):
+                raise ValueError(
+                    f"scaling must be one length for each of the {n_features} features; "
+                    f"got shape {lengths.shape}."
+                )
+            return lengths
+        kernel = data.kernel(self.scaling.kernel)
+        has_lengths = kernel.structure.n_widths in (1, n_features)
+        if not (has_lengths and (kernel.relevance(n_features) > 0.0).all()):
+            raise ValueError(_NO_SCALER.format(kernel.describe()))
+        scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
+        self.scaler_ = scaler._fit_validated(data, self)
+        return np.asarray(self.scaler_.kernels_[0].relevance(n_features) ** -0.5)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        for name in ("tol", "eta_max", "eps"):
+            check_number(name, getattr(self, name))
+        if self.search_tol is not None:
+            check_number("search_tol", self.search_tol)
+        check_strength("width_penalty", self.width_penalty)
+        check_choice("width_penalty_on", self.width_penalty_on, ("widths", *RELATIVE_FORMS))
+        check_number("max_kernels", self.max_kernels, whole=True, low=1)
+        check_choice("step", self.step, ("corrective", "stagewise"))
+        check_bool("certificate", self.certificate)
+        if self.normalize_families is not None:
+            check_bool("normalize_families", self.normalize_families)
+        _check_scaling(self.scaling)
+
+
+_NO_SCALER = (
+    "scaling must learn one kernel with a width for each feature, as "
+    "KernelOptimization(Gaussian(ard=True)) does; got {}."
+)
+"""Error message for a learner that yields no length for each feature."""
+
+
+def _check_scaling(scaling: Any) -> None:
+    """Raise an error unless the scaling is a learner of one kernel, or positive lengths."""
+    if scaling is None:
+        return
+    if isinstance(scaling, KernelOptimization):
+        scaling._check_settings()
+        return
+    if hasattr(scaling, "fit"):
+        raise ValueError(_NO_SCALER.format(scaling))
+    if not are_positive(scaling):
+        raise ValueError(
+            "scaling must be a learner, or a positive and finite length for each feature; "
+            f"got {scaling!r}."
+        )

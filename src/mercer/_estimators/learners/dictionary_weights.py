@@ -1,0 +1,302 @@
+"""Learners of the weights of a dictionary: base class, equal, alignment and HSIC weights."""
+
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer._data.types import Array
+from mercer._data.validation import check_choice
+from mercer._estimators.fits import reported_steps
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
+from mercer._gram.moments import Moments, moments
+from mercer._search.records import LearnedKernel
+from mercer._search.targets import Target, Task
+from mercer._search.weights.alignment_weights import (
+    dependence_weights,
+    independent_weights,
+    nonnegative_weights,
+    normalized,
+)
+
+
+class DictionaryLearner(KernelLearner):
+    """Base class of learners that weight a finite dictionary by its moments."""
+
+    kernels: Any
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        kernels = data.dictionary(self.kernels)
+        with reported_steps(self, 1) as report:
+            found = moments(data.samples(len(kernels), keep=False), kernels, target.centered)
+            report()
+        return weighted_kernels(kernels, self._weigh(found), found)
+
+    @abstractmethod
+    def _weigh(self, found: Moments) -> Array:
+        """Return the weights of the kernels as they were given."""
+
+
+@dataclass(eq=False, repr=False)
+class ScaledDictionaryLearner(DictionaryLearner):
+    """Base class of learners whose weights depend on the scale of the kernels."""
+
+    kernels: Any = None
+    _: KW_ONLY
+    normalize: Literal["trace"] | None = None
+    task: Task = "auto"
+    output_kernel: Any = None
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("normalize", self.normalize, (None, "trace"))
+
+    def _factors(self, found: Moments) -> Array:
+        """Return the factors by which kernels are multiplied before they are weighted."""
+        factors = np.ones(found.traces.size)
+        if self.normalize == "trace":
+            factors = np.divide(1.0, found.traces, out=0.0 * factors, where=found.traces > 0.0)
+        return factors
+
+
+class UniformCombination(ScaledDictionaryLearner):
+    """The same weight for every kernel of a dictionary.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    normalize : {None, "trace"}, default=None
+        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
+        to a trace of one.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
+        coefficients ``weights_ / scale_``.
+    kernels_ : list of Kernel
+        The dictionary, bound to the training table.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they were given; they sum to one.
+    scale_ : float
+        Mean diagonal of the weighted sum's centered training Gram matrix.
+    shares_ : ndarray of shape (n_kernels,)
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    AlignmentMaximization : Learns the weights.
+
+    Notes
+    -----
+    O(p n^2) time for the alignment, in tiles.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), section 5 ("unif").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import UniformCombination
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = load_iris(return_X_y=True)
+    >>> UniformCombination([Gaussian(1.0), Gaussian(3.0)]).fit(X, y).weights_
+    array([0.5, 0.5])
+    """
+
+    def _weigh(self, found: Moments) -> Array:
+        return normalized(self._factors(found))
+
+
+class IndependentAlignment(ScaledDictionaryLearner):
+    """Weights proportional to each kernel's own centered alignment ("align").
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    normalize : {None, "trace"}, default=None
+        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
+        to a trace of one.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
+        coefficients ``weights_ / scale_``.
+    kernels_ : list of Kernel
+        The dictionary, bound to the training table.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they were given; they sum to one.
+    scale_ : float
+        Mean diagonal of the weighted sum's centered training Gram matrix.
+    shares_ : ndarray of shape (n_kernels,)
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    Notes
+    -----
+    O(p^2 n^2) multiplications in matrix products, and no n x n matrix for rank-one kernels.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), section 3.1 ("align").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import IndependentAlignment
+    >>> from mercer.kernels import Linear
+    >>> X, y = load_iris(return_X_y=True)
+    >>> IndependentAlignment([Linear(per_feature=True)]).fit(X, y).weights_.round(2)
+    array([0.21, 0.14, 0.33, 0.32])
+    """
+
+    def _weigh(self, found: Moments) -> Array:
+        return normalized(independent_weights(found) * self._factors(found))
+
+
+@dataclass(eq=False, repr=False)
+class HSICWeights(ScaledDictionaryLearner):
+    """Weights that maximize the Hilbert-Schmidt independence criterion (HSIC) with the target.
+
+    HSIC is linear in the weights mu, sum_k mu_k HSIC_k, so that their constraint determines them.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    norm : {1, 2, "cka"}, default=2
+        The quantity whose value is fixed while HSIC is maximized:
+
+        * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: the
+          kernel with the largest HSIC, the first in case of ties. It chooses a kernel, and combines
+          none.
+        * 2: the sum of the squared weights. The weights are proportional to HSIC_k.
+        * `"cka"`: the norm of the centered combination, which makes HSIC the centered kernel
+          alignment; the same as :class:`AlignmentMaximization`.
+    normalize : {None, "trace"}, default=None
+        With `"trace"`, kernels are weighted after their centered training Gram matrices are scaled
+        to a trace of one. HSIC grows with the scale of a kernel; `norm="cka"` ignores the scale.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
+        coefficients ``weights_ / scale_``.
+    kernels_ : list of Kernel
+        The dictionary, bound to the training table.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they were given; they sum to one.
+    scale_ : float
+        Mean diagonal of the weighted sum's centered training Gram matrix.
+    hsic_ : ndarray of shape (n_kernels,)
+        HSIC of each kernel with the target, scaled according to `normalize`.
+    shares_ : ndarray of shape (n_kernels,)
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    AlignmentMaximization : The same as `norm="cka"`, and weights of either sign.
+    IndependentAlignment : Weights proportional to the alignments, not to HSIC.
+    KernelOptimization : Learns the parameters of one kernel by HSIC.
+
+    Notes
+    -----
+    O(p^2 n^2) multiplications in matrix products, tile by tile; memory is p tiles per thread. Like
+    :class:`IndependentAlignment`, norm 2 ignores how kernels overlap: two copies of a kernel have
+    twice its weight.
+
+    References
+    ----------
+    Wang & Li (2018), eq. (5), which is norm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import HSICWeights
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = load_iris(return_X_y=True)
+    >>> kernels = [Gaussian(0.1), Gaussian(1.0), Gaussian(3.0)]
+    >>> HSICWeights(kernels).fit(X, y).weights_.round(2)
+    array([0.02, 0.44, 0.53])
+    >>> HSICWeights(kernels, norm=1).fit(X, y).weights_
+    array([0., 0., 1.])
+    """
+
+    norm: Literal[1, 2, "cka"] = 2
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.norm not in (1, 2, "cka"):
+            raise ValueError(f'norm must be 1, 2 or "cka"; got {self.norm!r}.')
+
+    def _weigh(self, found: Moments) -> Array:
+        factors = self._factors(found)
+        self.hsic_ = factors * found.a / (found.n_samples - 1) ** 2
+        if self.norm == "cka":
+            return nonnegative_weights(found)
+        return normalized(factors * dependence_weights(self.hsic_, self.norm))

@@ -1,0 +1,300 @@
+"""Learners of the widths of features: by marginal likelihood, and by gradients of a predictor."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer._data.validation import check_bool, check_number, check_positive, warn
+from mercer._estimators.fits import reported_steps
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import CrossValidatedLearner, KernelLearner, single_kernel
+from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
+from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
+from mercer._search.records import LearnedKernel
+from mercer._search.targets import Target, Task, response_deviation
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
+from mercer.kernels._radial import RadialFunction
+
+
+@dataclass(eq=False, repr=False)
+class EvidenceMaximization(KernelLearner):
+    """One kernel whose parameters maximize the marginal likelihood of a Gaussian process.
+
+    The marginal likelihood is that of Gaussian process regression with Gaussian noise, on responses
+    or on indicators of classes. With one width per feature it takes a second or two, and
+    distinguishes features that alignment does not.
+
+    Parameters
+    ----------
+    kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
+        A kernel of one width per feature (`Gaussian(ard=True)`, the default, or
+        `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds apply; its current
+        parameters do not matter.
+    width_deviation : float, default=1.0
+        Standard deviation of a normal prior on the natural logarithms of widths about their mean.
+        Widths are more alike for smaller values.
+    max_samples : int, default=1000
+        Maximum number of samples that are used, evenly spaced in the order of the target.
+    max_iter : int, default=60
+        Maximum number of iterations.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses, whose factor is the Gaussian process's target, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
+        `scale_`.
+    kernels_ : list of Kernel
+        The learned kernel, before division by `scale_`, as the only entry.
+    weights_, shares_ : ndarray of shape (1,)
+        One.
+    scale_ : float
+        Mean diagonal of the kernel's centered training Gram matrix.
+    noise_ : float
+        Variance of the noise relative to the kernel's amplitude: ridge regression on
+        ``kernels_[0]`` with this penalty predicts the posterior mean.
+    log_marginal_likelihood_ : float
+        Log marginal likelihood of the responses of the samples used, as they were given, less their
+        means. For classes, and for output kernels other than None and "linear", it is that of the
+        factor of the output kernel. NaN if the kernel is constant on the samples.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step per iteration: `objective` is the log marginal likelihood for each observation,
+        less the prior's cost and up to a constant; `kernel` and `alignment` are the final ones.
+    n_iter_ : int
+        Length of `history_`: the number of iterations taken, and one for the start.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    BayesianMKLRegressor : Learns weights and parameters of several kernels by marginal likelihood.
+
+    Notes
+    -----
+    Leave-one-out errors on the learned kernel are optimistic, by about a tenth for the default
+    prior, because the kernel depends on the labels.
+
+    An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
+
+    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
+    them twice.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, sections 5.1 and 5.4.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import EvidenceMaximization
+    >>> X, y = make_friedman1(200, n_features=8, random_state=0)
+    >>> relevance = EvidenceMaximization().fit(X, y).kernel_.relevance(8)
+    >>> sorted(relevance.argsort()[-4:].tolist())  # the fifth is linear, and has a large width
+    [0, 1, 2, 3]
+    """
+
+    _kernels_parameter = None
+
+    kernel: Any = None
+    _: KW_ONLY
+    width_deviation: float = PRIOR_DEVIATION
+    max_samples: int = 1000
+    max_iter: int = 60
+    task: Task = "auto"
+    output_kernel: Any = None
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
+        kernel = data.kernel(Gaussian(ard=True) if self.kernel is None else self.kernel)
+        with reported_steps(self) as report:
+            Y = target.representative.centered
+            found = marginal_likelihood_widths(
+                kernel,
+                samples.representative,
+                Y,
+                prior_deviation=self.width_deviation,
+                max_samples=self.max_samples,
+                max_iter=self.max_iter,
+                on_step=report,
+            )
+        if not found.converged:
+            is_cut = found.n_iter >= self.max_iter
+            advice = f"raise max_iter (now {self.max_iter})" if is_cut else "rounding stops it"
+            warn(
+                f"The log marginal likelihood for each observation, less the prior's cost, still "
+                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: "
+                f"{advice}.",
+                ConvergenceWarning,
+            )
+        self.noise_ = found.noise
+        self.log_marginal_likelihood_ = found.log_marginal_likelihood
+        if target.classes is None and str(self.output_kernel) in ("None", "linear"):
+            # The columns of the factor are the responses, divided by their deviations.
+            deviations = response_deviation(data.y.reshape(len(data), -1), data.weights)
+            n_used = min(len(Y), self.max_samples)
+            self.log_marginal_likelihood_ -= n_used * float(np.log(deviations).sum())
+        return single_kernel(samples, target, found.kernel, found.path)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_positive("width_deviation", self.width_deviation)
+        check_number("max_samples", self.max_samples, whole=True, low=2)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+
+
+@dataclass(eq=False, repr=False)
+class GradientOuterProduct(CrossValidatedLearner):
+    """One kernel on features that are scaled or rotated by the gradients of predictions.
+
+    Kernel ridge regression on the original features predicts the target. The average gradient outer
+    product (AGOP) of its predictions determines the directions along which they change. The
+    features are mapped by the square root of the AGOP, so that these directions count most, and the
+    procedure is repeated.
+
+    Parameters
+    ----------
+    kernel : kernel or name, default=None
+        A function of one distance on all features, in a norm from one to two; if `diagonal` is
+        False, of the Euclidean distance. None for the product Laplacian `ExponentialPower()`, or
+        for `Laplacian()` if `diagonal` is False. Its widths do not matter.
+    n_iter : int, default=5
+        Number of iterations after the first ridge regression.
+    diagonal : bool, default=True
+        Whether features are only scaled, by the root mean squares of the partial derivatives. If
+        False, they are multiplied by a matrix: the kernel can then depend on differences of
+        features, as they occur in products and in categories, but needs more samples.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses, whose factor the regressions predict, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds in which iterations are compared.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
+        `scale_`.
+    kernels_ : list of Kernel
+        The learned kernel, before division by `scale_`, as the only entry.
+    weights_, shares_ : ndarray of shape (1,)
+        One.
+    scale_ : float
+        Mean diagonal of the kernel's centered training Gram matrix.
+    metric_ : ndarray of shape (n_features,) or (n_features, n_features)
+        Map of the features: a factor for each, with a maximum of one, or a symmetric matrix of
+        unit norm.
+    best_iter_ : int
+        Iteration of the learned kernel; zero stands for the original features.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        The first ridge regression, then each iteration: `objective` is minus its mean squared error
+        on held-out samples, NaN if there are too few; `kernel` and `alignment` are the final ones.
+    n_iter_ : int
+        Length of `history_`.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    Notes
+    -----
+    The width and the penalty of each regression have the lowest leave-one-out error. The iteration
+    chosen has the lowest squared error in five folds, in which the procedure is repeated, if it is
+    better than the original features by more than a standard error.
+
+    At most 1,000 samples are used, evenly spaced in the order of the target; samples of sparse
+    tables are converted to dense. O(n_iter (n^3 + n^2 d)) time.
+
+    If rows are weighted, the samples used are drawn evenly along the cumulative weights, none of
+    them twice.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit, Belkin (2024), Mechanism for feature learning in neural
+    networks and backpropagation-free machine learning models, Science 383.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import GradientOuterProduct
+    >>> X, y = make_friedman1(200, n_features=8, random_state=0)
+    >>> learner = GradientOuterProduct().fit(X, y)
+    >>> sorted(learner.metric_.argsort()[-5:].tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    _kernels_parameter = None
+
+    kernel: Any = None
+    _: KW_ONLY
+    n_iter: int = 5
+    diagonal: bool = True
+    task: Task = "auto"
+    output_kernel: Any = None
+    random_state: int | np.random.RandomState | None = 0
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
+        default = ExponentialPower() if self.diagonal else Laplacian()
+        kernel = self._isotropic(data.kernel(default if self.kernel is None else self.kernel))
+        with reported_steps(self, 1) as report:
+            found = choose_metric(
+                kernel,
+                samples.representative,
+                target.representative,
+                n_iter=self.n_iter,
+                diagonal=bool(self.diagonal),
+                random_state=self.random_state,
+            )
+            report()
+        self.best_iter_ = found.best
+        chosen = found.metrics[found.best]
+        self.metric_ = chosen.map
+        objectives = [-loss for loss in found.losses]
+        return single_kernel(samples, target, kernel_on_features(chosen), objectives)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_number("n_iter", self.n_iter, whole=True)
+        check_bool("diagonal", self.diagonal)
+
+    def _isotropic(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with one width, or raise an error."""
+        found: Kernel = kernel.structure.isotropic() or kernel
+        structure = found.structure
+        if not (
+            isinstance(structure, RadialFunction)
+            and structure.columns is None
+            and structure.n_widths == 1
+            and structure.norm >= 1.0
+        ):
+            raise ValueError(
+                "GradientOuterProduct needs a kernel that is a function of one distance on all "
+                "features, in a norm of one or more, such as Gaussian() or ExponentialPower(); "
+                f"got {kernel.describe()}."
+            )
+        if not self.diagonal and structure.norm != 2.0:
+            raise ValueError(
+                "diagonal=False needs a kernel of the Euclidean distance, such as Laplacian(): "
+                f"other distances change with rotations. Got {kernel.describe()}."
+            )
+        return found

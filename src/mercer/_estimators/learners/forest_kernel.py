@@ -1,0 +1,304 @@
+"""The learner of a kernel of trees, and the growth of its ensemble."""
+
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import Tags, get_tags
+
+from mercer._data.row_order import content_ranks
+from mercer._data.sample import encode_target
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice, check_number, check_positive
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._estimators.fits import reported_steps
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner, weighted_kernels
+from mercer._gram.moments import moments
+from mercer._search.records import LearnedKernel
+from mercer._search.targets import Target, Task
+from mercer.kernels import Forest
+from mercer.kernels._leaves import check_leaves_are_read, openmp_threads, with_numbers
+
+EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
+
+_ENSEMBLES: dict[str, tuple[Any, Any]] = {
+    "boosting": (HistGradientBoostingRegressor, HistGradientBoostingClassifier),
+    "forest": (RandomForestRegressor, RandomForestClassifier),
+    "extra-trees": (ExtraTreesRegressor, ExtraTreesClassifier),
+}
+"""Regressor and classifier of each name."""
+
+
+_LEAST_IN_FORESTS = 3
+"""Minimum number of samples in a leaf of a forest."""
+
+
+@dataclass(eq=False, repr=False)
+class ForestKernel(KernelLearner):
+    """The share of trees, grown on the labels, in which two samples fall into the same leaf.
+
+    k(x, z) = (1/T) sum_t [leaf_t(x) = leaf_t(z)]. Unlike a kernel of distances, it needs no scaling
+    of the features, may be smooth in some regions and rough in others, and ignores irrelevant
+    features.
+
+    Parameters
+    ----------
+    ensemble : {"boosting", "forest", "extra-trees"} or estimator, default="boosting"
+        Boosted trees, a random forest or extremely randomized trees of scikit-learn; or an unfitted
+        estimator whose leaves can be read, such as LightGBM's: see :class:`mercer.kernels.Forest`.
+        The estimator has to be a classifier for classes, and a regressor for responses.
+    n_trees : int, default=100
+        Number of trees. For boosted trees, number of iterations, each of which grows one tree per
+        class if there are more than two, or one per response.
+    max_leaf_nodes : int or None, default=31
+        Maximum number of leaves of a tree; None for no limit.
+    min_samples_leaf : int, default=None
+        Minimum number of samples in a leaf, whatever their weights. None for 20 in boosted trees
+        and 3 in others.
+    learning_rate : float, default=0.1
+        Factor of the leaf values of boosted trees.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` treats numbers that are not whole, and
+        whole numbers of more than 20 distinct values, as responses.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the trees.
+    n_jobs : int, default=None
+        Number of threads that grow trees; None for one, -1 for all processors.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
+        `scale_`.
+    kernels_ : list of Kernel
+        A :class:`mercer.kernels.Forest` as the only entry.
+    weights_, shares_ : ndarray of shape (1,)
+        One.
+    n_leaves_ : int
+        Number of leaves of all trees.
+    scale_ : float
+        Mean diagonal of the kernel's centered training Gram matrix.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set. It is
+        optimistic, because the trees were fitted to the labels.
+    history_ : list of Step
+        One step, whose `objective` is the alignment.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    mercer.kernels.Forest : The kernel of trees that are already fitted.
+
+    Notes
+    -----
+    Held-out errors on the learned kernel are optimistic unless the trees are grown without the
+    held-out samples: a training row falls into a leaf with rows of similar labels, because its own
+    label was used. Two-stage estimators therefore grow trees anew in each fold, and stacking
+    selects the penalty and estimates the error by trees that are grown on one half of the samples
+    and evaluated on the other. With Nyström features they do not: penalties and errors are then too
+    small, by the share in all rows of the `max_samples` rows that trees are grown on.
+
+    Trees have no split if features are constant, or if there are fewer samples than twice
+    `min_samples_leaf`. The kernel is then one everywhere, and its alignment is zero.
+
+    :func:`mercer.save` saves trees of scikit-learn as arrays. It refuses trees that split by sets
+    of categories, and trees of other libraries.
+
+    Responses are standardized before trees are grown. Boosting ends after `n_trees` iterations,
+    without early stopping. Growing takes O(n d n_trees) for boosted trees of a given number of
+    leaves.
+
+    References
+    ----------
+    Breiman (2000), Some infinity theory for predictor ensembles, section 3. Davies & Ghahramani
+    (2014), The random forest kernel and other kernels for big data from random partitions. Geurts,
+    Ernst & Wehenkel (2006), Extremely randomized trees, section 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import ForestKernel
+    >>> X, y = make_friedman1(300, n_features=8, random_state=0)
+    >>> learner = ForestKernel().fit(X, y)
+    >>> learner.kernels_[0].describe()
+    'Forest of 100 trees'
+    >>> sorted(learner.kernel_.relevance(8).argsort()[-5:].tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    _kernels_parameter = None
+    _memorizes_labels = True
+
+    ensemble: EnsembleName | Any = "boosting"
+    _: KW_ONLY
+    n_trees: int = 100
+    max_leaf_nodes: int | None = 31
+    min_samples_leaf: int | None = None
+    learning_rate: float = 0.1
+    task: Task = "auto"
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        # The random draws of trees do not depend on the order of rows.
+        order = np.argsort(content_ranks(data.X, data.y))
+        weights = data.weights.take(order).relative()
+        if target.codes is None:
+            labels = encode_target(data.y[order], classification=False, weights=weights).values
+        else:
+            labels = target.codes[order]
+        with reported_steps(self, 1) as report:
+            kernel, _ = grow(
+                data.X[order],
+                labels,
+                weights,
+                classification=target.codes is not None,
+                **{field.name: getattr(self, field.name) for field in fields(Growth)},
+            )
+            report()
+        self.n_leaves_ = sum(len(cuts) + 1 for cuts in kernel.cuts or [])
+        found = moments(data.samples(), [kernel], target.centered)
+        return weighted_kernels([kernel], np.ones(1), found)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not isinstance(self.ensemble, str):
+            check_leaves_are_read(self.ensemble)
+            for field in fields(self):
+                if field.name in _OF_NAMED and getattr(self, field.name) != field.default:
+                    raise ValueError(
+                        f"{field.name} has no effect where ensemble is an estimator: set it there."
+                    )
+            return
+        check_choice("ensemble", self.ensemble, tuple(_ENSEMBLES))
+        check_number("n_trees", self.n_trees, whole=True, low=1)
+        if self.max_leaf_nodes is not None:
+            check_number("max_leaf_nodes", self.max_leaf_nodes, whole=True, low=2)
+        if self.min_samples_leaf is not None:
+            check_number("min_samples_leaf", self.min_samples_leaf, whole=True, low=1)
+        check_positive("learning_rate", self.learning_rate)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.ensemble, "__sklearn_tags__"):
+            tags.input_tags.sparse = get_tags(self.ensemble).input_tags.sparse
+        else:
+            tags.input_tags.sparse = self.ensemble != "boosting"
+        return tags
+
+
+_OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
+"""Parameters of ensembles that are given by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """Settings by which trees are grown; see :class:`ForestKernel`."""
+
+    ensemble: EnsembleName | Any = "boosting"
+    n_trees: int = 100
+    max_leaf_nodes: int | None = 31
+    min_samples_leaf: int | None = None
+    learning_rate: float = 0.1
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+
+    def trees(self, *, classification: bool) -> Any:
+        """Return the ensemble, not fitted.
+
+        Parameters
+        ----------
+        classification : bool
+
+        Raises
+        ------
+        ValueError
+            If a given ensemble is a classifier and the task regression, or the other way round.
+        """
+        if not isinstance(self.ensemble, str):
+            return _checked_copy(self.ensemble, classification)
+        boosted = self.ensemble == "boosting"
+        trees = _ENSEMBLES[self.ensemble][classification]()
+        trees.set_params(
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf or (20 if boosted else _LEAST_IN_FORESTS),
+            random_state=self.random_state,
+        )
+        if boosted:
+            return trees.set_params(
+                max_iter=self.n_trees, learning_rate=self.learning_rate, early_stopping=False
+            )
+        return trees.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
+
+
+def grow(
+    X: Features,
+    y: Array,
+    weights: SampleWeights | Array | None = None,
+    *,
+    classification: bool,
+    indicators: list[Array] | None = None,
+    **growth: Any,
+) -> tuple[Forest, Array]:
+    """Grow trees, and read their leaves in one evaluation.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or one or several responses.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+        Only their ratios matter.
+    classification : bool
+    indicators : list of ndarray of int, default=None
+        Groups of columns that trees use as one column; see :class:`mercer.kernels.Forest`.
+    **growth : object
+        The attributes of :class:`Growth`.
+
+    Returns
+    -------
+    kernel : Forest
+        The kernel with its leaves: `kernel.features` maps rows to indicators.
+    leaves : ndarray of int of shape (n_samples, n_trees)
+        Leaves of the rows, in the form that `kernel.as_features` takes.
+
+    Raises
+    ------
+    ValueError
+        If a given ensemble is a classifier and the task regression, or the other way round.
+    """
+    settings = Growth(**growth)
+    trees = settings.trees(classification=classification)
+    y = np.ravel(y) if np.size(y) == len(y) else y
+    if y.ndim == 2 and not get_tags(trees).target_tags.multi_output:
+        trees = MultiOutputRegressor(trees)
+    params = as_weights(weights, len(y)).relative().fit_params
+    with openmp_threads(effective_n_jobs(settings.n_jobs)):
+        trees.fit(with_numbers(X, indicators or []), y, **params)
+    return Forest(trees, indicators=indicators or None).read(X)
+
+
+def _checked_copy(ensemble: Any, classification: bool) -> Any:
+    """Return an unfitted copy of an ensemble, checked for this kind of target."""
+    if is_regressor(ensemble) if classification else is_classifier(ensemble):
+        kind = "classifier" if classification else "regressor"
+        raise ValueError(f"ensemble must be a {kind} for this target; got {ensemble!r}.")
+    return clone(ensemble)

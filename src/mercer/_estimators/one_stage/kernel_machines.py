@@ -1,0 +1,318 @@
+"""Kernel machines that share a learned kernel: classifiers and regressors."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.copies import with_copies
+from mercer._data.folds import N_FOLDS, evenly_spaced
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._data.weights import SampleWeights
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.kernel_estimator import TrainingData, new_samples
+from mercer._estimators.one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
+from mercer._gram.expansion import KernelExpansion, Scale
+from mercer._gram.new_rows import validated_rows_of
+from mercer._gram.sample_expansion import expansion_at_samples
+from mercer._gram.tiles import check_rows_memory
+from mercer._model_selection.calibration import (
+    Calibration,
+    calibrated_expansion,
+    class_values,
+    fit_temperatures,
+    held_out_temperature,
+    label_factors,
+    label_probabilities,
+)
+from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._search.targets import Target
+from mercer._search.weights.mkl import LearnedWeights
+from mercer._search.weights.rotated_samples import RotatedSamples
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mercer.losses._loss import Problems
+
+
+@dataclass(frozen=True)
+class FittedMachines(LearnedMachines):
+    """Kernel machines on a learned kernel.
+
+    Attributes
+    ----------
+    machines : LearnedWeights
+    problems : Problems
+    rotated : RotatedSamples or None
+        The rotated samples from which the kernel was learned and to which the learned Gram matrix
+        refers; None if the samples were not rotated.
+    """
+
+    machines: LearnedWeights
+    problems: Problems
+    rotated: RotatedSamples | None = None
+
+    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+        """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
+        if self.rotated is None:
+            return super().alignment(Y, weights)
+        return self.rotated.alignment(self.machines.gram, self.weights, Y)
+
+    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Return values predicted for `test` samples by machines fitted to `train` samples."""
+        if self.rotated is None:
+            return self.problems.held_out(self.machines.gram, train, test)
+        return self.rotated.held_out(self.weights, self.problems, train, test)
+
+
+class KernelMachines(OneStage):
+    """Base class of estimators with kernel machines that share a learned kernel."""
+
+    loss: Any
+    tol: float
+    fit_intercept: bool = True
+    intercept_: Array
+    support_: NDArray[np.intp]
+
+    def _loss(self) -> Loss:
+        """Return the loss defined by the parameters, without sample weights."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        self._loss()
+        check_positive("tol", self.tol)
+        check_bool("verbose", self.verbose)
+
+    def _stopped_by(self) -> str:
+        """Return advice for a warning: why a fit stopped above the tolerance and what to change."""
+        raise NotImplementedError
+
+    def _problems(self, data: TrainingData, Y: Array) -> Problems:
+        return Problems(self._loss().with_weights(data.weights.given), Y, bool(self.fit_intercept))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        dual, values = learned.machines.dual, learned.machines.values
+        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
+        self.intercept_ = np.zeros(dual.shape[1])
+        if learned.problems.intercept:
+            # The machines were fitted to the centered kernel. Their values differ from those of the
+            # uncentered kernel by the intercept, which is averaged to reduce rounding errors.
+            rows = evenly_spaced(len(values), 64)
+            used = np.flatnonzero(dual.any(axis=1))
+            uncentered = self._without_intercept(data.X[rows], data.X, used, dual[used])
+            self.intercept_ = (values[rows] - uncentered).mean(axis=0)
+        if not self.dual_gap_ <= self.tol:
+            warn(
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
+                f"{self.dual_gap_:.2g}, above tol={self.tol:g}{self._stopped_by()}",
+                ConvergenceWarning,
+            )
+
+    def _values(self, X: Features) -> Array:
+        """Return the values of all machines on new samples, shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
+        values = self._without_intercept(samples, self.X_fit_, self.support_, dual)
+        return values + self.intercept_
+
+    def _machines_expansion(self, scale: Scale) -> KernelExpansion:
+        """Return the kernel expansion of the values of all machines."""
+        samples = partial(new_samples, self)
+        return expansion_at_samples(self, self.dual_coef_, self.intercept_, scale, samples=samples)
+
+    def _without_intercept(
+        self, samples: Features, fitted: Features, support: NDArray[np.intp], dual: Array
+    ) -> Array:
+        """Multiply the learned kernel between samples and support vectors by the coefficients."""
+        if not dual.size:
+            return np.zeros((samples.shape[0], dual.shape[1]))
+        if self.X_fit_ is None:
+            return np.asarray(self.kernel_(samples[:, support]) @ dual)
+        check_rows_memory(samples.shape[0], support.size)
+        return np.asarray(validated_rows_of(self.kernel_, samples, fitted[support]) @ dual)
+
+
+class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
+    """Base class of classifiers: one machine for two classes, else one-vs-rest machines."""
+
+    C: float
+    temperature_: Calibration | list[Calibration]
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("hinge", "squared", "logistic"))
+        check_positive("C", self.C)
+        if self.loss == "squared":
+            return Squared(1.0 / float(self.C))
+        return Hinge(float(self.C)) if self.loss == "hinge" else Logistic(float(self.C))
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn the kernel together with the machine that uses it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which their losses are multiplied. A weight of two is
+            equivalent to giving the sample twice, and a weight of zero to leaving it out.
+        groups : array-like of shape (n_samples,), default=None
+            Identifiers (numbers or strings) of the groups that samples belong to, such as patients
+            or days. Samples of a group are held out together when probabilities are learned.
+            Without groups, copies of a row are held out together.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X contains NaN or infinities, there is only one sample, one class or one group, a
+            parameter is out of its range, a kernel returns NaN, or a weight is negative.
+        """
+        self._check_parameters()
+        data = self._data_of(X, y, sample_weight)
+        return self._fit_data(with_copies(data.grouped(groups)))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        if self._labels is not None:
+            self._calibrate_labels(data, target, learned)
+            return
+        assert target.codes is not None
+        problem = target.codes, target.weights, target.resampling
+        found = held_out_temperature(learned.held_out, *problem)
+        self.temperature_, held_out = found
+        self._held_out = replace(held_out, numbers=data.numbers[held_out.numbers])
+
+    def _calibrate_labels(
+        self, data: TrainingData, target: Target, learned: FittedMachines
+    ) -> None:
+        """Fit the probabilities of several labels to decision values of held-out samples."""
+        self.__dict__.pop("_held_out", None)
+        splits = target.resampling.folds(N_FOLDS, None, 0)
+        values = np.concatenate([learned.held_out(train, test) for train, test in splits])
+        rows = np.concatenate([test for _, test in splits])
+        known = self._all_values(values), data.y[rows], data.weights.take(rows)
+        self.temperature_ = fit_temperatures(*known)
+
+    def decision_function(self, X: Features) -> Array:
+        """Return the values of the kernel machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, ``classes_[1]`` is predicted if the value is positive. If samples have
+            several labels, the labels of positive values are predicted.
+        """
+        values = self._all_values(self._values(X))
+        alone = self._labels is None and values.shape[1] == 1
+        return values[:, 0] if alone else values
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Classes, or indicators of several labels.
+        """
+        if self._labels is not None:
+            return (self.decision_function(X) > 0.0).astype(int)
+        chosen = class_values(self._values(X)).argmax(axis=1)
+        return self.classes_[chosen]
+
+    def predict_proba(self, X: Features) -> Array:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`. If samples have several labels, each column is
+            the probability of one label.
+
+        Notes
+        -----
+        The probabilities are the softmax of the machines' values times a factor that is fitted to
+        the values of held-out samples, so that the predicted class has the highest probability. The
+        values of the logistic loss are log-odds, which the penalty shrinks towards zero, strongly
+        for small `C`; the factor compensates for the shrinkage (benchmarks/probabilities.py).
+        """
+        values = self._values(X)
+        if isinstance(self.temperature_, list):
+            return label_probabilities(self.temperature_, self._all_values(values))
+        return self.temperature_.probabilities(class_values(values))
+
+    def _expansion(self) -> KernelExpansion:
+        found = self._machines_expansion("decision value")
+        if isinstance(self.temperature_, list):
+            return self._label_expansion(found, label_factors(self.temperature_))
+        return calibrated_expansion(found, self.temperature_, self.classes_)
+
+
+class MachineRegressor(Regressor, KernelMachines):
+    """Base class of regressors: one kernel machine for each response."""
+
+    alpha: float
+    epsilon: float
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            if self.loss.for_labels:
+                raise ValueError(f"{self.loss!r} is a loss of labels, not of responses.")
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("squared", "epsilon_insensitive"))
+        check_positive("alpha", self.alpha)
+        check_number("epsilon", self.epsilon)
+        if self.loss == "squared":
+            return Squared(float(self.alpha))
+        return EpsilonInsensitive(1.0 / float(self.alpha), float(self.epsilon))
+
+    def predict(self, X: Features) -> Array:
+        """Predict responses.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._shaped(self._values(X))
+
+    def _expansion(self) -> KernelExpansion:
+        return self._machines_expansion("response")
+
+
+def _unweighted(loss: Loss) -> Loss:
+    """Return the loss, or raise an error if it has sample weights, which belong in `fit`."""
+    if loss.weights is not None:
+        raise ValueError("loss must have no weights: pass them to fit, as sample_weight.")
+    return loss

@@ -1,0 +1,339 @@
+"""Multiple kernel learning: joint learning of dictionary weights and kernel machines."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer._data.types import Array
+from mercer._data.validation import check_bool, check_choice, check_number
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.one_stage.base import Report
+from mercer._estimators.one_stage.kernel_machines import (
+    FittedMachines,
+    KernelMachines,
+    MachineClassifier,
+    MachineRegressor,
+)
+from mercer._gram.kernel_products import base_grams
+from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
+from mercer._search.weights.rotated_samples import rotated_samples
+from mercer._search.weights.weight_sets import WeightSet, unit_ball
+from mercer.kernels import Kernel
+from mercer.losses import Loss, Squared
+
+
+class FiniteMKL(KernelMachines):
+    """Kernel machines on a weighted sum of the kernels of a finite dictionary."""
+
+    norm: float
+    normalize: Literal["trace"] | None
+    solver: Solver
+    max_iter: int
+
+    def _n_gram_matrices(self) -> int:
+        # The interior-point method, which "auto" may choose, needs one more than the others.
+        return 4 if self.solver in ("newton", "alternating") else 5
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        unit_ball(self.norm)
+        check_choice("normalize", self.normalize, ("trace", None))
+        check_bool("fit_intercept", self.fit_intercept)
+        check_choice("solver", self.solver, SOLVERS)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+
+    def _weight_set(self, n_kernels: int) -> WeightSet:
+        """Return the set over which the weights are optimized."""
+        return unit_ball(self.norm)
+
+    def _learn(
+        self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
+    ) -> FittedMachines:
+        problems, weight_set = self._problems(data, Y), self._weight_set(len(kernels))
+        solvable = weight_set.has_interior_point and problems.boxes() is not None
+        if self.solver == "interior_point" and not solvable:
+            raise ValueError(
+                'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and '
+                "norm=1."
+            )
+        samples = data.samples(len(kernels))
+        rotated = None
+        if isinstance(problems.loss, Squared):
+            rotated = rotated_samples(problems, samples, kernels)
+        if rotated is None:
+            solved, grams = problems, base_grams(samples, kernels, centered=problems.intercept)
+        else:
+            solved, grams = rotated.problems, rotated.grams
+        traces = grams.traces(solved.loss.weights)
+        scales = np.ones(len(kernels))
+        if self.normalize == "trace":
+            # Kernels of zero trace, which are constant, get no weight.
+            means = traces / samples.total
+            scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
+        found = learn_weights(
+            solved,
+            grams.scaled(scales),
+            weight_set,
+            solver=self.solver,
+            tol=float(self.tol),
+            max_iter=self.max_iter,
+            on_step=report,
+        )
+        machines = found if rotated is None else rotated.restored(found)
+        return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
+
+    def _stopped_by(self) -> str:
+        advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
+        scaling = "" if self.normalize else ', and normalize="trace" brings kernels to one scale'
+        return f": {advice}{scaling}."
+
+
+@dataclass(eq=False, repr=False)
+class MKLClassifier(MachineClassifier, FiniteMKL):
+    """Multiple kernel classification with an lp-norm on the weights ("D1", "D2").
+
+    The weights are those for which a support vector machine, or another kernel machine, reaches the
+    lowest objective. If there are more than two classes, all of them share one kernel.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    norm : float, default=1.0
+        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
+        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
+    loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
+        The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
+        logistic regression. An object of `mercer.losses` has its own weight instead of `C`.
+    C : float, default=1.0
+        Weight of a loss given by name, as in scikit-learn's SVC.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        `"balanced"`, the samples of all classes have the same total weight.
+    normalize : {"trace", None}, default="trace"
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
+        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
+        the papers, so that `C` has the same meaning as for one kernel of unit variance, for any
+        number of samples.
+    fit_intercept : bool, default=True
+        Whether the machines have an intercept.
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        How weights and machines are found. `"newton"` takes Newton steps in the weights;
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
+        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the hinge
+        loss only. `"auto"` takes Newton steps, or the interior-point method if they are slow.
+    tol : float, default=1e-3
+        Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
+    max_iter : int, default=100
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel, which can be called on two tables.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
+        the weights of the scaled kernels have lp-norm one.
+    shares_ : ndarray of shape (n_kernels,)
+        Fraction of each kernel in the trace of the learned training Gram matrix.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    dual_coef_ : ndarray of shape (n_samples, n_machines)
+        Coefficients of the training samples: those whose dual objective proves the gap, unless
+        predictions with them would be worse than `tol` allows.
+    intercept_ : ndarray of shape (n_machines,)
+    support_ : ndarray of shape (n_support,)
+        Indices of the support vectors.
+    objective_ : float
+        Sum over the machines of 1/2 |f|^2 + C sum loss.
+    dual_gap_ : float
+        Proven bound on how far the objective is above its optimum, relative to the objective.
+    history_ : list of WeightStep
+        Objective, gap and number of kernels of each step.
+    n_iter_ : int
+        Number of steps; each step fits the machines for new weights.
+    classes_ : ndarray of shape (n_classes,)
+    temperature_ : Calibration
+        The map from decision values to probabilities, fitted to the decision values of held-out
+        samples. Groups passed to `fit` are held out as a whole, so that prediction sets are valid
+        for samples of new groups.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    ContinuousMKLClassifier : Also searches the parameters of the kernels.
+    TwoStageClassifier : Learns the kernel first, by alignment, which is faster.
+
+    Notes
+    -----
+    The objective is convex in the weights, and its second derivatives depend only on samples whose
+    dual variables are free to move. Each step is a Newton step: for norm 1, it solves a quadratic
+    program over the simplex; for larger norms, it is taken in the logarithms of the weights. If a
+    Newton step fails, it is replaced by the closed form of [1]_. The machines are fitted by
+    scikit-learn's SVC and SVR, refined by an active-set method if the gap requires it, by a
+    Cholesky factor for the squared loss, and by Newton's method for the logistic loss. For norm 1
+    and many kernels of low rank, the objective has kinks. In that case, the gap is proven by a
+    convex combination of the dual variables of several steps. After a dozen steps, or at once if
+    each kernel uses one column and there are more columns than samples, an interior-point method
+    finds weights and dual variables jointly.
+
+    A step costs the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
+    kernels, in tiles. The learned Gram matrix and p vectors per machine are kept in memory. Linear
+    kernels of one column each cost O(n p) instead, and less if the columns are sparse.
+
+    References
+    ----------
+    .. [1] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien (2011). lp-norm multiple kernel learning.
+       Journal of Machine Learning Research 12, sections 3.3 and 4.
+    .. [2] A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet (2008). SimpleMKL. Journal of Machine
+       Learning Research 9, sections 2.3 and 3.3, for the gap.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import MKLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MKLClassifier().fit(scale(X), y)
+    >>> int((model.weights_ > 0).sum()), bool(model.dual_gap_ < 1e-3)
+    (6, True)
+    """
+
+    kernels: Any = None
+    _: KW_ONLY
+    norm: float = 1.0
+    loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge"
+    C: float = 1.0
+    class_weight: Any = None
+    normalize: Literal["trace"] | None = "trace"
+    fit_intercept: bool = True
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 100
+    verbose: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class MKLRegressor(MachineRegressor, FiniteMKL):
+    """Multiple kernel regression with an lp-norm on the weights.
+
+    The weights are those for which kernel ridge regression, or support vector regression, reaches
+    the lowest objective. Several responses share one kernel.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels whose widths are chosen from the data. With `"precomputed"`,
+        X is a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    norm : float, default=2.0
+        The p of the lp-norm, which bounds the weights: their norm is at most one. A `norm` of 1
+        selects few kernels, a larger one keeps all, and infinity weights all kernels equally.
+    loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
+        The loss of kernel ridge regression or of support vector regression. An object of
+        `mercer.losses` has its own weight instead of `alpha`.
+    alpha : float, default=1.0
+        Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
+        regression is 1 / alpha.
+    epsilon : float, default=0.1
+        With ``loss="epsilon_insensitive"``, errors up to this size, in the unit of the response,
+        cost nothing.
+    normalize : {"trace", None}, default="trace"
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
+        (centered, if there is an intercept). The traces are then n_samples times the unit trace of
+        the papers, so that `alpha` has the same meaning as for one kernel of unit variance, for any
+        number of samples.
+    fit_intercept : bool, default=True
+        Whether the machines have an intercept.
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        How weights and machines are found. `"newton"` takes Newton steps in the weights;
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
+        `"interior_point"` finds weights and dual variables jointly, for norm 1 and the
+        epsilon-insensitive loss only. `"auto"` takes Newton steps, or the interior-point method if
+        they are slow.
+    tol : float, default=1e-3
+        Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
+    max_iter : int, default=100
+        Maximum number of steps; a warning is issued if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel, which can be called on two tables.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
+        the weights of the scaled kernels have lp-norm one.
+    shares_ : ndarray of shape (n_kernels,)
+        Fraction of each kernel in the trace of the learned training Gram matrix.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    dual_coef_ : ndarray of shape (n_samples, n_outputs)
+        Coefficients of the training samples: those whose dual objective proves the gap, unless
+        predictions with them would be worse than `tol` allows.
+    intercept_ : ndarray of shape (n_outputs,)
+    support_ : ndarray of shape (n_support,)
+        Indices of the support vectors.
+    objective_ : float
+        Sum over the responses of 1/2 |f|^2 + sum loss, where the squared loss is (y - f)^2 / (2
+        alpha).
+    dual_gap_ : float
+        Proven bound on how far the objective is above its optimum, relative to the objective.
+    history_ : list of WeightStep
+        Objective, gap and number of kernels of each step.
+    n_iter_ : int
+        Number of steps; each step fits the machines for new weights.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    L2KRR : Kernel ridge regression with weights in a ball around given weights.
+    ContinuousMKLRegressor : Also searches the parameters of the kernels.
+    TwoStageRegressor : Learns the kernel first, by alignment, which is faster.
+
+    Notes
+    -----
+    See `MKLClassifier` for the solver, its complexity and its memory.
+
+    References
+    ----------
+    .. [1] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien (2011). lp-norm multiple kernel learning.
+       Journal of Machine Learning Research 12, sections 3.3 and 4.
+    .. [2] A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet (2008). SimpleMKL. Journal of Machine
+       Learning Research 9, sections 2.3 and 3.3, for the gap.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import MKLRegressor
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> MKLRegressor(alpha=0.1).fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.7
+    True
+    """
+
+    kernels: Any = None
+    _: KW_ONLY
+    norm: float = 2.0
+    loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared"
+    alpha: float = 1.0
+    epsilon: float = 0.1
+    normalize: Literal["trace"] | None = "trace"
+    fit_intercept: bool = True
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 100
+    verbose: bool = False

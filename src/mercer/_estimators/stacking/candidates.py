@@ -1,0 +1,326 @@
+"""Candidates of a stack: kernels of one width or of learned relevance, on views of a table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+
+from mercer._data.cross_validation import group_params
+from mercer._data.sample import EncodedTarget, as_frame
+from mercer._data.types import Features
+from mercer._estimators.stacking.table_views import TableViews, ViewName
+from mercer._gram.samples import spread_rows
+from mercer._model_selection.feature_metric import kernel_on_features, metric_after
+from mercer._model_selection.held_out import of_best_width
+from mercer._search.evidence_search import marginal_likelihood_widths
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
+from mercer.kernels._kernel import check_takes
+
+Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
+"""Function from samples, their responses or labels, and the encoded target to kernels."""
+
+
+# --- ways to kernels -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method that yields a kernel, or several kernels that are learned together.
+
+    Attributes
+    ----------
+    descriptions : sequence of str
+        Descriptions of the kernels.
+    view : {"given", "scaled", "quantiles"}
+        The view of the table on which the kernels are evaluated.
+    learn : callable
+        Function from samples, responses or labels, and the encoded target to the kernels.
+    uses_labels : bool
+        Whether more than a single width is learned from the labels. Leave-one-out predictions are
+        then unbiased only for samples from which the kernels were not learned.
+    learns_widths : bool
+        Whether the widths are learned, so that they may change with more rows.
+    memorizes_labels : bool
+        Whether the kernels memorize single training labels, as those of trees do, so that
+        leave-one-out errors would choose too small a penalty.
+    """
+
+    descriptions: Sequence[str]
+    view: ViewName
+    learn: Learn
+    uses_labels: bool = False
+    learns_widths: bool = True
+    memorizes_labels: bool = False
+
+    @property
+    def keys(self) -> list[tuple[int, str, str]]:
+        """Keys that distinguish its kernels from those of other candidates in the same fit."""
+        return [(id(self.learn), self.view, description) for description in self.descriptions]
+
+
+def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
+    """Return the kernel families of a single width on each view of the table.
+
+    Parameters
+    ----------
+    views : sequence of {"scaled", "quantiles"}
+    """
+    families = {
+        "Gaussian": Gaussian("median"),
+        "Laplacian": Laplacian("median"),
+        "product Laplacian": Laplacian("median", norm=1.0),
+    }
+    return [
+        Candidate([f"{name} on {_PHRASES[view]}"], view, _WidthChoice(family))
+        for view in views
+        for name, family in families.items()
+    ]
+
+
+def relevance_candidates(view: ViewName) -> list[Candidate]:
+    """Return the kernels with a learned relevance of each feature, or of directions of features.
+
+    Parameters
+    ----------
+    view : {"scaled", "quantiles"}
+    """
+    phrase = _PHRASES[view]
+    names = [
+        f"{name} with one width per feature on" for name in ("Gaussian", "sum of three kernels")
+    ]
+    return [
+        Candidate([f"{name} {phrase}" for name in names], view, learn_widths, True),
+        Candidate([f"Gaussian on projections of {phrase}"], view, learn_projection, True),
+    ]
+
+
+def given_candidates(sources: Any, names: Any) -> list[Candidate]:
+    """Return the candidates given by a user, which are evaluated on the table as it is.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners
+    names : data frame, or None
+        Provides the names of columns.
+
+    Raises
+    ------
+    ValueError
+        If `sources` is empty or not a list.
+    TypeError
+        If a source is neither a kernel nor a learner.
+    """
+    if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
+        raise ValueError(
+            f'candidates must be a list of kernels or learners; got {sources!r}. "default" among '
+            "them stands for the usual ones; Gram matrices are not taken."
+        )
+    return [_given(source, names) for source in sources]
+
+
+def takes_missing(sources: Any) -> bool:
+    """Whether a candidate given by a user has a kernel that accepts missing values.
+
+    Parameters
+    ----------
+    sources : list of kernels, names of kernels, callables or kernel learners, or None
+    """
+    if isinstance(sources, list | tuple):
+        return any(map(takes_missing, sources))
+    if isinstance(sources, BaseEstimator) and hasattr(sources, "fit"):
+        return bool(get_tags(sources).input_tags.allow_nan)
+    return bool(getattr(sources, "accepts_missing", False))
+
+
+def learns_relevance(X: Features, fewest: int = 40) -> bool:
+    """Whether a table has enough rows, and more than one column, to learn relevance.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    fewest : int, default=40
+        Relevance is not learned from fewer samples.
+    """
+    return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= fewest
+
+
+def learn_widths(
+    X: Features,
+    y: Any,
+    target: EncodedTarget,
+    *,
+    deviations: tuple[float, float] = (0.5, 1.0),
+    tol: float = 1e-3,
+) -> list[Kernel]:
+    """Learn a Gaussian, and a sum of kernels, with one width per feature by marginal likelihood.
+
+    The sum has three kernels, because functions of tables are often smooth in some features and
+    rough in others. Its search starts from the widths of the Gaussian.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ignored
+    target : EncodedTarget
+    deviations : tuple of float, default=(0.5, 1.0)
+        Standard deviations of the priors on the log-widths of a single kernel, and of a sum. The
+        narrower prior of the single kernel keeps its search from other optima.
+    tol : float, default=1e-3
+        Searches end when an iteration changes the log marginal likelihood by less than this
+        fraction of the number of observations. It is large, and searches are not repeated, because
+        kernels are compared by left-out errors.
+    """
+    n_rows = _relevance_rows(X)
+    learn = partial(marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=tol)
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
+    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
+    several = WeightedSum(families, np.ones(len(families)))
+    return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
+
+
+def learn_projection(
+    X: Features, y: Any, target: EncodedTarget, *, n_iter: int = 2
+) -> list[Kernel]:
+    """Learn a linear map of the features from average gradient outer products.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ignored
+    target : EncodedTarget
+    n_iter : int, default=2
+        Number of iterations of the mapping.
+    """
+    rows = spread_rows(X, target.values, _relevance_rows(X))
+    some = target.take(rows)
+    metric = metric_after(
+        Gaussian(),
+        X[rows],
+        some.values - some.values.mean(axis=0),
+        n_iter=n_iter,
+        diagonal=False,
+        resampling=some.resampling,
+    )
+    return [kernel_on_features(metric)]
+
+
+_PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}
+"""Names of the views in descriptions."""
+
+
+@dataclass(frozen=True)
+class _WidthChoice:
+    """Choose the width of a family by leave-one-out errors on part of the samples."""
+
+    family: Kernel
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        return [of_best_width(self.family, X, target.values, target.resampling)]
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """A kernel as given, with the column names of the table."""
+
+    kernel: Kernel
+    names: Any
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        kernel = self.kernel.bind(as_frame(X, self.names))
+        check_takes([kernel], X)
+        return [kernel]
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """The kernel that an estimator learns, from a data frame if the table is one."""
+
+    learner: Any
+    names: Any
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        groups = group_params(self.learner, target.resampling.groups)
+        return [clone(self.learner).fit(as_frame(X, self.names), y, **groups).kernel_]
+
+
+def _given(source: Any, names: Any) -> Candidate:
+    if hasattr(source, "fit") and hasattr(source, "transform"):
+        learns_widths = not getattr(source, "_widths_are_given", True)
+        memorizes = getattr(source, "_memorizes_labels", False)
+        learn = _Learned(source, names)
+        return Candidate([repr(source)], "given", learn, True, learns_widths, memorizes)
+    if hasattr(source, "predict"):
+        raise TypeError(
+            f"A candidate must be a kernel or a kernel learner, such as GradientOuterProduct(); "
+            f"got the predictor {source!r}."
+        )
+    kernel = as_kernel(source)
+    return Candidate([kernel.describe()], "given", _Fixed(kernel, names), learns_widths=False)
+
+
+def _relevance_rows(X: Features) -> int:
+    """Number of samples to learn relevance from: 500, or half of the samples if that is more."""
+    return min(max(500, X.shape[0] // 2), _affordable_rows(X))
+
+
+def _affordable_rows(X: Features, work: float = 3e7) -> int:
+    """Number of samples for which the number of pairs times features is at most `work`."""
+    return int(np.sqrt(work / X.shape[1]))
+
+
+def has_default(sources: Any) -> bool:
+    """Whether the default candidates are among those requested by a user.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    """
+    listed = sources if _lists(sources) else [sources]
+    return any(one is None or (isinstance(one, str) and one == "default") for one in listed)
+
+
+def views_of(sources: Any, views: TableViews) -> list[ViewName]:
+    """Return the views on which candidates are evaluated.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    views : TableViews
+    """
+    usual = [*views.names()] if has_default(sources) else []
+    return [*usual, "given"] if _others(sources) or not usual else usual
+
+
+def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candidate]:
+    """Return the candidates to evaluate first: default families of a single width, and given ones.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners, "default" or None
+    views : TableViews
+    names : data frame, or None
+        Provides the names of columns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        See :func:`given_candidates`.
+    """
+    if not has_default(sources):
+        return given_candidates(sources, names)
+    others = _others(sources)
+    given = given_candidates(others, names) if others else []
+    return [*isotropic_candidates(views.names()), *given]
+
+
+def _others(sources: Any) -> list[Any]:
+    """The candidates other than the default ones."""
+    return [one for one in sources if not has_default(one)] if _lists(sources) else []
+
+
+def _lists(sources: Any) -> bool:
+    return isinstance(sources, list | tuple)

@@ -1,0 +1,375 @@
+"""Stacks for large tables: members on Nyström features of all rows, chosen on a sample of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from mercer._blocks.approximation import number_of_components, number_of_paired_rows
+from mercer._blocks.blocks import BlockSource
+from mercer._blocks.tables import DrawnSample
+from mercer._data.folds import Split, apart_from, sample_rows
+from mercer._data.resampling import as_resampling
+from mercer._data.types import Array, Features, RandomState
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import Combination, CombinedWithout
+from mercer._estimators.stacking.evaluation import (
+    Combine,
+    Evaluation,
+    Select,
+    Selection,
+    ViewedSample,
+)
+from mercer._estimators.stacking.kernel_sums import with_sums
+from mercer._estimators.stacking.leaf_members import (
+    DESCRIPTION,
+    LeafEvaluation,
+    LeafMember,
+    leaves_of_boosted_trees,
+)
+from mercer._estimators.stacking.nystroem_members import NystroemMember
+from mercer._estimators.stacking.ridges import evaluate, left_out_message
+from mercer._estimators.stacking.table_views import TableViews, ViewEncoder, ViewName
+from mercer._estimators.stacking.trial_fits import worth_all_rows
+from mercer._nystroem.second_stage import fit_nystroem
+from mercer._nystroem.some_rows import PairsOfSomeRows
+from mercer._nystroem.width_factors import with_suitable_widths
+from mercer.kernels import Kernel
+
+_FEWEST_GROUPS = 6
+"""With fewer groups, or folds of `cv`, kernels are learned from the groups on which they are
+evaluated."""
+
+_SEEN_PARTS = 2
+"""Candidates are evaluated on a third of the groups, with kernels learned from the others. Kernels
+that predict one half of these others are learned from as many groups."""
+
+
+@dataclass(frozen=True)
+class DrawnViews(ViewedSample):
+    """Views of rows drawn from a large table; members are fitted to all of its rows.
+
+    Ridge regressions on Nyström features take one pass over the rows for each kernel, so that
+    kernels with a small share of the weights are not worth a pass.
+
+    Attributes
+    ----------
+    drawn : DrawnSample
+    views : TableViews
+    n_components : int or "auto"
+        Number of centers. With "auto", a fit to all pairs of some rows is used instead if it
+        predicts clearly better.
+    max_tree_samples : int, default=0
+        Maximum number of rows on which trees are grown; zero for no trees.
+    random_state : int, RandomState instance or None
+        Draws the centers, and the samples from which kernels are learned.
+    """
+
+    drawn: DrawnSample = field(kw_only=True)
+    views: TableViews = field(kw_only=True)
+    n_components: int | str = field(kw_only=True)
+    max_tree_samples: int = field(default=0, kw_only=True)
+    random_state: RandomState = field(kw_only=True)
+    least_share: ClassVar[float] = 0.1
+    n_machines: ClassVar[int] = 0
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`."""
+        return replace(super().take(rows), drawn=self.drawn.take(rows))
+
+    def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
+        """Sample the rows, from a third of the groups if any: the others are of other groups."""
+        groups = self.target.resampling.together
+        if groups is None or len(names := np.unique(groups[groups >= 0])) < _FEWEST_GROUPS:
+            return super().evaluated_rows(max_samples, random_state)
+        drawn = names[sample_rows(len(names), len(names) // 3, None, random_state)]
+        rows = np.flatnonzero(np.isin(groups, drawn))
+        codes = self.target.take(rows).codes
+        return rows[sample_rows(len(rows), max_samples, codes, random_state)]
+
+    def others(self, rows: Array) -> ViewedSample | None:
+        """Samples that are not evaluated, if there are enough; see :class:`ViewedSample`.
+
+        None if samples are predicted from only some of the others, because kernels are then learned
+        from these alone.
+        """
+        if self._own_splits is not None:
+            return None
+        rest = self._apart_from(rows)
+        return None if len(rest) < len(rows) else self._drawn_from(rest, len(rows))
+
+    def _apart_from(self, rows: Array) -> NDArray[np.intp]:
+        """Samples that are neither among `rows` nor in their groups."""
+        return apart_from(rows, self.target.resampling.together, len(self))
+
+    def _drawn_from(self, rest: NDArray[np.intp], n_evaluated: int, ratio: int = 2) -> Self:
+        """Sample the rows to learn kernels from: `ratio` times as many as are evaluated."""
+        codes, n_learned = self.target.take(rest).codes, ratio * n_evaluated
+        return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
+
+    def revised(
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        on_failure: Callable[[str], None],
+    ) -> Selection:
+        """Add the leaves of boosted trees to the selection, and sums of kernels for responses.
+
+        Kernels with little weight beside the leaves are dropped if there are many rows.
+        """
+        leaves = self._leaves(on_failure)
+        evaluations, kept = [*chosen.evaluations, *leaves], [*chosen.kept, *leaves]
+        if self.adds_kernels:
+            known = [*(e.deviations for e in chosen.kept), *(e.deviations[rows] for e in leaves)]
+            kept = with_sums(kept, known, self.take(rows), combine)
+            evaluations += [e for e in kept if all(e is not other for other in evaluations)]
+        settings: Any = {"least_share": self.least_share, "random_state": self.random_state}
+        kept = worth_all_rows(kept, self._drawn_in, self.target, combine, **settings)
+        return replace(chosen, evaluations=evaluations, kept=kept)
+
+    @property
+    def adds_kernels(self) -> bool:
+        """Whether sums of kernels are tried in place of several members.
+
+        Probabilities of classes are less accurate with sums.
+        """
+        return self.target.encoding.classes is None
+
+    def _leaves(self, on_failure: Callable[[str], None]) -> list[LeafEvaluation]:
+        """Ridge regression on the leaves of boosted trees; empty if it cannot be evaluated."""
+        if not self.max_tree_samples:
+            return []
+        view, state = next(iter(self.X)), self.random_state
+        try:
+            rows, predicted = self._tree_rows(view), self._drawn_in(view)
+            return [leaves_of_boosted_trees(view, rows, predicted, self.target, state)]
+        except Exception as error:
+            on_failure(left_out_message([DESCRIPTION], error))
+            return []
+
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> list[NystroemMember | LeafMember]:
+        """Fit ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
+        members = [found.on_all_rows(self.member) for found in kept]
+        # The best members come first: if one of them is better on features, the others are assumed
+        # to be, too.
+        for k in sorted(range(len(kept)), key=lambda k: kept[k].cost):
+            if not isinstance(member := members[k], NystroemMember):
+                continue
+            members[k] = self._of_all_pairs(member, kept[k].kernel, kept[k].candidate)
+            if members[k] is member:
+                break
+        return members
+
+    def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
+        """Fit ridge regression on the kernel of a candidate, with learned widths rescaled.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        candidate : Candidate
+        """
+        view, encoding, state = candidate.view, self.target.encoding, self.random_state
+        data = self._drawn_in(view)
+        n_rows, listed = data.source.count_rows(), data.listed is not None
+        n_centers = number_of_components(self.n_components, n_rows, listed=listed)
+        settings: dict[str, Any] = {"n_components": n_centers, "random_state": state}
+        suitable, alphas = kernel, None
+        if candidate.learns_widths:
+            suitable, alphas, _ = with_suitable_widths(kernel, data, encoding, **settings)
+        model = fit_nystroem(suitable, data, encoding, alphas=alphas, **settings)
+        return NystroemMember(view, model.columns.kernel, model, self.target.mean)
+
+    def _of_all_pairs(
+        self, member: NystroemMember, kernel: Kernel, candidate: Candidate
+    ) -> NystroemMember:
+        """Refit a member to all pairs of some rows, if this predicts better than its features."""
+        data = self._drawn_in(candidate.view)
+        n_rows = data.source.count_rows()
+        n_paired = number_of_paired_rows(self.n_components, len(data), n_rows)
+        if not n_paired or data.listed is not None:
+            return member
+        pairs = PairsOfSomeRows(data, self.target.encoding, n_paired, self.random_state)
+        model = pairs.better(member.model, kernel, learns_widths=candidate.learns_widths)
+        if model is member.model:
+            return member
+        return replace(member, kernel=model.columns.kernel, model=model)
+
+    def _tree_rows(self, view: ViewName) -> DrawnSample:
+        """The rows on which trees are grown, in a view; they are transformed in batches."""
+        drawn = self._drawn_in(view)
+        found = self.drawn.resized(self.max_tree_samples, self.random_state)
+        if found is self.drawn:
+            return drawn
+        X = np.empty(found.X.shape)
+        for rows in gen_batches(len(X), BlockSource.rows_together(X.shape[1])):
+            X[rows] = self.views.transform(found.X[rows], view)
+        return replace(found, X=X, source=drawn.source)
+
+    def _drawn_in(self, view: ViewName) -> DrawnSample:
+        """The drawn rows, and their source, in a view."""
+        encoder = ViewEncoder(self.drawn.source.encoder, self.views, view)
+        return replace(self.drawn, X=self.X[view], source=self.drawn.source.with_encoder(encoder))
+
+    def refined(
+        self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
+    ) -> Selection:
+        """Combine the selection by out-of-fold predictions for all drawn samples.
+
+        Samples from which a kernel was learned, and samples of their groups, are predicted with a
+        kernel that was learned without them.
+        """
+        every = np.arange(len(self))
+        deviations = [
+            e.out_of_fold(partial(self._out_of_fold, member, every))
+            for e, member in zip(found.kept, members, strict=True)
+        ]
+        predicted = list(zip(found.kept, members, deviations, strict=True))
+        for train, part in self._unseen(rows):
+            self._predict_anew(predicted, self._drawn_from(train, len(rows)), part)
+        kept = [replace(e, deviations=d) for e, d in zip(found.kept, deviations, strict=True)]
+        return Selection(found.evaluations, kept, combine(deviations, self.target), self.weights)
+
+    def _out_of_fold(self, member: NystroemMember, rows: Array) -> Array:
+        """Deviations of out-of-fold predictions for some samples.
+
+        For random folds, these are deviations from the overall mean, which the folds hardly change;
+        for given folds, from the mean of the training samples of the fold.
+        """
+        drawn = self.drawn.take(rows)
+        means = self.target.mean if drawn.listed is None else self.target.left_out_means[rows]
+        return np.asarray(member.model.out_of_fold(self.X[member.view][rows], drawn) - means)
+
+    @property
+    def _own_splits(self) -> Sequence[Split] | None:
+        """The folds if samples are predicted from only some of the others; None otherwise."""
+        resampling = self.target.resampling
+        if resampling.one_at_a_time or resampling.together is not None:
+            return None
+        return self.target.folds(_SEEN_PARTS, self.random_state)
+
+    def _unseen(self, rows: Array) -> list[Split]:
+        """Splits into samples to learn kernels from, and samples predicted with these kernels.
+
+        The latter are halves of the groups from which kernels were learned; none if there are at
+        least as many groups as evaluated samples, because kernels then hardly depend on any single
+        group, just as they hardly depend on any single one of as many samples without groups. Folds
+        that train on only some of the samples have a kernel each; samples that several folds hold
+        out are predicted with the kernel of the first.
+        """
+        if (splits := self._own_splits) is not None:
+            return _first_held_out(splits, len(self))
+        groups, rest = self.target.resampling.together, self._apart_from(rows)
+        seen = np.arange(len(self)) if len(rest) < len(rows) else rest
+        if groups is None or len(np.unique(groups[seen])) >= len(rows):
+            return []
+        folds = self.target.take(seen).folds(_SEEN_PARTS, self.random_state)
+        return [(self._apart_from(seen[part]), seen[part]) for _, part in folds]
+
+    def _predict_anew(
+        self,
+        predicted: Sequence[tuple[Evaluation, Any, Array]],
+        inside: ViewedSample,
+        part: Array,
+    ) -> None:
+        """Predict some samples, in place, with kernels that were learned from other samples.
+
+        They are predicted by the mean if nothing can be learned from the others.
+
+        Parameters
+        ----------
+        predicted : sequence of (Evaluation, member, ndarray)
+            The kept evaluations, their fits to all rows, and the deviations.
+        inside : ViewedSample
+            The other samples.
+        part : ndarray of int
+        """
+        kept = [e for e, _, _ in predicted]
+        uses_labels = {id(e.candidate): e.candidate for e in kept if e.learned_from_some}
+        learned = {key: _learned_if_possible(inside, c) for key, c in uses_labels.items()}
+        for e, member, values in predicted:
+            if id(e.candidate) not in learned:
+                continue
+            values[part] = 0.0
+            if kernels := learned[id(e.candidate)]:
+                kernel = kernels[e.candidate.descriptions.index(e.description)]
+                anew = self.member(kernel, e.candidate)
+                if member.model.held_out is not None:
+                    anew = self._of_all_pairs(anew, kernel, e.candidate)
+                values[part] = self._out_of_fold(anew, part)
+
+    def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
+        """Combinations of the same members, learned from some rows; see :class:`ViewedSample`.
+
+        If none of these rows is held out, as before the first fold of `TimeSeriesSplit`, members
+        are combined by the exact left-out predictions of their candidates on a sample of the rows.
+        """
+        deviations = [e.deviations for e in found.kept]
+        n_evaluated = len(found.evaluations[0].deviations)
+        if not deviations:
+            return lambda train: (combine([], self.target.take(train)), [])
+        # All members predict the same samples.
+        predicted = np.asarray(np.isfinite(deviations[0]).all(axis=1))
+
+        def combined(train: Array) -> tuple[Combination, Sequence[Array]]:
+            known = train[predicted[train]]
+            target = self.target.take(known)
+            if not len(known) or (target.codes is not None and not np.ptp(target.codes)):
+                inside = self.take(train)
+                inside = inside.take(inside.evaluated_rows(n_evaluated, self.random_state))
+                return inside.combined_alone(found.kept, combine), deviations
+            target = replace(target, resampling=as_resampling(None, len(known)))
+            return combine([d[known] for d in deviations], target), deviations
+
+        return combined
+
+    def combined_alone(self, kept: Sequence[Evaluation], combine: Combine) -> Combination:
+        """Combine candidates by their exact left-out predictions of these samples.
+
+        Parameters
+        ----------
+        kept : sequence of Evaluation
+            Evaluations on other samples; those whose candidate fails on these samples get no
+            weight.
+        combine : callable
+        """
+        candidates = list({id(e.candidate): e.candidate for e in kept}.values())
+        found = evaluate(
+            candidates, self, random_state=self.random_state, on_failure=lambda message: None
+        )
+        none = np.zeros_like(self.target.values)
+        own = {(id(e.candidate), e.description): e.deviations for e in found}
+        deviations = [own.get((id(e.candidate), e.description), none) for e in kept]
+        return combine(deviations, self.target)
+
+    def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
+        """Views of the evaluated rows, which suffice to detect new rows that are far away."""
+        return {name: view[rows] for name, view in self.X.items()}, rows
+
+
+def _learned_if_possible(table: ViewedSample, candidate: Candidate) -> Sequence[Kernel]:
+    """The kernels that a candidate learns; empty for a single class, or if its learner fails."""
+    codes = table.target.codes
+    if codes is not None and not np.ptp(codes):
+        return []
+    try:
+        return table.learned(candidate)
+    except Exception:
+        return []
+
+
+def _first_held_out(splits: Sequence[Split], n_samples: int) -> list[Split]:
+    """Splits whose test samples are those that no earlier split holds out."""
+    taken = np.zeros(n_samples, dtype=bool)
+    found = []
+    for train, test in splits:
+        if len(new := test[~taken[test]]):
+            found.append((train, new))
+        taken[test] = True
+    return found

@@ -1,0 +1,397 @@
+"""Training samples of a stack, and left-out predictions by which candidates are combined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from mercer._data.folds import Split, sample_rows
+from mercer._data.resampling import Resampling
+from mercer._data.sample import EncodedTarget, Sample
+from mercer._data.types import Array, Features, RandomState
+from mercer._data.weights import SampleWeights
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.combination import Combination, CombinedWithout
+from mercer._estimators.stacking.stack_expansion import gram_term
+from mercer._estimators.stacking.table_views import ViewName
+from mercer._gram.dense import UnitScale, unit_gram, unit_rows
+from mercer._gram.expansion import Term
+from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
+from mercer._solvers.ridge import Ridge, fit_ridge
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class ViewedSample(Sample):
+    """Samples in each view of a table; a stack is fitted to their Gram matrices.
+
+    Attributes
+    ----------
+    target : EncodedTarget
+        The encoded target, which is regressed in place of the labels.
+    least_share : float
+        Kernels with at most this share of the weights are left out.
+    n_machines : int
+        Number of support vector machines that are combined with ridge regressions.
+    """
+
+    target: EncodedTarget = field(kw_only=True)
+    least_share: ClassVar[float] = 0.0
+    n_machines: ClassVar[int] = 2
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`."""
+        return replace(super().take(rows), target=self.target.take(rows))
+
+    def gram(self, kernel: Kernel, view: ViewName) -> tuple[Array, UnitScale]:
+        """Centered Gram matrix of a kernel on a view at unit scale, and its `UnitScale`."""
+        return unit_gram(kernel, self.X[view], self.weights.given)
+
+    def learned(self, candidate: Candidate, rows: Any = slice(None)) -> Sequence[Kernel]:
+        """The kernels that a candidate learns from rows that represent weighted samples.
+
+        Parameters
+        ----------
+        candidate : Candidate
+        rows : ndarray of int, default=slice(None)
+            The samples to learn from, by default all.
+        """
+        weights = self.weights.take(rows)
+        X, y = self.X[candidate.view][rows], self.y[rows]
+        target = self.target.take(np.arange(len(self))[rows])
+        some = weights.representative_rows()
+        X, y = (weights.representative(table) for table in (X, y))
+        return candidate.learn(X, y, target.take(some))
+
+    def evaluated_rows(self, max_samples: int, random_state: RandomState) -> Array:
+        """Rows on which candidates are evaluated: at most `max_samples`."""
+        ranks = self.target.resampling.ranks
+        return sample_rows(len(self), max_samples, self.target.codes, random_state, ranks)
+
+    def others(self, rows: Array) -> ViewedSample | None:
+        """Samples from which kernels are learned; None to learn them from `rows` themselves.
+
+        These are the other rows, if they are at least as many and rows are left out one at a time.
+        """
+        resampling = self.target.resampling
+        alone = resampling.one_at_a_time and resampling.groups is None
+        if 2 * len(rows) > len(self) or not alone:
+            return None
+        return self.take(np.setdiff1d(np.arange(len(self)), rows))
+
+    def revised(
+        self,
+        chosen: Selection,
+        rows: Array,
+        combine: Combine,
+        on_failure: Callable[[str], None],
+    ) -> Selection:
+        """Revise the selection before members are fitted to all rows of the table.
+
+        `combine` is as in :meth:`refined`; `on_failure` is called with a message for each
+        additional candidate that fails.
+        """
+        return chosen
+
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
+        """Fit predictors on the kernels, which were evaluated on some rows, to all rows."""
+        return [found.fitted(self) for found in kept]
+
+    def refined(
+        self, found: Selection, members: Sequence[Any], combine: Combine, rows: Array
+    ) -> Selection:
+        """Combine the selection by left-out predictions of the fitted members.
+
+        Parameters
+        ----------
+        found : Selection
+        members : sequence
+            Members on the kernels that are kept, fitted to all rows.
+        combine : callable
+            Function from deviations and a target to a combination.
+        rows : ndarray of int
+            The samples on which candidates were evaluated.
+        """
+        return found
+
+    def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
+        """Combinations that depend only on some rows; see :func:`left_out_predictions`.
+
+        Ridge regressions are fitted to all rows but one, and machines to all but a fold.
+
+        Parameters
+        ----------
+        found : Selection
+            The refined selection.
+        select : callable
+            Function from indices of some samples to the selection by these samples alone.
+        combine : callable
+        """
+
+        def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
+            inside = select(train)
+            return inside.combination, [e.left_out_deviations(self) for e in inside.kept]
+
+        return chosen
+
+    def stored(self, rows: Array) -> tuple[dict[ViewName, Features], Array]:
+        """Views of the samples that are needed for predictions, and the indices of these samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The samples on which candidates were evaluated.
+        """
+        return dict(self.X), np.arange(len(self))
+
+
+class Predictor(Protocol):
+    """A function of kernel values that was fitted to a Gram matrix at unit scale."""
+
+    def deviations(self, rows: Array) -> Array:
+        """Predictions less the mean, from centered rows of kernel values at the same scale."""
+        ...
+
+    def refitted(self, gram: Array, target: EncodedTarget) -> Any:
+        """A predictor of the same kind and penalty, on another Gram matrix."""
+        ...
+
+    def linear(self, n_fitted: int) -> tuple[Array, Array] | None:
+        """Coefficients and constant of the deviations; None if these are not linear in the rows.
+
+        Parameters
+        ----------
+        n_fitted : int
+            Number of training samples.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n_fitted, n_outputs)
+        constant : ndarray of shape (n_outputs,)
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class GramMember:
+    """A predictor on a Gram matrix, fitted to all training samples.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+        The view of the table on which the kernel is evaluated.
+    kernel : Kernel
+    unit : UnitScale
+        Centering and scale of the training samples' Gram matrix.
+    predictor : Predictor
+    """
+
+    view: ViewName
+    kernel: Kernel
+    unit: UnitScale
+    predictor: Predictor
+
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions for new samples less the mean, in the encoding of the target.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            New samples in the view of the member.
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            Training samples in the same view.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """The deviations as a term of an expansion, and a constant; see :func:`gram_term`."""
+        return gram_term(self, Z, n_outputs)
+
+    def fitted_to(self, table: ViewedSample) -> GramMember:
+        """Refit the predictor, with the same penalty, to the kernel on the samples of a table."""
+        gram, unit = table.gram(self.kernel, self.view)
+        return replace(self, unit=unit, predictor=self.predictor.refitted(gram, table.target))
+
+    def left_out(
+        self, Z: Features, resampling: Resampling, output: int = 0
+    ) -> Callable[[Features], Array]:
+        """Predictions of one output by ridge regressions without each training sample.
+
+        Parameters
+        ----------
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            Training samples in the view of the member.
+        resampling : Resampling
+            The samples that are left out together.
+        output : int, default=0
+
+        Returns
+        -------
+        callable
+            Function from the view of new samples to predictions less the mean, of shape (n_rows,
+            n_samples).
+        """
+        assert isinstance(self.predictor, Ridge)
+        gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
+        fits = left_out_fits(gram, self.predictor, self.unit.weights, resampling)
+        return lambda X: fits.predict(unit_rows(self.kernel, self.unit, X, Z), output)
+
+
+class Solver(Protocol):
+    """A method that fits a predictor to a Gram matrix at unit scale."""
+
+    @property
+    def alpha(self) -> float:
+        """Penalty of ridge regression, or 1 / C."""
+        ...
+
+    def fit(self, gram: Array, target: EncodedTarget) -> Predictor:
+        """Fit the predictor to all samples."""
+        ...
+
+    def left_out(self, gram: Array, target: EncodedTarget) -> Array:
+        """Left-out deviations for all samples, by predictors fitted without the sample."""
+        ...
+
+
+@dataclass(frozen=True)
+class RidgeSolver:
+    """Ridge regression with a penalty, and its leave-one-out predictions."""
+
+    alpha: float
+
+    def fit(self, gram: Array, target: EncodedTarget) -> Ridge:
+        """See :class:`Solver`."""
+        return fit_ridge(gram, target.values, self.alpha, target.weights)
+
+    def left_out(self, gram: Array, target: EncodedTarget) -> Array:
+        """See :class:`Solver`."""
+        residuals = left_out_residuals(
+            gram, target.values, self.alpha, target.weights, target.resampling
+        )
+        return np.asarray(target.values - residuals - target.left_out_means)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A kernel of a candidate, with its solver and left-out predictions.
+
+    Attributes
+    ----------
+    description : str
+    kernel : Kernel
+        Kernel learned from all samples of the table.
+    solver : Solver
+    deviations : ndarray of shape (n_samples, n_outputs)
+        Left-out prediction for each sample, by a fit and a kernel that were learned without it,
+        less the mean of the training samples of this fit, in the encoding of the target.
+    loo_error : float
+        For ridge regression, the mean squared error of the predictions relative to that of the
+        mean; for a machine, the fraction of samples that it misclassifies.
+    candidate : Candidate
+    score : float, default=None
+        Score of the predictions; None if no scorer was given.
+    unseen : sequence of ((ndarray, ndarray), Kernel), default=()
+        Splits into training samples and a held-out part, each with the kernel learned without this
+        part.
+    """
+
+    description: str
+    kernel: Kernel
+    solver: Solver
+    deviations: Array
+    loo_error: float
+    candidate: Candidate
+    score: float | None = None
+    unseen: Sequence[tuple[Split, Kernel]] = ()
+
+    @property
+    def cost(self) -> float:
+        """Quantity that is lowest for the best candidate: the negative score, or else the error."""
+        return self.loo_error if self.score is None else -self.score
+
+    @property
+    def learned_from_some(self) -> bool:
+        """Whether the kernel was learned from labels of some rows, which it predicts as well."""
+        return self.candidate.uses_labels
+
+    def on_all_rows(self, member: Callable[[Kernel, Candidate], Any]) -> Any:
+        """Fit a predictor to all rows of a large table.
+
+        Parameters
+        ----------
+        member : callable
+            Function from a kernel and its candidate to the fitted predictor.
+        """
+        return member(self.kernel, self.candidate)
+
+    def out_of_fold(self, predicted: Callable[[], Array]) -> Array:
+        """Out-of-fold deviations for all drawn rows.
+
+        Parameters
+        ----------
+        predicted : callable
+            Function that predicts them by the member of this kernel.
+        """
+        return predicted()
+
+    def fitted(self, table: ViewedSample) -> GramMember:
+        """Fit the predictor on the kernel to all samples of a table."""
+        view = self.candidate.view
+        gram, unit = table.gram(self.kernel, view)
+        return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
+
+    def left_out_deviations(self, table: ViewedSample) -> Array:
+        """Deviations of left-out predictions for all samples of a table.
+
+        They are unbiased for samples from which neither kernel nor penalty was learned.
+        """
+        gram, _ = table.gram(self.kernel, self.candidate.view)
+        return self.solver.left_out(gram, table.target)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Candidates that were compared on some samples, and the combination of the best.
+
+    Attributes
+    ----------
+    evaluations : sequence of Evaluation
+        Evaluations of all candidates.
+    kept : sequence of Evaluation
+        Evaluations that are combined.
+    combination : Combination
+    weights : SampleWeights
+        Weights of the samples of the combined predictions.
+    """
+
+    evaluations: Sequence[Evaluation]
+    kept: Sequence[Evaluation]
+    combination: Combination
+    weights: SampleWeights
+
+    @property
+    def shares(self) -> Array:
+        """Share of each candidate in the combination, shape (n_kept,)."""
+        deviations = [e.deviations for e in self.kept]
+        if not deviations:
+            return np.zeros(0)
+        covered = np.flatnonzero(np.isfinite(deviations[0]).all(axis=1))
+        return self.combination.shares([d[covered] for d in deviations], self.weights.take(covered))
+
+
+Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
+"""Function from deviations predicted by several members, and the target, to their combination."""
+
+Score: TypeAlias = Callable[[Array], float]
+"""Function from the deviations of left-out predictions to their score."""
+
+Select: TypeAlias = Callable[[Array], Selection]
+"""Function from indices of samples to the candidates that are best on these samples."""

@@ -1,0 +1,356 @@
+"""Base class of the stacking estimators: candidates, views of the table, and predictions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._blocks import tables
+from mercer._blocks.approximation import check_approximation, fits_exactly
+from mercer._blocks.tables import DrawnSample, TableSample
+from mercer._data.cross_validation import check_folds
+from mercer._data.sample import EncodedTarget
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_number, warn
+from mercer._data.weightless import of_weightless
+from mercer._estimators.fits import CallbackSupportMixin, reported_steps
+from mercer._estimators.stacking.candidates import (
+    Candidate,
+    first_candidates,
+    has_default,
+    learns_relevance,
+    relevance_candidates,
+    takes_missing,
+    views_of,
+)
+from mercer._estimators.stacking.combination import Combination
+from mercer._estimators.stacking.drawn_views import DrawnViews
+from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
+from mercer._estimators.stacking.ridges import evaluate
+from mercer._estimators.stacking.scores import StackScore, check_scoring_of
+from mercer._estimators.stacking.stack_expansion import StackExpansionMixin
+from mercer._estimators.stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
+from mercer._estimators.stacking.stack_updates import StackUpdatesMixin
+from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
+from mercer._estimators.stacking.tree_rows import tree_samples
+from mercer._gram.dense import unit_gram
+from mercer._gram.new_rows import fitting_rows
+from mercer._model_selection.scoring import prediction_scorer
+from mercer._search.records import KernelTerms, KernelTermsMixin
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class EvaluatedCandidate:
+    """A candidate of a stack, as the fitted estimator reports it.
+
+    Attributes
+    ----------
+    description : str
+    kernel : Kernel
+    alpha : float
+        Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
+        scale.
+    loo_error : float
+        For ridge regression, the mean squared leave-one-out error relative to that of the mean; for
+        a machine, the fraction of samples that it misclassifies out of fold.
+    weight : float
+        Weight in the stack; zero if the candidate was left out.
+    score : float or None
+        Score of the left-out predictions by `scoring`; None without it.
+    """
+
+    description: str
+    kernel: Kernel
+    alpha: float
+    loo_error: float
+    weight: float
+    score: float | None = None
+
+
+class KernelStacking(
+    StackLeftOutMixin,
+    StackUpdatesMixin,
+    StackExpansionMixin,
+    KernelTermsMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
+):
+    """Base class of the stacking estimators: candidates, and views of the table."""
+
+    candidates_: list[EvaluatedCandidate]
+    relevance_: Array
+    weights_: Array
+    _members: Sequence[Any]
+
+    def __init__(
+        self,
+        candidates: Any = None,
+        *,
+        approximation: str = "auto",
+        n_components: int | str = "auto",
+        max_samples: int = 1000,
+        max_tree_samples: int | str = "auto",
+        cv: Any = None,
+        scoring: Any = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.cv = cv
+        self.scoring = scoring
+        self.approximation = approximation
+        self.n_components = n_components
+        self.max_samples = max_samples
+        self.max_tree_samples = max_tree_samples
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing(self.candidates)
+        return tags
+
+    def _check_settings(self) -> None:
+        """Raise errors for invalid settings."""
+        check_number("max_samples", self.max_samples, whole=True, low=2)
+        trees = {"max_tree_samples": self.max_tree_samples}
+        check_approximation(self.approximation, n_components=self.n_components, **trees)
+        check_folds(self.cv)
+        check_bool("verbose", self.verbose)
+
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any
+    ) -> TableSample:
+        """Validate training rows: all, or a sample of a table too large for an exact fit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        sample_weight : array-like of shape (n_samples,), or None
+            Samples of weight zero are left out. Weights, multiplied by those of classes, are
+            divided by their mean, because the penalties of machines and of their combination are
+            fixed.
+        groups : array-like of shape (n_samples,), or None
+        **checks : object
+            Arguments of scikit-learn's `validate_data` for the target.
+        """
+        X, y = tables.as_source(X, y)
+        data: TableSample
+        if fits_exactly(self, X, sample_weight, self.approximation):
+            data = tables.validated_rows(self, X, y, sample_weight, groups, **checks)
+        else:
+            checks["random_state"] = self.random_state
+            if self.cv is not None:
+                checks["divide"] = partial(self._divided, X=X, y=y, groups=groups)
+            data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
+        return replace(data, weights=data.weights.relative())
+
+    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Any) -> None:
+        """Choose, fit and combine the members, and set the attributes that all stacks have.
+
+        Parameters
+        ----------
+        data : TableSample
+        target : EncodedTarget
+        means : ndarray of shape (n_samples, n_outputs)
+            Predictions for left-out samples without any member.
+        X : object
+            The table as given, including the samples of weight zero.
+        """
+        check_scoring_of(self.scoring, data.y, target)
+        candidates, table = self._candidates(data), self._viewed(data, target)
+        rows = table.evaluated_rows(self.max_samples, self.random_state)
+        others = table.others(rows)
+        with reported_steps(self) as report:
+            settings = {"others": others, "on_step": report}
+            chosen = self._select(candidates, table.take(rows), **settings)
+        if not chosen.evaluations:
+            raise ValueError("No candidate could be evaluated on this table; see the warnings.")
+        chosen = table.revised(chosen, rows, self._combined, warn)
+        members = table.fitted(chosen.kept, rows)
+        found = table.refined(chosen, members, self._combined, rows)
+        self._report(chosen, members, found)
+        self._training, self._stored_rows = table.stored(rows)
+        self._find_reach(target)
+        # Parameters may be set before left-out predictions are read.
+        stack = type(self)(**self.get_params(deep=False))
+        is_drawn = isinstance(data, DrawnSample)
+        predict = self.predict_proba if is_classifier(self) else self.predict
+        all_given = data.numbers, None if is_drawn else of_weightless(data, predict, X)
+        learned = candidates, table, chosen, found, rows, others is not None
+        # Fits to more rows than are stored have left-out predictions already.
+        self._keep_left_out(LeftOutFits(stack, *learned, *all_given, means), now=is_drawn)
+
+    def _candidates(self, data: TableSample) -> list[Candidate]:
+        """Set the views of the training samples, and return the candidates to evaluate first."""
+        self._views = TableViews(data.weights.representative(data.X))
+        return first_candidates(self.candidates, self._views, data.names)
+
+    def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
+        """The samples in the views on which the candidates are evaluated."""
+        names = views_of(self.candidates, self._views)
+        if (far := self._views.of_distances) not in names:
+            names = [*names, far]
+        views = self._views.transforms(data.X, names)
+        if not isinstance(data, DrawnSample):
+            return ViewedSample(views, data.y, target.weights, target=target)
+        grows_trees = has_default(self.candidates) and not self._views.is_sparse
+        return DrawnViews(
+            views,
+            data.y,
+            target.weights,
+            target=target,
+            drawn=data,
+            views=self._views,
+            n_components=self.n_components,
+            max_tree_samples=tree_samples(self.max_tree_samples, data) if grows_trees else 0,
+            random_state=self.random_state,
+        )
+
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
+        """Choose the evaluated candidates that are kept, and combine them."""
+        raise NotImplementedError
+
+    def _score_on(self, table: ViewedSample) -> StackScore | None:
+        """Scorer of candidates and their combinations on some samples; None without `scoring`."""
+        if self.scoring is None:
+            return None
+        return StackScore(prediction_scorer(self.scoring), self._combined, table)
+
+    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+        """Learn the combination of members from their left-out predictions."""
+        covered = target.resampling.covered
+        if len(covered) < len(target):
+            deviations = [found[covered] for found in deviations]
+        return self._combination_of(deviations, target, covered)
+
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        """Learn the combination from the deviations of the samples that are left out."""
+        raise NotImplementedError
+
+    def _select(
+        self, candidates: Sequence[Candidate], table: ViewedSample, **settings: Any
+    ) -> Selection:
+        """Evaluate candidates, also of learned relevance on the better view; combine the best.
+
+        Parameters
+        ----------
+        candidates : sequence of Candidate
+        table : ViewedSample
+        **settings : object
+            Arguments of `evaluate`.
+        """
+        settings["random_state"] = self.random_state
+        if (score := self._score_on(table)) is not None:
+            settings["score"] = score.alone
+        found = evaluate(candidates, table, **settings)
+        usual = [one for one in found if one.candidate.view != "given"]
+        if usual and learns_relevance(table.X["scaled"]):
+            best = min(usual, key=lambda evaluation: evaluation.cost)
+            found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
+        return self._choose(found, table)
+
+    def _report(self, chosen: Selection, members: Sequence[Any], found: Selection) -> None:
+        """Set the candidates, the members that are used, their weights and their relevance."""
+        shares, used = found.shares, found.combination.used
+        fitted = {
+            id(e): (m.kernel, w) for e, m, w in zip(chosen.kept, members, shares, strict=True)
+        }
+        self.candidates_ = []
+        for e in chosen.evaluations:
+            kernel, share = fitted.get(id(e), (e.kernel, 0.0))
+            self.candidates_.append(
+                EvaluatedCandidate(
+                    e.description, kernel, e.solver.alpha, e.loo_error, float(share), e.score
+                )
+            )
+        self._members = [members[k] for k in used]
+        self._combination = found.combination.take(used)
+        self.kernels_ = [member.kernel for member in self._members]
+        self.weights_ = shares[used]
+        self.relevance_ = self._relevance(self._members, self.weights_)
+
+    def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
+        """Apply a function to the views of new samples; a source is processed block by block."""
+        check_is_fitted(self)
+        return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
+
+    @property
+    def _views_of(self) -> SeveralViews:
+        """Function from validated samples to their views."""
+        return SeveralViews(self._views, tuple(self._training), tuple(self.kernels_))
+
+    def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
+        """Predictions of each member less the mean, shape (n_rows, n_outputs)."""
+        return [
+            np.concatenate(
+                [
+                    member.deviations(views[member.view][rows], self._training[member.view])
+                    for rows in self._blocks(views)
+                ]
+            )
+            for member in self._members
+        ]
+
+    def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
+        """Blocks of new rows whose kernel values, or `n_values` numbers per row, fit in memory."""
+        name = next(iter(self._training))
+        n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
+        size = fitting_rows(max(n_samples, n_values))
+        return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
+
+    def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
+        """Weighted mean of the members' relevances, each with a sum of one; NaN if one is unknown.
+
+        Zeros if no member has weight, or none depends on a feature: the prediction is constant.
+        """
+        total = np.zeros(self.n_features_in_)
+        for member, weight in zip(members, weights, strict=True):
+            if weight != 0.0:
+                part = member.kernel.relevance(total.size)
+                total += weight * part / (part.sum() or 1.0)
+        return np.asarray(total / (total.sum() or 1.0))
+
+    def kernel_terms(self) -> KernelTerms:
+        """Return the candidates that the fitted stack keeps, in decreasing order of weight.
+
+        Returns
+        -------
+        mercer.inspection.KernelTerms
+        """
+        check_is_fitted(self, "candidates_")
+        kept = sorted((c for c in self.candidates_ if c.weight), key=lambda c: -c.weight)
+        kernels, weights = [c.kernel for c in kept], np.array([c.weight for c in kept])
+        labels, shares = [c.description for c in kept], weights / np.abs(weights).sum()
+        return KernelTerms(kernels, labels, weights, shares, self.relevance_, "predictions")
+
+    def learned_gram(self, X: Features) -> Array:
+        """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.
+
+        A stack combines predictions rather than kernels, so that it does not predict with this
+        matrix. The matrix shows which samples are similar according to its kernels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+        """
+
+        def combined(views: dict[ViewName, Features]) -> Array:
+            grams = (unit_gram(m.kernel, views[m.view])[0] for m in self._members)
+            return np.asarray(sum(w * K for w, K in zip(self.weights_, grams, strict=True)))
+
+        return np.asarray(self._for_rows(X, combined))

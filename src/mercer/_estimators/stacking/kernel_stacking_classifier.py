@@ -1,0 +1,356 @@
+"""Stacked classification on kernels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer._blocks.tables import DrawnSample, TableSample
+from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.stacking.combination import Combination, logistic_combination
+from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
+from mercer._estimators.stacking.kernel_stacking import KernelStacking
+from mercer._estimators.stacking.label_combination import label_combination
+from mercer._estimators.stacking.logistic_members import evaluate_logistic
+from mercer._estimators.stacking.machines import evaluate_machines
+from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
+from mercer._estimators.stacking.table_views import ViewName
+from mercer._gram.expansion import KernelExpansion, class_expansion
+from mercer._model_selection.prediction_sets import HeldOutProbabilities, PredictionSetMixin
+
+_N_RIDGE = 5
+"""Number of ridge regressions, those of lowest error, that are combined."""
+
+
+class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacking):
+    """Classifiers on several kernels, combined by a logistic model of their left-out predictions.
+
+    There is nothing to tune. The candidates are ridge regressions of class indicators on Gaussian,
+    Laplacian and product Laplacian kernels, each with its best width, on the scaled features and on
+    their normal quantiles; on a Gaussian kernel and a sum of these kernels, with one width per
+    feature learned by the marginal likelihood; and on a Gaussian kernel of projections of the
+    features, learned from average gradient outer products. Support vector machines on the best
+    kernels of a single width are candidates as well.
+
+    Parameters
+    ----------
+    candidates : list of kernels or learners, default=None
+        Candidates to combine in place of the default ones, or in addition to them if the list
+        contains "default": kernels, names of kernels, or kernel learners such as
+        `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
+        fails on the table is left out with a warning.
+    loss : {"squared_error", "log_loss", "all"}, default="squared_error"
+        Whether to combine ridge regressions of class indicators, logistic regressions on the same
+        kernels, or both. The last two require an exact fit to one label per sample.
+    class_weight : dict, "balanced" or None, default=None
+        Factor for the weights of the samples of each class, by label; "balanced" gives all classes
+        the same total weight.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
+        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+    n_components : int or "auto", default="auto"
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+    max_samples : int, default=1000
+        Candidates are compared on at most this many samples. They are learned from the other
+        samples if these are at least as many and samples are left out one at a time; on Nyström
+        features, from up to twice as many.
+    max_tree_samples : int or "auto", default="auto"
+        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
+        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
+        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
+        also fit this memory: up to 350 MB, times k^2 for k responses.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How samples are left out to choose kernels, penalties and weights, and for
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
+        divides samples, or groups, in random order. With a splitter, or pairs of training and
+        held-out samples, a sample may be predicted from some of the others, such as those before
+        it. Only held-out samples count; predictions of a sample that several folds hold out are
+        averaged. See Notes for Nyström features.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn or its name, such as "neg_log_loss" or "balanced_accuracy", by
+        which candidates are ranked. None for the errors in `candidates_`. See Notes.
+    random_state : int, RandomState instance or None, default=0
+        Draws samples and centers, and divides samples into folds.
+    verbose : bool, default=False
+        Whether to print a line after each step.
+
+    Attributes
+    ----------
+    candidates_ : list of EvaluatedCandidate
+        The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
+        `score` (None without `scoring`). The error of a ridge regression is the mean squared
+        leave-one-out error of class indicators, relative to that of the class frequencies. The
+        error of a machine, or of logistic regression, is the fraction of samples that it
+        misclassifies.
+    kernels_ : list of Kernel
+        The kernels that are kept.
+    weights_ : ndarray of shape (n_kernels,)
+        How much each kernel changes the probabilities, summing to one; empty if none does.
+    loo_predictions_ : ndarray of shape (n_samples, n_classes)
+        Left-out probabilities of the classes for the training samples: by fits without the sample,
+        or its group, with kernels, penalties and a combination that were chosen without its fold.
+        NaN for samples that no fold of `cv` holds out. Samples of weight zero are predicted by the
+        fit to all samples, or omitted if not all rows are stored. See Notes for when they are
+        computed.
+    loo_score_ : float
+        Accuracy of `loo_predictions_`, or their score by `scoring`: an estimate for new samples.
+    relevance_ : ndarray of shape (n_features_in_,)
+        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
+        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if `X` has column names.
+
+    See Also
+    --------
+    KernelStackingRegressor : Stacking for regression.
+    mercer.preprocessing.table_encoder : Encodes tables of mixed types.
+
+    Notes
+    -----
+    Features are scaled internally, and rows that are copies of one another are left out together.
+    Exact fits compute left-out scores and prediction sets when they are first read (also by
+    `hasattr`), or before `mercer.save`. Probabilities far from all training samples are the class
+    frequencies. A fit takes O(s^3) time for the s samples on which candidates are compared, and
+    O(n^3 / 3), or O(n m^2 + m^3) on m Nyström features, for each kernel that is kept.
+    :doc:`/guide/tables` describes what is combined, and :doc:`/guide/fits` how, including `scoring`
+    and folds of `cv` on Nyström features.
+
+    References
+    ----------
+    .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelStackingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelStackingClassifier().fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _is_multilabel: bool = False
+
+    def __init__(
+        self,
+        candidates: Any = None,
+        *,
+        loss: str = "squared_error",
+        class_weight: Any = None,
+        approximation: str = "auto",
+        n_components: int | str = "auto",
+        max_samples: int = 1000,
+        max_tree_samples: int | str = "auto",
+        cv: Any = None,
+        scoring: Any = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            candidates,
+            cv=cv,
+            scoring=scoring,
+            approximation=approximation,
+            n_components=n_components,
+            max_samples=max_samples,
+            max_tree_samples=max_tree_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.loss = loss
+        self.class_weight = class_weight
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("loss", self.loss, ("squared_error", "log_loss", "all"))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    @with_callbacks
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Compare the candidates, combine the best, and fit them to all samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples relative to each other. A sample of weight zero is left out.
+            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
+            that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Groups that the samples belong to, such as patients or days, as numbers or strings.
+            Samples of a group are left out together.
+
+        Returns
+        -------
+        KernelStackingClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is only one class or group, if X contains NaN or infinities, or if `candidates`
+            is empty or no candidate can be evaluated.
+        """
+        self._check_settings()
+        labels = None if y is None else label_indicators(y)
+        if labels is not None:
+            return self._fit_labels(X, labels, sample_weight, groups)
+        self._is_multilabel = False
+        data = self._training_rows(X, y, sample_weight, groups)
+        if isinstance(data, DrawnSample) and self.loss != "squared_error":
+            raise ValueError(f"loss={self.loss!r} needs an exact fit: pass approximation='exact'.")
+        check_classification_targets(data.y)
+        target = encode_target(data.y, classification=True, weights=data.weights)
+        assert target.classes is not None
+        self.classes_ = target.classes
+        if len(self.classes_) < 2:
+            raise ValueError("The number of classes has to be greater than one; got 1 class")
+        self._fit_target(target, data, (X, y, groups))
+        return self
+
+    def _fit_target(
+        self, target: EncodedTarget, data: TableSample, given: tuple[Any, Any, Any]
+    ) -> None:
+        """Fit the members."""
+        target = self._left_out(target, data, *given)
+        self._frequencies = target.mean
+        means = np.tile(self._frequencies, (len(data.y), 1))
+        self._fit_stack(data, target, means, given[0])
+        self._target = target if self._keeps_rows else target.take(np.arange(0))
+
+    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
+        target, held_out = fits.table.target, None
+        covered, groups = target.resampling.covered, target.resampling.groups
+        known, weights = values[covered], target.weights.take(covered)
+        if target.codes is None:
+            right = ((known > 0.5) == fits.table.y[covered]).all(axis=1)
+        else:
+            codes, groups = target.codes[covered], groups if groups is None else groups[covered]
+            right = known.argmax(axis=1) == codes
+            held_out = HeldOutProbabilities(known, codes, weights, groups, fits.numbers[covered])
+        accuracy = float(weights.mean(right)) if score is None else score
+        return LeftOut(values, fits.completed(values), accuracy, held_out=held_out)
+
+    @property
+    def _held_out(self) -> HeldOutProbabilities:  # type: ignore[override]
+        """Held-out probabilities, of one label per sample, for prediction sets and classifiers."""
+        if (found := self._left_out_result("_held_out").held_out) is None:
+            raise AttributeError("Prediction sets are of one label.")
+        return found
+
+    def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
+        """Fit the members to indicators of several labels."""
+        refuse_class_weight(self.class_weight)
+        for name, default in (("scoring", None), ("loss", "squared_error")):
+            if getattr(self, name) != default:
+                raise ValueError(f"{name} has no effect where samples have several labels.")
+        data = self._training_rows(X, Y, sample_weight, groups, multi_output=True)
+        LabelSet.of(data.y)
+        self.classes_ = np.arange(Y.shape[1])
+        self._is_multilabel = True
+        target = encode_target(data.y, classification=True, weights=data.weights)
+        self._fit_target(target, data, (X, Y, groups))
+        return self
+
+    def predict_proba(self, X: Features) -> Array:
+        """Predict the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            For several labels, the probability of each label.
+        """
+        found: Array = self._for_rows(X, self._probabilities_of)
+        return found
+
+    def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
+        deviations = self._deviations(views)
+        means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
+        probabilities = self._combination.combine(deviations, means)
+        closeness = self._fall_back.closeness(views)
+        return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
+
+    def predict(self, X: Features) -> Array:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
+        """
+        found: Array = self._for_rows(X, self._labels_of)
+        return found
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        super()._add_kept_rows(rows)
+        self._frequencies = self._target.mean
+
+    def _expansion(self) -> KernelExpansion:
+        if self._is_multilabel:
+            found = self._stack_expansion("log-odds")
+            return replace(found, outputs=tuple(map(str, self.classes_)))
+        return class_expansion(self._stack_expansion("logit"), self.classes_)
+
+    def _labels_of(self, views: dict[ViewName, Features]) -> Array:
+        probabilities = self._probabilities_of(views)
+        if self._is_multilabel:
+            return (probabilities > 0.5).astype(int)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
+        found, score = sorted(found, key=lambda e: e.cost), self._score_on(table)
+        # Machines use only kernels whose parameters were not learned from labels.
+        n_machines = 0 if table.target.codes is None else table.n_machines
+        kernels = [e for e in found if not e.candidate.uses_labels][:n_machines]
+        alone = None if score is None else score.alone
+        machines = evaluate_machines(kernels, table, self.random_state, alone)
+        kept, others = found[:_N_RIDGE], machines
+        if self.loss != "squared_error":
+            others = [*evaluate_logistic(kept, table, alone), *machines]
+            kept = kept if self.loss == "all" else []
+        kept = [*kept, *others]
+        combination = self._combined([e.deviations for e in kept], table.target)
+        chosen = Selection([*found, *others], kept, combination, table.weights)
+        if not table.least_share:
+            return chosen
+        kept = [kept[k] for k in np.flatnonzero(chosen.shares > table.least_share)]
+        combination = self._combined([e.deviations for e in kept], table.target)
+        return replace(chosen, kept=kept, combination=combination)
+
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> Combination:
+        target = target.take(covered) if len(covered) < len(target) else target
+        if target.codes is None:
+            return label_combination(deviations, target)
+        return logistic_combination(deviations, target.codes, target.mean, target.weights)

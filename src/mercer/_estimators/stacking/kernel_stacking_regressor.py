@@ -1,0 +1,361 @@
+"""Stacked kernel ridge regression."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_choice, check_coverage
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.stacking.combination import LinearCombination, linear_combination
+from mercer._estimators.stacking.deferred import Once
+from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
+from mercer._estimators.stacking.kernel_stacking import KernelStacking
+from mercer._estimators.stacking.scores import left_out_r2
+from mercer._estimators.stacking.stack_intervals import (
+    JACKKNIFE_SAMPLES,
+    LeftOutSamples,
+    predictions_without_each,
+    scaled_residuals,
+)
+from mercer._estimators.stacking.stack_left_out import LeftOut, LeftOutFits
+from mercer._estimators.stacking.table_views import ViewName
+from mercer._gram.expansion import KernelExpansion
+from mercer._model_selection.intervals import interval_masses
+from mercer._model_selection.residual_scale import ResidualScale
+
+
+class KernelStackingRegressor(RegressorMixin, KernelStacking):
+    """Kernel ridge regressions on several kernels, combined by their leave-one-out predictions.
+
+    There is nothing to tune. The candidates are Gaussian, Laplacian and product Laplacian kernels,
+    each with its best width, on the scaled features and on their normal quantiles; a Gaussian
+    kernel and a sum of these kernels, with one width per feature learned by the marginal
+    likelihood; and a Gaussian kernel on projections of the features, learned from average gradient
+    outer products.
+
+    Parameters
+    ----------
+    candidates : list of kernels or learners, default=None
+        Candidates to combine in place of the default ones, or in addition to them if the list
+        contains "default": kernels, names of kernels, or kernel learners such as
+        `GradientOuterProduct()`. They are evaluated on the features as given. A candidate that
+        fails on the table is left out with a warning.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the kernels that are kept are fitted to all samples exactly or on Nyström features,
+        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+    n_components : int or "auto", default="auto"
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+    max_samples : int, default=1000
+        Candidates are compared on at most this many samples. They are learned from the other
+        samples if these are at least as many and samples are left out one at a time; on Nyström
+        features, from up to twice as many.
+    max_tree_samples : int or "auto", default="auto"
+        Maximum number of samples on which trees are grown; the leaves of trees are a candidate from
+        3,000 samples on. Each sample takes some 8 (4 n_features + 150) bytes of memory. "auto"
+        stands for 500,000, or for as many as fit scikit-learn's `working_memory`. Ridge regression
+        on the leaves is fitted to all samples if two matrices with a row and a column for each leaf
+        also fit this memory: up to 350 MB, times k^2 for k responses.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How samples are left out to choose kernels, penalties and weights, and for
+        `loo_predictions_`. None leaves out one sample, or one group, at a time. A number of folds
+        divides samples, or groups, in random order. With a splitter, or pairs of training and
+        held-out samples, a sample may be predicted from some of the others, such as those before
+        it. Only held-out samples count; predictions of a sample that several folds hold out are
+        averaged. See Notes for Nyström features.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn or its name, such as "neg_mean_absolute_error", by which candidates
+        are ranked. None for the squared error. See Notes.
+    random_state : int, RandomState instance or None, default=0
+        Draws samples and centers, and divides samples into parts for learning and for evaluating
+        relevance.
+    verbose : bool, default=False
+        Whether to print a line after each step.
+
+    Attributes
+    ----------
+    candidates_ : list of EvaluatedCandidate
+        The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error` (mean squared
+        leave-one-out error relative to that of predicting the mean), `weight`, and `score` (None
+        without `scoring`).
+    kernels_ : list of Kernel
+        The kernels that are kept.
+    weights_ : ndarray of shape (n_kernels,)
+        Weights of the kernels' predicted deviations from the mean, between zero and one.
+    loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Left-out predictions of the training samples: by fits without the sample, or its group, with
+        kernels, penalties and weights that were chosen without its fold. NaN for samples that no
+        fold of `cv` holds out. Samples of weight zero are predicted by the fit to all samples, or
+        omitted if not all rows are stored. See Notes for when they are computed.
+    loo_score_ : float
+        Coefficient of determination of `loo_predictions_` with the unbiased variance, or their
+        score by `scoring`: an estimate of the score on new samples. If groups were given, it is an
+        estimate for new groups, with the variance between samples of different groups.
+    relevance_ : ndarray of shape (n_features_in_,)
+        How strongly the kernels depend on each feature, summing to one. NaN if the formula of a
+        kernel of nonzero weight is unknown, and zeros if the prediction is constant.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if `X` has column names.
+
+    See Also
+    --------
+    KernelStackingClassifier : Stacking for classification.
+    mercer.preprocessing.table_encoder : Encodes tables of mixed types.
+
+    Notes
+    -----
+    Features are scaled internally, and rows that are copies of one another are left out together.
+    Exact fits compute left-out scores and intervals when they are first read (also by `hasattr`),
+    or before `mercer.save`. Predictions far from all training samples are the mean response. A fit
+    takes O(s^3) time for the s samples on which candidates are compared, and O(n^3 / 3), or
+    O(n m^2 + m^3) on m Nyström features, for each kernel that is kept. :doc:`/guide/tables`
+    describes what is combined, and :doc:`/guide/fits` how, including `scoring` and folds of `cv` on
+    Nyström features.
+
+    References
+    ----------
+    .. [1] L. Breiman (1996). Stacked regressions. Machine Learning 24.
+    .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
+       the jackknife+. Annals of Statistics 49.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import KernelStackingRegressor
+    >>> X, y = make_friedman1(300, random_state=0)
+    >>> model = KernelStackingRegressor().fit(X[:150], y[:150])
+    >>> model.score(X[150:], y[150:]) > 0.9
+    True
+    >>> model.predict_interval(X[150:], coverage=0.9).shape
+    (150, 2)
+    """
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @with_callbacks
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Compare the candidates, combine the best, and fit them to all samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples relative to each other. A sample of weight zero is left out.
+            Leave-one-out predictions omit a sample with all of its weight. Must be None for a table
+            that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Groups that the samples belong to, such as patients or days, as numbers or strings.
+            Samples of a group are left out together.
+
+        Returns
+        -------
+        KernelStackingRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two samples, if X or y contains NaN or infinities, if a weight
+            is negative, if there is only one group, or if `candidates` is empty or no candidate can
+            be evaluated.
+        """
+        self._check_settings()
+        checks = {"multi_output": True, "y_numeric": True}
+        data = self._training_rows(X, y, sample_weight, groups, **checks)
+        target = encode_target(data.y, classification=False, weights=data.weights)
+        target = self._left_out(target, data, X, y, groups)
+        self._target, self._one_output = target, data.y.ndim == 1
+        self._fit_stack(data, target, target.left_out_means, X)
+        return self
+
+    def _left_out_of(self, values: Array, score: float | None, fits: LeftOutFits) -> LeftOut:
+        target, decoded = fits.table.target, fits.table.target.decode(values)
+        predictions = decoded[:, 0] if fits.table.y.ndim == 1 else decoded
+        return LeftOut(
+            values,
+            fits.completed(predictions),
+            left_out_r2(target, values) if score is None else score,
+            scaled=scaled_residuals(target, values, *fits.table.stored(fits.rows)),
+        )
+
+    def predict(self, X: Features) -> Array:
+        """Predict responses.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found: Array = self._for_rows(X, self._predicted)
+        return found
+
+    def _predicted(self, views: dict[ViewName, Features]) -> Array:
+        return self._decoded(self._values(views))
+
+    def _values(self, views: dict[ViewName, Features], near: Array | None = None) -> Array:
+        """Predictions in the target's encoding; `near` is the closeness of the rows, if known."""
+        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
+        near = self._fall_back.closeness(views) if near is None else near
+        return np.asarray(self._target.mean + near * deviations)
+
+    def predict_interval(
+        self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
+    ) -> Array:
+        """Predict intervals that contain the response with about a given probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, between zero and one.
+        scale : "auto" or None, default="auto"
+            Whether widths depend on the sample through a learned scale of the residuals. "auto"
+            learns a scale, and uses it if it clearly lowers the interval score of left-out samples,
+            so that intervals are narrower or cover more evenly. None for widths that are nearly the
+            same for all samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper ends, infinite with fewer samples than coverage / (1 - coverage).
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between zero and one, or `scale` is neither "auto" nor None.
+
+        Notes
+        -----
+        Intervals are computed as by the jackknife+, from the residuals of `loo_predictions_`. For
+        new samples, the kernels and their weights are those of the fit to all samples, and only
+        ridge regressions are fitted without each training sample, in closed form, so that the
+        theorem on the jackknife+ does not apply as it stands. This takes a Cholesky factorization
+        for each kernel, and O(n^2) for each new sample. Fits to more than 500 samples hardly depend
+        on any single one: their intervals are centered at the prediction of the fit to all samples.
+
+        The scale is a function of the features, fitted to the logarithms of the absolute residuals
+        by ridge regression on a Gaussian kernel. Each residual is divided by the scale of its
+        sample, learned without this sample, and multiplied by the scale of the new sample. The
+        scale is learned from at most 1,000 samples, in the first call, and evaluated on five folds,
+        with the scale and the widths learned without the fold.
+
+        If groups were given to `fit`, samples of a group are left out together, and quantiles are
+        over groups, for samples of new groups. If samples are predicted from those before them, as
+        with `TimeSeriesSplit`, only the residuals are left-out ones: predictions for new samples
+        are those of the fit to all samples.
+
+        At distances from the training samples larger than that of any of them to its nearest
+        neighbor, intervals widen with the square of the distance, up to those of the mean response
+        at two widths.
+        """
+        check_coverage(coverage)
+        check_choice("scale", scale, ("auto", None))
+        check_is_fitted(self)
+        none: list[ResidualScale | None] = [None] * self._target.n_outputs
+        scales = none if scale is None else self._scaled[1].scales(coverage)
+        found: Array = self._for_rows(X, partial(self._intervals, coverage=coverage, scales=scales))
+        return found
+
+    @property
+    def _scaled(self) -> Any:
+        """Residuals from which the scales of intervals are learned; see :class:`LeftOut`."""
+        return self._without().scaled
+
+    def _intervals(
+        self,
+        views: dict[ViewName, Features],
+        coverage: float,
+        scales: Sequence[ResidualScale | None],
+    ) -> Array:
+        """Intervals of all outputs."""
+        squared = self._fall_back.squared_distances(views)
+        near, sure = self._fall_back.closeness_at(squared), self._fall_back.sureness_at(squared)
+        values, ends = self._values(views, near), list[Array]()
+        for output, scale in enumerate(scales):
+            rows_left_out, samples = self._left_out_samples(output, scale)
+            sizes = np.ones(len(near))
+            if scale is not None:
+                sizes = scale.of(next(iter(views.values())))
+            blocks = self._blocks(views, len(self._target))
+            if len(self._target) > JACKKNIFE_SAMPLES:
+                width = sizes * samples.widths(sure, coverage, blocks)
+                ends.append(values[:, [output]] + np.outer(width, [-1.0, 1.0]))
+            else:
+                fitted = self._members, self.weights_, self._training, self._target
+                without = predictions_without_each(*fitted, output)
+                parts = (without(views, near, rows)[:, rows_left_out] for rows in blocks)
+                ends.append(samples.jackknife(parts, sure, sizes, coverage, blocks))
+        found = self._target.offset[:, None] + self._target.scale[:, None] * np.stack(ends, axis=1)
+        return np.asarray(found[:, 0] if self._one_output else found)
+
+    def _left_out_samples(
+        self, output: int, scale: ResidualScale | None
+    ) -> tuple[Array, LeftOutSamples]:
+        """Samples whose left-out errors bound the encoded intervals of one output."""
+        target = self._target
+        known = target.resampling.covered if scale is None else self._scaled[0]
+        groups = target.resampling.take(known).groups
+        return known, LeftOutSamples(
+            target.values[known, output],
+            self._without().values[known, output],
+            target.left_out_means[known, output],
+            np.ones(len(known)) if scale is None else scale.left_out,
+            interval_masses(groups, target.weights.take(known)),
+        )
+
+    def _expansion(self) -> KernelExpansion:
+        return self._stack_expansion("response").decoded(self._target)
+
+    def _left_out_residuals(self) -> Array:
+        rows = self._target.resampling.covered
+        predicted = self._without().values[rows]
+        return self._decoded(self._target.values[rows]) - self._decoded(predicted)
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        before, old = self._without(), self._target
+        values = np.concatenate([before.values, self._values(self._views_of(rows.X))])
+        super()._add_kept_rows(rows)
+        target = self._target
+        values = target.encode(old.decode(values))
+        scaled = scaled_residuals(target, values, self._training, self._stored_rows)
+        self._without = Once.of(replace(before, values=values, scaled=scaled))
+
+    def _decoded(self, values: Array) -> Array:
+        decoded = self._target.decode(values)
+        return decoded[:, 0] if self._one_output else decoded
+
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
+        score = self._score_on(table)
+        best = found if score is None else score.best_few(found)
+        deviations = [e.deviations for e in best]
+        weights = self._combined(deviations, table.target).shares(deviations, table.weights)
+        used = np.flatnonzero(weights > table.least_share * weights.sum())
+        combination = LinearCombination(weights[used])
+        return Selection(found, [best[k] for k in used], combination, table.weights)
+
+    def _combination_of(
+        self, deviations: Sequence[Array], target: EncodedTarget, covered: Array
+    ) -> LinearCombination:
+        known, weights = target.values - target.left_out_means, target.weights.take(covered)
+        return linear_combination(deviations, known[covered], weights)

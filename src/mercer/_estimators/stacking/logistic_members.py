@@ -1,0 +1,151 @@
+"""One-versus-rest logistic regressions on the kernels of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logit
+
+from mercer._data.sample import EncodedTarget
+from mercer._data.types import Array
+from mercer._estimators.stacking.evaluation import Evaluation, Score, ViewedSample
+from mercer._estimators.stacking.ridges import scored
+from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.logistic_problems import LogisticProblems
+
+
+@dataclass(frozen=True)
+class LinearPredictor:
+    """Deviations that are linear in the kernel's values.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_samples, n_outputs)
+    constant : ndarray of shape (n_outputs,)
+    solver : LogisticSolver
+        The solver that fitted the coefficients.
+    """
+
+    coefficients: Array
+    constant: Array
+    solver: LogisticSolver
+
+    def deviations(self, rows: Array) -> Array:
+        """See :class:`Predictor`."""
+        return np.asarray(rows @ self.coefficients + self.constant)
+
+    def refitted(self, gram: Array, target: EncodedTarget) -> LinearPredictor:
+        """See :class:`Predictor`."""
+        return self.solver.fit(gram, target)
+
+    def linear(self, n_fitted: int) -> tuple[Array, Array]:
+        """See :class:`Predictor`."""
+        return self.coefficients, self.constant
+
+
+@dataclass(frozen=True)
+class LogisticSolver:
+    """Logistic regressions whose log-odds are scaled to deviations of class indicators.
+
+    Attributes
+    ----------
+    alpha : float
+    slope : float, default=1.0
+        Factor by which log-odds, less those of the class frequencies, are multiplied.
+    """
+
+    alpha: float
+    slope: float = 1.0
+
+    def fit(self, gram: Array, target: EncodedTarget) -> LinearPredictor:
+        """See :class:`Solver`."""
+        problems = _problems(target)
+        fitted = problems.on(gram).fit(self.alpha)
+        dual = np.column_stack([machine.dual_coef_ for machine in fitted])
+        levels = np.array([[machine.levels[0] for machine in fitted]])
+        constant = levels - _frequencies(problems, target.mean[None])
+        parts = (self.slope * _spread(problems, values) for values in (dual, constant))
+        coefficients, constant = parts
+        return LinearPredictor(coefficients, constant[0], self)
+
+    def left_out(self, gram: Array, target: EncodedTarget) -> Array:
+        """See :class:`Solver`."""
+        problems = _problems(target)
+        found = problems.on(gram).left_out(self.alpha)
+        return np.asarray(self.slope * _deviations(problems, found, target))
+
+
+def _deviations(
+    problems: LogisticProblems, left_out: Sequence[Array], target: EncodedTarget
+) -> Array:
+    """Left-out log-odds less those of the class frequencies in the training samples."""
+    return _spread(problems, np.hstack(left_out) - _frequencies(problems, target.left_out_means))
+
+
+def _problems(target: EncodedTarget) -> LogisticProblems:
+    assert target.codes is not None
+    return LogisticProblems.of(target.codes, target.n_outputs, target.weights, target.resampling)
+
+
+def _spread(problems: LogisticProblems, values: Array) -> Array:
+    """Values of all classes, zero for absent classes, shape (n_rows, n_classes)."""
+    found, there = np.zeros((len(values), problems.n_classes)), problems.there
+    found[:, there] = problems.odds(values)[:, there]
+    return found
+
+
+def _frequencies(problems: LogisticProblems, means: Array) -> Array:
+    """Log-odds of the class frequencies of the problems, shape (n_rows, n_problems)."""
+    columns = means[:, problems.there[-len(problems.likelihoods) :]]
+    least = 1.0 / (len(problems.codes) + 2.0)
+    return logit(np.clip(columns, least, 1.0 - least))
+
+
+@serial_algebra()
+def evaluate_logistic(
+    evaluations: Sequence[Evaluation], table: ViewedSample, score: Score | None = None
+) -> list[Evaluation]:
+    """Fit and evaluate logistic regressions on the kernels of ridge regressions.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+    table : ViewedSample
+        Samples with classes as targets.
+    score : callable, default=None
+        Function from deviations to their score. Regressions without a score are left out.
+
+    Notes
+    -----
+    The penalty has the lowest log-loss by approximate leave-one-out. Kernels that were learned from
+    labels predict, with this penalty, only samples from which they were not learned.
+    """
+    found = [_evaluated(e, table) for e in evaluations]
+    return found if score is None else scored(found, score, lambda message: None)
+
+
+def _evaluated(found: Evaluation, table: ViewedSample) -> Evaluation:
+    target, view = table.target, found.candidate.view
+    problems = _problems(target)
+    gram, _ = table.gram(found.kernel, view)
+    fit = problems.on(gram).best(problems.log_loss)
+    solver = LogisticSolver(fit.alpha)
+    deviations = _deviations(problems, fit.left_out, target)
+    for (_, part), kernel in found.unseen:
+        deviations[part] = solver.left_out(table.gram(kernel, view)[0], target)[part]
+    covered = target.resampling.covered
+    weights = target.weights.take(covered)
+    known = deviations[covered]
+    squares = float(weights.mean(np.square(known).sum(axis=1)))
+    products = known * (target.values[covered] - target.mean)
+    slope = max(float(weights.mean(products.sum(axis=1))) / squares, 0.0) if squares else 0.0
+    wrong = known.argmax(axis=1) != problems.codes[covered]
+    return replace(
+        found,
+        description=f"logistic regression on {found.description}",
+        solver=replace(solver, slope=slope),
+        deviations=slope * deviations,
+        loo_error=float(weights.mean(wrong)),
+    )

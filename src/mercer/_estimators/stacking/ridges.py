@@ -1,0 +1,272 @@
+"""Ridge regressions on the kernels of candidates, compared by their leave-one-out predictions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer._data.folds import Split
+from mercer._data.types import Array, RandomState
+from mercer._data.validation import warn
+from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver, Score, ViewedSample
+from mercer._gram.tiles import map_tiles, serial_algebra
+from mercer._solvers.left_out import (
+    ALPHA_GRID,
+    ALPHAS,
+    leave_one_out,
+    losses_downhill,
+    relative_loss,
+)
+from mercer._solvers.left_out_fits import left_out_residuals
+from mercer._solvers.ridge import held_out_residuals
+from mercer.kernels import Kernel
+
+KnownKernels: TypeAlias = Mapping[tuple[int, str, str], Kernel]
+"""Mapping from keys of candidates to kernels."""
+
+_ROWS_DOWNHILL = 500
+"""With fewer rows, an eigendecomposition takes at most as long as fits at a few penalties. Errors
+on kernels that were learned from labels may have several minima, and are compared at all
+penalties."""
+
+
+@serial_algebra()
+def evaluate(
+    candidates: Sequence[Candidate],
+    table: ViewedSample,
+    *,
+    random_state: RandomState,
+    others: ViewedSample | None = None,
+    known: KnownKernels = MappingProxyType({}),
+    score: Score | None = None,
+    on_step: Callable[[], None] = lambda: None,
+    on_failure: Callable[[str], None] = warn,
+) -> list[Evaluation]:
+    """Evaluate candidates in threads; those that fail are left out with a warning.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    table : ViewedSample
+        The samples on which candidates are evaluated.
+    random_state : int, RandomState instance or None
+        Divides the samples into parts.
+    others : ViewedSample, default=None
+        Other samples, from which kernels are learned. If None, kernels are learned from the samples
+        on which they are evaluated.
+    known : mapping, default={}
+        Kernels that candidates have already learned from the same samples.
+    score : callable, default=None
+        Function from deviations to their score.
+    on_step : callable, default=None
+        Called after each candidate.
+    on_failure : callable, default=warn
+        Called with a message if a candidate fails.
+    """
+
+    def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
+        try:
+            return _evaluated(candidate, table, others, known, random_state)
+        except Exception as error:
+            return error
+
+    found: list[Evaluation] = []
+    for candidate, outcome in zip(candidates, map_tiles(attempt, candidates), strict=True):
+        if isinstance(outcome, Exception):
+            on_failure(left_out_message(candidate.descriptions, outcome))
+        else:
+            found += outcome
+        on_step()
+    return found if score is None else scored(found, score, on_failure)
+
+
+def scored(
+    evaluations: Sequence[Evaluation], score: Score, on_failure: Callable[[str], None]
+) -> list[Evaluation]:
+    """Return evaluations with the scores of their predictions, without those that have no score.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+    score : callable
+        Function from deviations to their score.
+    on_failure : callable
+        Called with a message for each evaluation without a score.
+    """
+    found = []
+    for evaluation in evaluations:
+        try:
+            value = score(evaluation.deviations)
+            if not np.isfinite(value):
+                raise ValueError(f"its score is {value}")
+        except (AttributeError, TypeError, ValueError) as error:
+            on_failure(left_out_message([evaluation.description], error))
+        else:
+            found.append(replace(evaluation, score=value))
+    return found
+
+
+def kernels_learned_from(
+    rows: Array, evaluations: Sequence[Evaluation], evaluated: Array
+) -> KnownKernels:
+    """Return the kernels that candidates have learned from some of the samples, by their keys.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Ascending indices of the samples from which kernels were learned.
+    evaluations : sequence of Evaluation
+        Evaluations, with the kernels that were learned without a part of their samples.
+    evaluated : ndarray of int
+        Ascending indices of the samples of the evaluations.
+    """
+    found = {}
+    for e in evaluations:
+        keys = dict(zip(e.candidate.descriptions, e.candidate.keys, strict=True))
+        for (rest, _), kernel in e.unseen:
+            # Other predictors on the same kernel have other descriptions.
+            if e.description in keys and np.array_equal(evaluated[rest], rows):
+                found[keys[e.description]] = kernel
+    return found
+
+
+def left_out_message(descriptions: Sequence[str], error: Exception) -> str:
+    """Return the message for a candidate that failed.
+
+    Parameters
+    ----------
+    descriptions : sequence of str
+    error : Exception
+    """
+    reason = str(error) if isinstance(error, ValueError) else repr(error)
+    return f"The candidate {', '.join(map(repr, descriptions))} is left out: {reason}"
+
+
+def _evaluated(
+    candidate: Candidate,
+    table: ViewedSample,
+    others: ViewedSample | None,
+    known: KnownKernels,
+    random_state: RandomState,
+) -> list[Evaluation]:
+    """Compute leave-one-out predictions with each kernel of a candidate."""
+    target, keys = table.target, candidate.keys
+    if all(key in known for key in keys):
+        kernels: Sequence[Kernel] = [known[key] for key in keys]
+    else:
+        kernels = (table if others is None else others).learned(candidate)
+    divided: list[Split] = []
+    if candidate.uses_labels and others is None:
+        divided = target.folds(2, random_state)
+    learned = [table.learned(candidate, rest) for rest, _ in divided]
+    found = []
+    for position, (description, kernel) in enumerate(
+        zip(candidate.descriptions, kernels, strict=True)
+    ):
+        unseen = [(part, parts[position]) for part, parts in zip(divided, learned, strict=True)]
+        found.append(evaluated_kernel(candidate, description, table, kernel, unseen))
+    return found
+
+
+def evaluated_kernel(
+    candidate: Candidate,
+    description: str,
+    table: ViewedSample,
+    kernel: Kernel,
+    unseen: Sequence[tuple[Split, Kernel]] = (),
+) -> Evaluation:
+    """Compute leave-one-out predictions with one kernel of a candidate.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    description : str
+    table : ViewedSample
+    kernel : Kernel
+    unseen : sequence of ((ndarray, ndarray), Kernel), default=()
+        Training rows and held-out parts of the samples, with kernels learned without labels of the
+        parts.
+
+    Raises
+    ------
+    ValueError
+        If predictions are not finite.
+    """
+    target = table.target
+    if candidate.memorizes_labels and unseen:
+        alpha, predictions = _held_out(candidate, table, unseen)
+    else:
+        alpha, predictions = _left_out_alone(candidate, table, kernel, unseen)
+    residuals = target.values - predictions
+    error = relative_loss(residuals, target.values, table.weights, target.resampling)
+    if not np.isfinite(error):
+        raise ValueError("its predictions are not finite")
+    deviations = predictions - target.left_out_means
+    solver = RidgeSolver(alpha)
+    return Evaluation(description, kernel, solver, deviations, error, candidate, unseen=unseen)
+
+
+def _left_out_alone(
+    candidate: Candidate,
+    table: ViewedSample,
+    kernel: Kernel,
+    unseen: Sequence[tuple[Split, Kernel]],
+    least: float = 0.9e-8,
+) -> tuple[float, Array]:
+    """Penalty and predictions of ridge regressions on all samples but those left out together.
+
+    `unseen` has the kernels that were learned without the labels of a part. Below a penalty of
+    1e-8, up to rounding, the Gram matrix of all samples may not be definite.
+    """
+    Y, weights, resampling = table.target.values, table.weights, table.target.resampling
+    gram, _ = table.gram(kernel, candidate.view)
+    settings: Any = {"least": least, "weights": weights, "resampling": resampling}
+    alone = resampling.one_at_a_time and not candidate.uses_labels
+    if len(gram) >= _ROWS_DOWNHILL and alone:
+        fit = losses_downhill(gram, Y, ALPHAS, n_first=len(gram) // 4, gain=0.0, **settings)
+    else:
+        fit = leave_one_out(gram, Y, **settings)
+    predictions = np.array(fit.best_predictions)
+    for (_, part), other in unseen:
+        # Unlike the kernel, ridge regression is fitted to all samples that are not left out
+        # together.
+        gram, _ = table.gram(other, candidate.view)
+        residuals = left_out_residuals(gram, Y, fit.alpha, weights, resampling)
+        predictions[part] = (Y - residuals)[part]
+    return fit.alpha, predictions
+
+
+def _held_out(
+    candidate: Candidate, table: ViewedSample, unseen: Sequence[tuple[Split, Kernel]]
+) -> tuple[float, Array]:
+    """Penalty and predictions of ridge regressions on the samples that kernels were learned from.
+
+    The kernel of the fit to all samples is learned from the labels of all its training samples. So
+    are the kernels here, so that the chosen penalty is suitable for that fit.
+    """
+    Y, weights = table.target.values, table.weights
+    paths = []
+    for (rest, part), kernel in unseen:
+        gram, _ = table.gram(kernel, candidate.view)
+        within, across = gram[np.ix_(rest, rest)], gram[np.ix_(part, rest)]
+        paths.append(
+            held_out_residuals(
+                within, Y[rest], across, Y[part], alphas=ALPHA_GRID, weights=weights.take(rest)
+            )
+        )
+    parts = [part for (_, part), _ in unseen]
+    losses = [
+        sum(
+            weights.take(part).sum(np.square(r[i]).sum(axis=1))
+            for part, r in zip(parts, paths, strict=True)
+        )
+        for i in range(len(ALPHA_GRID))
+    ]
+    best = int(np.argmin(losses))
+    predictions = np.full(Y.shape, np.nan)
+    for part, residuals in zip(parts, paths, strict=True):
+        predictions[part] = Y[part] - residuals[best]
+    return float(ALPHA_GRID[best]), predictions

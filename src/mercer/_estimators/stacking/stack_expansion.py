@@ -1,0 +1,121 @@
+"""The function learned by a fitted stack, as a sum of terms of its members."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mercer._data.sample import EncodedTarget
+from mercer._data.types import Array, Features
+from mercer._estimators.stacking.combination import Combination
+from mercer._estimators.stacking.table_views import TableViews
+from mercer._gram.expansion import (
+    FunctionTerm,
+    KernelExpansion,
+    KernelTerm,
+    Scale,
+    Term,
+    Views,
+    of_rows_as_they_are,
+)
+from mercer._gram.fall_back import FallBack
+from mercer._gram.new_rows import known_values, largest_gap
+from mercer.kernels import Forest
+from mercer.kernels._distances import median_distance, scaled_features
+
+
+def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+    """Return the deviations of a predictor on a Gram matrix as a term and a constant.
+
+    Parameters
+    ----------
+    member : GramMember
+    Z : ndarray or sparse matrix of shape (n_samples, n_features)
+        Training samples in the view of the member.
+    n_outputs : int
+
+    Returns
+    -------
+    term : KernelTerm or FunctionTerm
+        A FunctionTerm if decisions are votes of several machines.
+    constant : ndarray of shape (n_outputs,)
+    """
+    n = Z.shape[0]
+    linear = member.predictor.linear(n)
+    if linear is None:
+        description = f"votes of machines on {member.kernel.describe()}"
+        function = partial(member.deviations, Z=Z)
+        votes = FunctionTerm(function, np.eye(n_outputs), description, member.view, member.kernel)
+        return votes, np.zeros(n_outputs)
+    coefficients, constant = of_rows_as_they_are(member.unit, linear[0])
+    term = KernelTerm(member.kernel, Z, coefficients, member.view, np.arange(n))
+    return term, constant + linear[1]
+
+
+_REACH = 3.0
+"""Predictions are those of the kernels up to this number of widths from the data."""
+
+
+def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) -> float:
+    """Root mean square of median distances of rows, in widths of members; one if unknown."""
+    found, shares = [], []
+    for member, weight in zip(members, np.abs(weights), strict=True):
+        rows, kernel = training[member.view], member.kernel
+        relevance = kernel.relevance(rows.shape[1]) if not isinstance(kernel, Forest) else np.nan
+        with np.errstate(divide="ignore"):
+            widths = np.sqrt(np.mean(kernel.diag(rows)) / relevance)
+        if weight > 0.0 and np.isfinite(relevance).all() and np.isfinite(widths).any():
+            found.append(median_distance(scaled_features(known_values(rows), widths)))
+            shares.append(weight)
+    return float(np.sqrt(np.average(np.square(found), weights=shares))) if found else 1.0
+
+
+class StackExpansionMixin:
+    """Expansion of the function learned by a stack."""
+
+    _members: Sequence[Any]
+    _combination: Combination
+    _training: Views
+    _stored_rows: Array
+    _views: TableViews
+    weights_: Array
+    _fall_back: FallBack
+
+    def _find_reach(self, target: EncodedTarget) -> None:
+        """Set the fallback of predictions far from all training rows, and its distances.
+
+        Within some widths of the data, functions in the space of a kernel approach limits of their
+        own. If the width exceeds the typical distance of rows, they are nearly polynomials in the
+        data, which grow far outside, so that the width is replaced by this distance.
+        """
+        view = self._views.of_distances
+        rows = known_values(self._training[view])
+        gap = largest_gap(rows, target.resampling.take(self._stored_rows).groups)
+        typical = median_distance(rows)
+        in_widths = _typical_in_widths(self._members, self.weights_, self._training)
+        width = typical / max(in_widths, 1.0)
+        reach, sure = max(gap, _REACH * width), (gap, 2.0 * max(gap, width))
+        self._fall_back = FallBack(view, self._training[view], reach, sure, target.mean)
+
+    def _stack_expansion(self, scale: Scale) -> KernelExpansion:
+        """Expansion of the combined members; for probabilities, of the sum before the softmax.
+
+        Parameters
+        ----------
+        scale : {"response", "logit"}
+        """
+        means = self._fall_back.level
+        matrices, total = self._combination.linear(means)
+        terms, intercept = [], np.array(total, dtype=float)
+        for member, matrix in zip(self._members, matrices, strict=True):
+            term, constant = member.term(self._training[member.view], len(means))
+            terms.append(term.mapped(matrix))
+            intercept += constant @ matrix
+        far = self._fall_back
+        return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
+
+    @property
+    def _views_of(self) -> Any:
+        """Function from validated samples to their views."""
+        raise NotImplementedError

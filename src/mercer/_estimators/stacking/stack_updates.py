@@ -1,0 +1,94 @@
+"""Updates of a fitted stack by new rows: members are refitted, and combined as before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.types import Array
+from mercer._data.weights import as_weights
+from mercer._estimators.stacking.evaluation import GramMember, ViewedSample
+from mercer._gram.tiles import check_gram_memory
+from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
+
+
+class StackUpdatesMixin(UpdatesMixin):
+    """Updates of stacks by new rows; see :class:`UpdatesMixin`."""
+
+    _members: Any
+    _training: Any
+    _views: Any
+    _views_of: Any
+    _target: EncodedTarget
+    _stored_rows: Array
+    random_state: Any
+    _find_reach: Callable[[EncodedTarget], None]
+
+    @property
+    def _keeps_rows(self) -> bool:
+        """Whether members are fitted to Gram matrices of all rows, which the stack stores."""
+        return all(isinstance(member, GramMember) for member in self._members)
+
+    def _check_updates(self, n_new: int) -> None:
+        if getattr(self, "_is_multilabel", False):
+            raise TypeError("No rows are added to a stack of several labels: fit anew.")
+        if self._keeps_rows:
+            check_gram_memory(len(self._target) + n_new, 3, "fit all rows anew")
+        elif n_new and self._sums is None:
+            raise ValueError(SUMS_NEEDED)
+        elif n_new:
+            for found in self._sums:
+                found.check_room(n_new)
+
+    def _sum_rows(self, rows: Sample) -> None:
+        if self._keeps_rows:
+            return
+        encoding, state = self._target.encoding, self.random_state
+        self._sums = [
+            member.row_sums(self._in_view(rows, member), encoding, state)
+            for member in self._members
+        ]
+
+    def _in_view(self, rows: Sample, member: Any) -> Sample:
+        """Rows in the view of a member."""
+        return replace(rows, X=self._views.transform(rows.X, member.view))
+
+    def _add_rows(self, rows: Sample) -> None:
+        if self._keeps_rows:
+            self._add_kept_rows(rows)
+            return
+        pairs = list(zip(self._members, self._sums, strict=True))
+        sums = [found.plus(self._in_view(rows, member)) for member, found in pairs]
+        members = [m.fitted_to(found) for m, found in zip(self._members, sums, strict=True)]
+        self._members, self._sums = members, sums
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        """Fit members to the Gram matrices of all rows."""
+        views = self._views_of(rows.X)
+        training = {
+            name: (sp.vstack if sp.issparse(view) else np.vstack)([view, views[name]])
+            for name, view in self._training.items()
+        }
+        target = self._joined_target(rows)
+        table = ViewedSample(training, None, target.weights, target=target)
+        members = [found.fitted_to(table) for found in self._members]
+        self._members, self._training, self._target = members, training, target
+        self._stored_rows = np.arange(len(target))
+        self._find_reach(target)
+
+    def _joined_target(self, rows: Sample) -> EncodedTarget:
+        """The targets of the old rows and of the new ones."""
+        old, both = self._target, len(self._target) + len(rows)
+        labels = old.decode(old.values)
+        labels = np.concatenate([labels, rows.y.reshape(len(rows), *labels.shape[1:])])
+        units = old.weights.is_unit and rows.weights.is_unit
+        weights = None if units else np.append(old.weights.values, rows.weights.values)
+        return encode_target(
+            labels,
+            classification=old.classes is not None,
+            weights=as_weights(weights, both),
+            resampling=old.resampling.extended(len(rows)),
+        )

@@ -1,0 +1,188 @@
+"""Views of a table, on which the kernels of a stack are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtri
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.preprocessing._data import BOUNDS_THRESHOLD
+
+from mercer._blocks.numeric_tables import as_numeric
+from mercer._data.types import Array, Features
+from mercer.kernels import Kernel
+from mercer.kernels._kernel import check_takes
+from mercer.preprocessing import SoftClippingScaler
+
+ViewName: TypeAlias = Literal["given", "scaled", "quantiles", "unclipped"]
+"""The table as it is; scaled robustly; mapped to normal quantiles, column by column; or scaled
+without clipping, to measure distances between rows."""
+
+
+class TableViews:
+    """Scaled versions of a table, fitted to the training samples.
+
+    Columns with two values are zeros and ones in each view, because distances between categories
+    should not depend on their frequencies. Sparse tables have no view of quantiles and are only
+    divided by standard deviations.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+
+    largest_quantile: ClassVar[float] = 3.0
+    """Values beyond the training range are mapped to normal quantiles of at most this size."""
+
+    largest_unclipped: ClassVar[float] = 1e15
+    """Unclipped values are limited to this size, so that their squares are finite."""
+
+    def __init__(self, X: Features) -> None:
+        X = X.astype(np.float64, copy=False)
+        self.is_sparse = bool(sp.issparse(X))
+        if self.is_sparse:
+            self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
+            return
+        self._scaler = _of_arrays(SoftClippingScaler()).fit(X)
+        scaled = self._scaler.transform(X)
+        self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
+        self._quantiles: QuantileTransformer | None = None
+        if self._many.size:
+            transformer = QuantileTransformer(output_distribution="normal", subsample=None)
+            transformer.set_params(n_quantiles=min(transformer.n_quantiles, X.shape[0]))
+            self._quantiles = _of_arrays(transformer).fit(scaled[:, self._many])
+            normal = self._clipped_quantiles(scaled)
+            self._quantile_means = normal.mean(axis=0)
+            deviations = normal.std(axis=0)
+            self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
+
+    def names(self) -> list[ViewName]:
+        """Names of the views that differ from each other."""
+        if self.is_sparse or self._quantiles is None:
+            return ["scaled"]
+        return ["scaled", "quantiles"]
+
+    @property
+    def of_distances(self) -> ViewName:
+        """Name of the view, without clipping, in which distances between rows are measured."""
+        return "scaled" if self.is_sparse else "unclipped"
+
+    def transform(self, X: Features, name: ViewName) -> Features:
+        """Return one view of a table, in double precision.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        name : {"given", "scaled", "quantiles", "unclipped"}
+        """
+        return self.transforms(X, [name])[name]
+
+    def transforms(self, X: Features, names: Sequence[ViewName]) -> dict[ViewName, Features]:
+        """Return several views of a table, in double precision.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        names : sequence of {"given", "scaled", "quantiles", "unclipped"}
+        """
+        X = X.astype(np.float64, copy=False)
+        found: dict[ViewName, Any] = {"given": X}
+        scaled: Any = None
+        if "scaled" in names or "quantiles" in names:
+            found["scaled"] = scaled = self._scaled(X)
+        if "unclipped" in names:
+            most = self.largest_unclipped
+            found["unclipped"] = np.clip(self._scaler.unclipped(X), -most, most)
+        if "quantiles" in names:
+            found["quantiles"] = quantiles = scaled.copy()
+            quantiles[:, self._many] = (
+                self._clipped_quantiles(scaled) - self._quantile_means
+            ) / self._quantile_deviations
+        return {name: found[name] for name in names}
+
+    def _scaled(self, X: Features) -> Features:
+        """Scale a table that was validated already."""
+        return self._scaler.transform(X) if self.is_sparse else self._scaler.scaled(X)
+
+    def forget_quantiles(self) -> None:
+        """Drop the data of the view of quantiles."""
+        self._quantiles = None
+
+    def _clipped_quantiles(self, scaled: Array) -> Array:
+        """Normal quantiles of the scaled columns, to which the transformer's tolerance refers.
+
+        The result is that of the transformer, which validates its input and calls a SciPy
+        distribution for each column; this takes a millisecond for one row.
+        """
+        assert self._quantiles is not None
+        x, references = scaled[:, self._many], self._quantiles.references_
+        found = np.empty_like(x)
+        for column, knots in enumerate(self._quantiles.quantiles_.T):
+            values = x[:, column]
+            upwards = np.interp(values, knots, references)
+            downwards = np.interp(-values, -knots[::-1], -references[::-1])
+            found[:, column] = 0.5 * (upwards - downwards)
+        found[x + BOUNDS_THRESHOLD > self._quantiles.quantiles_[-1]] = 1.0
+        found[x - BOUNDS_THRESHOLD < self._quantiles.quantiles_[0]] = 0.0
+        return np.clip(ndtri(found), -self.largest_quantile, self.largest_quantile)
+
+
+@dataclass(frozen=True)
+class SeveralViews:
+    """A function from validated rows to several views of them.
+
+    Attributes
+    ----------
+    views : TableViews
+    names : tuple of {"given", "scaled", "quantiles", "unclipped"}
+    kernels : tuple of Kernel, default=()
+        Kernels that determine whether values may be missing.
+    """
+
+    views: TableViews
+    names: tuple[ViewName, ...]
+    kernels: tuple[Kernel, ...] = ()
+
+    def __call__(self, X: Features) -> dict[ViewName, Features]:
+        """Rows in each view."""
+        check_takes(self.kernels, X)
+        return self.views.transforms(X, self.names)
+
+    def only(self, names: tuple[Any, ...]) -> SeveralViews:
+        """Return the function to some of the views, without the data of the others."""
+        views = copy(self.views)
+        if "quantiles" not in names:
+            views.forget_quantiles()
+        return SeveralViews(views, names)
+
+
+@dataclass(frozen=True)
+class ViewEncoder:
+    """A transformer from rows of a source to a view of them.
+
+    Attributes
+    ----------
+    encoder : transformer or None
+        Encodes rows as numbers; None if they are numbers already.
+    views : TableViews
+    name : {"given", "scaled", "quantiles", "unclipped"}
+    """
+
+    encoder: Any
+    views: TableViews
+    name: ViewName
+
+    def transform(self, X: Any) -> Features:
+        """Return the view of some rows, in double precision."""
+        numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
+        return self.views.transform(numbers, self.name)
+
+
+def _of_arrays(transformer: Any) -> Any:
+    """Set the transformer to return arrays regardless of scikit-learn's configuration."""
+    return transformer.set_output(transform="default")

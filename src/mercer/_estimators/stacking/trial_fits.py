@@ -1,0 +1,115 @@
+"""Trial fits to some rows of a large table, to estimate what kernels add to leaves of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mercer._blocks.tables import DrawnSample
+from mercer._data.folds import sample_rows
+from mercer._data.sample import EncodedTarget, TargetEncoding
+from mercer._data.types import Array, Features, RandomState
+from mercer._estimators.stacking.evaluation import Combine, Evaluation
+from mercer._estimators.stacking.leaf_members import LeafEvaluation
+from mercer._estimators.stacking.table_views import ViewName
+from mercer._nystroem.feature_ridge import ridge_on_features
+from mercer._nystroem.features import NormalEquations, choose_centers, nystroem_features
+from mercer._nystroem.second_stage import NystroemModel
+from mercer.kernels import Kernel
+
+_CENTERS_OF_MANY, _CENTERS = 300, 1000
+"""Numbers of centers of trial fits. Beside leaves of many rows, weights hardly change with more
+centers. Differences between kernels need more than 300 centers (benchmarks/every_n.py, adult)."""
+
+
+def worth_all_rows(
+    kept: Sequence[Evaluation],
+    drawn_in: Callable[[ViewName], DrawnSample],
+    target: EncodedTarget,
+    combine: Combine,
+    *,
+    least_share: float,
+    random_state: RandomState,
+    many_times: int = 5,
+    max_samples: int = 5000,
+    little: float = 0.02,
+) -> list[Evaluation]:
+    """Return the leaves of trees, and the kernels that have some weight beside them.
+
+    Parameters
+    ----------
+    kept : sequence of Evaluation
+        Leaves with predictions for all drawn rows, and kernels with predictions for some of them.
+    drawn_in : callable
+        Function from a view to the drawn rows in this view.
+    target : EncodedTarget
+        Target of these rows.
+    combine : callable
+        Function from deviations and a target to a combination.
+    least_share : float
+        Kernels with at most this share of the weights are left out of fits to many rows.
+    random_state : int, RandomState instance or None
+        Draws the centers, and the rows.
+    many_times : int, default=5
+        If there are at least this many times as many rows as drawn rows, fits to all rows take most
+        of the time, and kernels need a share above `least_share`.
+    max_samples : int, default=5000
+        Trial fits for smaller tables use at most this many rows.
+    little : float, default=0.02
+        Kernels with at most this share of the weights are left out for smaller tables.
+
+    Returns
+    -------
+    list of Evaluation
+        All evaluations if there are no leaves, and for responses if the table is not much larger
+        than the drawn rows, because their kernels become one sum.
+
+    Notes
+    -----
+    A kernel fitted to the rows on which candidates are compared is less accurate than leaves fitted
+    to all rows, and its fit to all rows takes a pass or a search for widths. Its out-of-fold
+    predictions by a fit on some centers to drawn rows show what it adds to the others.
+    """
+    leaves = [e for e in kept if isinstance(e, LeafEvaluation)]
+    if not leaves or len(leaves) == len(kept):
+        return list(kept)
+    drawn = drawn_in(leaves[0].candidate.view)
+    rows = np.arange(len(drawn))
+    n_centers, least = _CENTERS_OF_MANY, least_share
+    if drawn.source.count_rows() < many_times * len(drawn):
+        if target.codes is None or len(kept) - len(leaves) < 2:
+            return list(kept)
+        rows = sample_rows(len(drawn), max_samples, target.codes, random_state)
+        n_centers, least = _CENTERS, little
+    inside = target.take(rows)
+    means = inside.mean if drawn.listed is None else inside.left_out_means
+    deviations = []
+    for e in kept:
+        if isinstance(e, LeafEvaluation):
+            deviations.append(e.deviations[rows])
+            continue
+        some = drawn_in(e.candidate.view).take(rows)
+        centers = choose_centers(some.X, n_centers, random_state)
+        deviations.append(_predicted(e.kernel, centers, some, inside.encoding) - means)
+    shares = combine(deviations, inside).shares(deviations, inside.weights)
+    return [
+        e
+        for e, share in zip(kept, shares, strict=True)
+        if share > least or isinstance(e, LeafEvaluation)
+    ]
+
+
+def _predicted(
+    kernel: Kernel, centers: Features, rows: DrawnSample, encoding: TargetEncoding
+) -> Array:
+    """Out-of-fold predictions of rows, by fits to these rows alone."""
+    own = rows.apart(np.arange(len(rows)))
+    features = nystroem_features(kernel, centers)
+    statistic = NormalEquations(
+        features, encoding, own.weights, groups=own.groups, listed=own.listed
+    )
+    sums, weight = own.source.reduce(statistic), own.weights.average
+    choice = ridge_on_features(sums, features, mean_weight=weight, listed=own.listed)
+    model = NystroemModel(features.columns, encoding, choice, rows.y.ndim == 1)
+    return model.out_of_fold(own.X, own)

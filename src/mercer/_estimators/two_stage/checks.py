@@ -1,0 +1,173 @@
+"""Checks of the settings of two-stage estimators: learners, predictors and unused settings."""
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import get_tags
+
+from mercer._data.types import Features
+from mercer._estimators.learners import ContinuousAlignment
+from mercer.kernels import Kernel
+
+
+def first_stage(learner: Any) -> Any:
+    """Return the learner that a parameter `learner` stands for."""
+    return ContinuousAlignment() if learner is None or isinstance(learner, str) else learner
+
+
+def split_by_rows(learner: Any, X: Features) -> Features:
+    """Return training samples in a layout that can be split by rows: stacks with the kernels last.
+
+    Parameters
+    ----------
+    learner : estimator, "auto" or None
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    """
+    convert = getattr(first_stage(learner), "as_input", None)
+    return X if convert is None else convert(X)
+
+
+def check_learner(learner: Any) -> None:
+    """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
+
+    Parameters
+    ----------
+    learner : object
+
+    Raises
+    ------
+    ValueError
+        If `learner` is a string other than "auto".
+    TypeError
+        If `learner` is a class, a kernel, a list, a predictor, or not an estimator.
+
+    Examples
+    --------
+    >>> from mercer import ContinuousAlignment
+    >>> check_learner(ContinuousAlignment())
+    """
+    named = isinstance(learner, str)
+    if learner is None or (named and learner == "auto"):
+        return
+    learns = hasattr(learner, "fit") and hasattr(learner, "transform")
+    if not learns or isinstance(learner, type):
+        raise (ValueError if named else TypeError)(
+            "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); got "
+            + _instead(learner)
+        )
+
+
+_INSTEAD: tuple[tuple[type, str], ...] = (
+    (type, "the class {0.__name__}: write {0.__name__}()."),
+    (str, "{0!r}. UniformCombination([{0!r}]) stands for a named kernel."),
+    (
+        Kernel,
+        "{0!r}, a kernel: pass KernelOptimization({0!r}) to learn its parameters, or "
+        "UniformCombination([{0!r}]) to use it as it is.",
+    ),
+    (Sequence, "{0!r}: AlignmentMaximization([...]) learns weights of listed kernels."),
+)
+"""Types that are not learners, and advice on what to pass instead."""
+
+
+def _instead(learner: Any) -> str:
+    """Describe an invalid learner, with advice on what to pass instead."""
+    if isinstance(learner, str) and learner == "precomputed":
+        return f"{learner!r}. UniformCombination({learner!r}) takes Gram matrices."
+    for kind, message in _INSTEAD:
+        if isinstance(learner, kind):
+            return message.format(learner)
+    if not hasattr(learner, "predict"):
+        return f"{learner!r}, which has no methods `fit` and `transform`."
+    makes = "SVR" if is_regressor(learner) and not is_classifier(learner) else "SVC"
+    if "kernel" in getattr(learner, "get_params", dict)():
+        makes = type(learner).__name__
+    return (
+        f"{learner!r}, which predicts and learns no kernel. A predictor is the second stage: a "
+        "classifier or regressor of precomputed kernels, such as "
+        f"predictor={makes}(kernel='precomputed')."
+    )
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+    """Raise an error for settings that would have no effect on a fit.
+
+    Parameters
+    ----------
+    estimator : TwoStageClassifier or TwoStageRegressor
+    penalty : {"C", "alpha"}
+    exact : bool
+        Whether the second stage is fitted exactly, and not on Nyström features.
+    n_labels : int, default=1
+        Number of labels per sample.
+
+    Raises
+    ------
+    ValueError
+        If `cv`, `nested`, `scoring` or the penalty was set, but would not affect the fit.
+    """
+    value, nested = getattr(estimator, penalty), estimator.nested
+    chosen, learns = not _is_auto(value), not _is_auto(nested) and bool(nested)
+    folds, scores = estimator.cv is not None, estimator.scoring is not None
+    number = isinstance(value, Real)
+    given = estimator.learner is not None and not isinstance(estimator.learner, str)
+    if not exact:
+        unused = {"cv": folds, "nested": learns, "C": penalty == "C" and chosen}
+        unused["scoring"] = scores and penalty == "alpha" and number
+        why = (
+            "on Nyström features, whose penalty is chosen in five folds: pass "
+            "approximation='exact', or leave {0} at its default"
+        )
+    elif estimator.predictor is not None:
+        unused = {"cv": folds and given, "nested": learns, penalty: chosen, "scoring": scores}
+        why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
+    elif n_labels > 1:
+        unused = {"nested": learns, "scoring": scores}
+        why = "where samples have several labels: leave {0} at its default"
+    else:
+        alone = penalty == "alpha" and number
+        unused = {"cv": alone and folds and given, "nested": alone and learns}
+        unused["scoring"] = scores and number and given
+        why = (
+            f"where {penalty} is a number: leave {{0}} at its default, or pass {penalty}=[{{1!r}}]"
+        )
+    for name in (name for name, is_unused in unused.items() if is_unused):
+        raise ValueError(f"{name} has no effect {why.format(name, value)}.")
+
+
+def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool]) -> None:
+    """Raise an error if `predictor` cannot predict from a Gram matrix.
+
+    Parameters
+    ----------
+    predictor : object
+    task : {"classification", "regression"}
+    fits_task : callable
+        Whether an estimator is a classifier, or a regressor, as the task requires.
+
+    Raises
+    ------
+    ValueError
+        If `predictor` is an estimator for another task, or does not take precomputed kernels.
+    TypeError
+        If `predictor` is not an estimator.
+    """
+    example = "SVC" if task == "classification" else "SVR"
+    if isinstance(predictor, type) or not hasattr(predictor, "fit"):
+        given = predictor.__name__ if isinstance(predictor, type) else repr(predictor)
+        raise TypeError(
+            f"predictor must be an estimator, such as {example}(kernel='precomputed'); got {given}."
+        )
+    if not fits_task(predictor):
+        raise ValueError(f"predictor must be a {task} estimator; got {predictor!r}.")
+    if not get_tags(predictor).input_tags.pairwise:
+        raise ValueError(
+            "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
+            f"does; got {predictor!r}."
+        )

@@ -1,0 +1,214 @@
+"""Ridge regression on Nyström features of a learned kernel, fitted to all rows of a large table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer._blocks.approximation import number_of_components, number_of_paired_rows
+from mercer._blocks.tables import DrawnSample
+from mercer._data.folds import N_FOLDS, evenly_spaced, sample_rows
+from mercer._data.resampling import left_out_together
+from mercer._data.sample import EncodedTarget, Sample
+from mercer._data.types import Array, RandomState
+from mercer._estimators.two_stage.learned_gram import fitted, for_task
+from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
+from mercer._estimators.two_stage.second_stages import Evaluation, HeldOut, Penalty, of_residuals
+from mercer._model_selection.prediction_sets import HeldOutProbabilities
+from mercer._model_selection.scoring import prediction_scorer
+from mercer._nystroem.second_stage import (
+    NystroemModel,
+    all_rows_are_centers,
+    calibrated,
+    fit_nystroem,
+)
+from mercer._nystroem.some_rows import (
+    HELD_OUT_ROWS,
+    PairsOfSomeRows,
+    clearly_better,
+    of_some_rows,
+)
+from mercer._nystroem.width_factors import with_suitable_widths
+from mercer._solvers.grids import grid_results
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class FeatureStage:
+    """A kernel that is learned from some rows of a table, and a fit to all rows.
+
+    Attributes
+    ----------
+    drawn : DrawnSample
+        Rows drawn from the table.
+    target : EncodedTarget
+        Target of the drawn rows.
+    part : ndarray of int
+        Indices of the drawn rows that the kernel is learned from.
+    alphas : ndarray of shape (n_alphas,), or None
+        Penalties; None to choose among default penalties by five folds.
+    scoring : str, callable or None
+    n_components : int or "auto"
+    random_state : int, RandomState instance or None
+    task : {"classification", "regression"}
+    candidates : sequence of EvaluatedLearner, default=()
+        The learners that were compared; empty if one was given.
+    all_pairs : bool, default=False
+        Whether all drawn rows are centers.
+    """
+
+    drawn: DrawnSample
+    target: EncodedTarget
+    part: NDArray[np.intp]
+    alphas: Array | None
+    scoring: Any
+    n_components: int | str
+    random_state: RandomState
+    task: str
+    candidates: Sequence[EvaluatedLearner] = ()
+    all_pairs: bool = False
+
+    @property
+    def sample(self) -> Sample:
+        """The rows that the kernel is learned from."""
+        return self.drawn.take(self.part)
+
+    def learn(self, learner: Any) -> Any:
+        """Learn a kernel from some rows."""
+        return fitted(for_task(learner, self.task), self.drawn.frame(self.part), self.sample)
+
+    def evaluate(self, learner: Any) -> Evaluation:
+        """Fit to all rows, with widths adapted to their number and a penalty chosen by five folds.
+
+        Parameters
+        ----------
+        learner : estimator
+            Fitted learner.
+        """
+        return self._of_all_pairs(learner, self._fitted(learner))
+
+    def _fitted(self, learner: Any) -> Evaluation:
+        best, learner, alphas = self._suitable(learner)
+        predictor = fit_nystroem(
+            learner.kernel_,
+            self.drawn,
+            self.target.encoding,
+            alphas=alphas if self.alphas is None else self.alphas,
+            scorer=None if self.scoring is None else prediction_scorer(self.scoring),
+            n_components=self._number,
+            random_state=self.random_state,
+        )
+        choice = predictor.choice
+        scores = 1.0 - choice.losses if choice.scores is None else choice.scores
+        results = grid_results("alpha", choice.alphas, scores[None])
+        penalty, held_out = Penalty("alpha", choice.alpha, results), self._held_out(predictor)
+        candidates = list(self.candidates)
+        if candidates:
+            used = {"description": learner.kernels_[0].describe(), "learner": clone(learner)}
+            candidates[best] = replace(candidates[best], **used)
+        return Evaluation(learner, predictor, penalty, held_out=held_out, candidates=candidates)
+
+    @property
+    def _number(self) -> int:
+        """Number of centers."""
+        if self.all_pairs:
+            return len(self.drawn)
+        return number_of_components(self.n_components, self.drawn.source.count_rows())
+
+    def _of_all_pairs(self, learner: Any, features: Evaluation) -> Evaluation:
+        """Return the fit to all pairs of some rows if it is clearly better than that on features.
+
+        Both fits are compared on these rows, which include those that the kernel is learned from.
+        """
+        drawn, encoding, state = self.drawn, self.target.encoding, self.random_state
+        n_rows = drawn.source.count_rows()
+        n_paired = number_of_paired_rows(self.n_components, len(drawn), n_rows)
+        if n_paired <= len(self.part):
+            return features
+        others = np.setdiff1d(np.arange(len(drawn)), self.part)
+        codes = None if self.target.codes is None else self.target.codes[others]
+        pairs = PairsOfSomeRows(drawn, encoding, n_paired, state)
+        settings: Any = {"learns_widths": self._learns_widths(learner), "alphas": self.alphas}
+        if not pairs.may_predict_better(features.predictor, learner.kernel_, **settings):
+            return features
+        more = others[sample_rows(len(others), n_paired - len(self.part), codes, state)]
+        rows = np.union1d(more, self.part)
+        some = replace(
+            self,
+            drawn=drawn.apart(rows),
+            target=self.target.take(rows),
+            part=np.searchsorted(rows, self.part),
+            all_pairs=True,
+        )
+        found = some._fitted(learner)
+        found = replace(found, predictor=of_some_rows(found.predictor, some.drawn, drawn))
+        better = clearly_better(found.predictor, features.predictor, drawn, rows)
+        return found if better else features
+
+    def _suitable(self, learner: Any) -> tuple[int, Any, Array | None]:
+        """Return the index of the best learner, the learner with suitable widths, and penalties.
+
+        If all rows are centers, learners with nearly the lowest left-out error are compared. A
+        learner with given widths is unchanged.
+        """
+        if not self._learns_widths(learner):
+            return 0, learner, None
+        learners, n_components = [learner], self._number
+        if self.candidates and all_rows_are_centers(self.drawn, n_components):
+            near = comparable(list(self.candidates))[1:]
+            learners += [self.learn(candidate.learner) for candidate in near]
+        suitable = [
+            with_suitable_widths(
+                each.kernel_,
+                self.drawn,
+                self.target.encoding,
+                scored=self.scoring is not None,
+                n_components=n_components,
+                random_state=self.random_state,
+            )
+            for each in learners
+        ]
+        best = int(np.argmin([found.cost for found in suitable]))
+        kernel, alphas, _ = suitable[best]
+        return best, self._with_kernel(learners[best], kernel), alphas
+
+    def _learns_widths(self, learner: Any) -> bool:
+        """Whether widths are adapted to the number of rows; given widths are not."""
+        return bool(self.candidates) or not getattr(learner, "_widths_are_given", True)
+
+    def _with_kernel(self, learner: Any, kernel: Kernel) -> Any:
+        """Return the learner with a kernel of other widths."""
+        if kernel == learner.kernel_:
+            return learner
+        sample, table = self.sample, self.drawn.frame(self.part)
+        changed = copy(learner)
+        if self.candidates:
+            changed.set_params(kernels=kernel.kernels)
+        return changed._refitted(kernel.kernels, table, sample.y, sample.weights.given)
+
+    def _held_out(self, predictor: NystroemModel) -> HeldOut:
+        """Return out-of-fold probabilities, or residuals, of at most 5,000 rows."""
+        rows = evenly_spaced(len(self.drawn), HELD_OUT_ROWS)
+        part = self.drawn.take(rows)
+        if predictor.calibration is not None:
+            return HeldOut(_held_out_probabilities(predictor, part))
+        residuals = part.y - predictor.decode(predictor.out_of_fold(part.X, part))
+        return of_residuals(part, np.arange(len(part)), residuals)
+
+
+def _held_out_probabilities(predictor: NystroemModel, part: DrawnSample) -> HeldOutProbabilities:
+    """Return out-of-fold probabilities of rows, calibrated on the rows of other folds."""
+    assert predictor.totals is not None
+    encoding, codes = predictor.encoding, predictor.encoding.codes_of(part.y)
+    indicators = predictor.indicators_out_of_fold(part.X, part)
+    found = np.empty_like(indicators)
+    for rest, test in left_out_together(len(part), part.groups).folds(N_FOLDS, codes, 0):
+        own = calibrated(part.take(rest), encoding, indicators[rest], predictor.totals)
+        found[test] = own.probabilities(indicators[test])
+    return HeldOutProbabilities(found, codes, part.weights, part.groups, part.numbers)

@@ -1,0 +1,193 @@
+"""The first stage: a kernel learned from all samples, and within folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from mercer._data.cross_validation import group_params
+from mercer._data.folds import Splits
+from mercer._data.sample import Sample
+from mercer._data.types import Array
+from mercer._data.validation import ROUNDING, warn
+from mercer._gram.dense import UnitScale
+from mercer._search.targets import output_kernel_of_part
+from mercer._solvers.ridge import check_definite
+
+NESTED_ABOVE = 10
+"""With more learned parameters than this, ``nested="auto"`` learns kernels anew in each fold."""
+
+
+def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
+    """Fit an estimator to X and the targets of samples, with weights unless they are all one.
+
+    Raises
+    ------
+    ValueError
+        If there are weights, and the estimator's `fit` does not support them.
+    """
+    if not (sample.weights.is_unit or has_fit_parameter(estimator, "sample_weight")):
+        raise ValueError(f"{type(estimator).__name__} does not support sample_weight.")
+    groups = group_params(estimator, sample.groups)
+    return estimator.fit(X, sample.y, **sample.weights.fit_params, **groups)
+
+
+def for_task(learner: Any, task: str) -> Any:
+    """Return a copy of a learner, with its parameter `task` set if it has one."""
+    learner = clone(learner)
+    return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
+
+
+def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> LearnedGram:
+    """Fit a copy of a learner.
+
+    Parameters
+    ----------
+    learner : estimator
+    sample : Sample
+    task : {"classification", "regression"}
+    **params : object
+        Parameters of the learner to replace.
+    """
+    learner = for_task(clone(learner).set_params(**params), task)
+    if hasattr(learner, "set_output"):
+        learner.set_output(transform="default")
+    # Rounding in single precision would make eigenvalues of the Gram matrix negative.
+    single = getattr(sample.X, "dtype", None) == np.float32 and np.ndim(sample.X) == 2
+    table = sample.X.astype(np.float64) if single else sample.X
+    gram = np.array(fitted(learner, sample.X, sample).transform(table), dtype=float, order="C")
+    if np.any(learner.weights_ < 0.0):
+        unweighted = UnitScale(gram.mean(axis=0), 1.0)
+        check_definite(eigvalsh(unweighted.apply(gram), check_finite=False))
+    if gram.trace() / len(gram) - gram.mean() <= ROUNDING * np.abs(gram).max():
+        warn("The learned kernel is constant on the training set, and so are all predictions.")
+    return LearnedGram(learner, gram, sample, task)
+
+
+def n_learned_parameters(learner: Any) -> int:
+    """Count the parameters that a learner has learned from the labels.
+
+    These are the distinct parameters of its kernel, unless its `kernels` were given; all but one of
+    the distinct nonzero weights; and the leaves of trees.
+
+    Parameters
+    ----------
+    learner : estimator
+        A fitted learner.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer._estimators.learners import KernelOptimization, UniformCombination
+    >>> X, y = load_iris(return_X_y=True)
+    >>> n_learned_parameters(KernelOptimization(Gaussian(ard=True)).fit(X, y))
+    4
+    >>> n_learned_parameters(UniformCombination().fit(X, y))
+    0
+    """
+    n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
+    searched = "kernels" not in learner.get_params(deep=False)
+    n_widths = np.unique(learner.kernel_.theta).size if searched else 0
+    return max(n_weights - 1, 0) + n_widths + getattr(learner, "n_leaves_", 0)
+
+
+@dataclass(frozen=True)
+class LearnedGram:
+    """A learned kernel on the training samples, and within folds.
+
+    Attributes
+    ----------
+    learner : estimator
+        Fitted learner.
+    gram : ndarray of shape (n_samples, n_samples)
+        The Gram matrix of all samples, at unit scale.
+    sample : Sample
+    task : {"classification", "regression"}
+    """
+
+    learner: Any
+    gram: Array
+    sample: Sample
+    task: str
+
+    @property
+    def centering(self) -> UnitScale:
+        """The centering of the Gram matrix, which also applies to rows of new samples."""
+        return UnitScale(self.sample.weights.mean(self.gram), 1.0, self.sample.weights.given)
+
+    def learns_in_folds(self, nested: bool | str) -> bool:
+        """Whether the kernel is learned anew in each fold.
+
+        Parameters
+        ----------
+        nested : "auto" or bool
+            "auto" learns kernels with many learned parameters anew.
+        """
+        if nested != "auto":
+            return bool(nested)
+        return n_learned_parameters(self.learner) > NESTED_ABOVE
+
+    def along_folds(
+        self,
+        path: Callable[..., Any],
+        splits: Splits,
+        targets: NDArray[Any],
+        *,
+        nested: bool | str,
+        n_jobs: int | None,
+    ) -> list[Any]:
+        """Evaluate a path of predictors in each fold.
+
+        Parameters
+        ----------
+        path : callable
+            A function of the centered Gram matrix of the training samples, their targets, the
+            kernel between held-out and training samples, the held-out targets, and the weights of
+            the training and held-out samples.
+        splits : list of (ndarray, ndarray)
+            Training and held-out samples.
+        targets : ndarray of shape (n_samples, ...)
+            Targets of all samples, which are split by fold.
+        nested : "auto" or bool
+        n_jobs : int or None
+            Number of folds evaluated in parallel.
+
+        Returns
+        -------
+        list
+            The result of `path` for each fold.
+        """
+        anew = self.learns_in_folds(nested)
+
+        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
+            if anew:
+                within, across = self._learned_anew(train, test)
+            else:
+                within, across = self.gram[np.ix_(train, train)], self.gram[np.ix_(test, train)]
+            weights = self.sample.weights.take(train), self.sample.weights.take(test)
+            return path(within, targets[train], across, targets[test], weights)
+
+        # Threads share the Gram matrix, and the solvers release the global interpreter lock.
+        run = Parallel(n_jobs=n_jobs, prefer="threads")
+        return list(run(delayed(fold)(train, test) for train, test in splits))
+
+    def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Learn a kernel from the training samples, and return its centered matrices."""
+        params: dict[str, Any] = getattr(self.learner, "selected_params", dict)()
+        part = self.sample.take(train)
+        if "output_kernel" in self.learner.get_params(deep=False):
+            among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)
+            params = {**params, "output_kernel": among}
+        inside = learn_gram(self.learner, part, self.task, **params)
+        centering = inside.centering
+        rows = np.asarray(inside.learner.transform(self.sample.across(test, train)))
+        return centering.apply(inside.gram), centering.apply(rows)

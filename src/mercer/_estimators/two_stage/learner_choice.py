@@ -1,0 +1,266 @@
+"""Choice of the learner of a two-stage estimator, among isotropic kernels or forms of kernels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from mercer._data.folds import Split, Splits, sample_rows, splits_within
+from mercer._data.sample import EncodedTarget, Sample, encode_target
+from mercer._data.types import Features
+from mercer._data.validation import ROUNDING
+from mercer._estimators.kernel_estimator import TrainingData
+from mercer._estimators.kernel_learner import KernelLearner
+from mercer._estimators.learners import (
+    ContinuousAlignment,
+    EvidenceMaximization,
+    GradientOuterProduct,
+    UniformCombination,
+)
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
+from mercer._model_selection.held_out import (
+    best_width,
+    clearly_best,
+    held_out_losses,
+    kernel_error,
+)
+from mercer._search.evidence_search import marginal_likelihood_widths
+from mercer._search.greedy_alignment import Growth, learn_families
+from mercer._search.targets import Target, Task
+from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
+from mercer._solvers.svm import WIDER
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
+from mercer.kernels._distances import median_distance
+
+SEARCH_ROWS = (200, 300)
+"""Widths are searched on half of the rows, within these limits: left-out errors on half of the rows
+take an eighth of the time, and are lowest at nearly the same width."""
+
+FAMILY_ROWS = 500
+"""Families are compared by their left-out errors on at most this many rows."""
+
+
+# --- isotropic kernels, by left-out errors -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EvaluatedLearner:
+    """A candidate learner, and the left-out error of its kernel.
+
+    Attributes
+    ----------
+    description : str
+        Name and width of the kernel.
+    learner : KernelLearner
+        Unfitted learner.
+    loo_error : float
+        Mean squared error of ridge regression over samples left out one at a time, or held out in
+        given folds, relative to the error of predicting the mean of the other samples. It is that
+        of the best width in the kernel's family, and at least 1e-12.
+    alpha : float
+        The penalty with the lowest error, for a kernel of unit scale.
+    """
+
+    description: str
+    learner: KernelLearner
+    loo_error: float
+    alpha: float
+
+
+@serial_algebra()
+def isotropic_learners(
+    data: TrainingData,
+    task: Task,
+    splits: Splits | None = None,
+    *,
+    machines: bool = True,
+    check: bool = True,
+) -> list[EvaluatedLearner]:
+    """Return one isotropic kernel of each family, with the width of the lowest left-out error.
+
+    Parameters
+    ----------
+    data : TrainingData
+    task : {"classification", "regression"}
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, whose errors replace leave-one-out errors.
+    machines : bool, default=True
+        Whether to adapt the widths to support vector machines in classification.
+    check : bool, default=True
+        Whether a constant target raises an error.
+
+    Returns
+    -------
+    list of EvaluatedLearner
+        The candidates in ascending order of their errors.
+
+    Notes
+    -----
+    The families are the Gaussian and the product Laplacian. The widths of each family are powers of
+    two times the median distance. They are evaluated on half of the rows (200 to 300), starting
+    from the median distance in the direction in which errors fall, followed by the vertex of the
+    parabola through the three lowest errors. The best width of each family is evaluated again on at
+    most 500 rows. Each evaluation takes one eigendecomposition, or one for each given fold.
+    """
+    if check:
+        data.target(task)
+    classes, samples = task == "classification", data.samples()
+    target = encode_target(
+        data.y, classification=classes, weights=data.weights, resampling=data.resampling
+    )
+    n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
+    searched, compared = (
+        _part(samples, target, n_rows, splits) for n_rows in (n_searched, FAMILY_ROWS)
+    )
+    found = []
+    for family, svm_octave in _families(samples.repeated.astype(np.float64, copy=False)):
+        octave, losses = _evaluated(family, searched, compared)
+        kernel = family(octave + (svm_octave if classes and machines else 0.0))
+        learner = UniformCombination([kernel], task=task)
+        error = max(losses.loss, ROUNDING)
+        found.append(EvaluatedLearner(kernel.describe(), learner, error, losses.alpha))
+    return sorted(found, key=lambda candidate: candidate.loo_error)
+
+
+def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
+    """Return the candidates whose error is at most `near` times the lowest one, which is first.
+
+    If errors of ridge regression differ more, the kernel with the lower error is also the better
+    one for support vector machines.
+    """
+    return [c for c in candidates if c.loo_error <= near * candidates[0].loo_error]
+
+
+_Family = Callable[[float], Kernel]
+"""Maps the binary logarithm of the width, in units of the median distance, to a kernel."""
+
+_Part = Callable[[Kernel], PenaltyLosses]
+"""Maps a kernel to its left-out errors on some of the samples."""
+
+
+def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
+    """Return the best octave on some samples, and its left-out errors on others."""
+    octave, _ = best_width(lambda at: searched(family(at)), 0, (-4, 5), refine=True)
+    return octave, compared(family(octave))
+
+
+def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
+    """Return a function for left-out errors on a fixed part of the samples.
+
+    All samples are used if no fold contains samples of the part.
+    """
+    n = samples.n_samples
+    rows = sample_rows(n, n_rows, target.codes, 0, target.resampling.ranks)
+    if splits is not None:
+        inside = splits_within(splits, rows, n)
+        rows, splits = (rows, inside) if inside else (np.arange(n), splits)
+    alphas = ALPHAS if splits is None else ALPHA_GRID
+    part, known = samples.take(rows), target.take(rows)
+    return lambda kernel: kernel_error(kernel, part, known, splits, alphas)
+
+
+def _families(X: Features) -> Iterator[tuple[_Family, float]]:
+    """Yield the families to compare, and the octave to add to each for support vector machines."""
+    gaussian, product = Gaussian, partial(Laplacian, norm=1.0)
+    yield _of_octaves(gaussian, median_distance(X)), float(np.log2(WIDER))
+    if product().accepts_sparse or not hasattr(X, "toarray"):
+        yield _of_octaves(product, median_distance(X, 1.0)), 0.0
+
+
+def _of_octaves(make: Callable[[float], Kernel], unit: float) -> _Family:
+    return lambda octave: make(unit * 2.0**octave)
+
+
+# --- forms of kernels, in folds ------------------------------------------------------------------
+
+FORMS: list[KernelLearner] = [
+    ContinuousAlignment(),
+    GradientOuterProduct(Gaussian(), n_iter=0),
+    GradientOuterProduct(ExponentialPower(), n_iter=0),
+    EvidenceMaximization(Gaussian(ard=True)),
+    EvidenceMaximization(Laplacian(ard=True)),
+    GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
+]
+"""Candidate learners: a sum of isotropic Gaussians, which is chosen unless another one is clearly
+better; a single kernel with one width; kernels with one width per feature; and a kernel on
+projections. The first three are isotropic."""
+
+
+@serial_algebra()
+def choose_form(
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    splits: Splits | None = None,
+    *,
+    n_folds: int = 3,
+    n_errors: float = 2.0,
+) -> KernelLearner:
+    """Choose the learner whose kernel predicts held-out samples best.
+
+    Parameters
+    ----------
+    samples : Samples
+        If they have one feature, only isotropic kernels are compared.
+    target : Target
+    growth : Growth
+        How sums of kernels grow.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples. By default, folds, or random splits of large tables.
+    n_folds : int, default=3
+        Number of folds. More folds take more time, and rarely choose another form.
+    n_errors : float, default=2.0
+        Number of standard errors by which a form has to be better. By chance, the best of several
+        equally good forms may be better by one standard error.
+
+    Returns
+    -------
+    KernelLearner
+        The first of `FORMS` unless another is clearly better.
+
+    Notes
+    -----
+    Kernels of all forms except the isotropic ones are learned from the labels of their samples, so
+    that their leave-one-out errors would be biased downward.
+    """
+    n_forms = len(FORMS) if samples.X.shape[1] > 1 else 3
+
+    def learn(inside: Samples, known: Target) -> list[Kernel]:
+        return list(islice(_kernels(inside, known, growth), n_forms))
+
+    losses = held_out_losses(learn, samples, target, 0, n_folds=n_folds, splits=splits)
+    return FORMS[clearly_best(losses, n_errors)]
+
+
+def group_folds(data: Sample, n_folds: int = 3) -> list[Split] | None:
+    """Return folds of whole groups, in which learners are compared; None if there are no groups."""
+    if data.groups is None:
+        return None
+    codes = None if data.y.dtype.kind == "f" else np.unique(data.y, return_inverse=True)[1]
+    return data.resampling.folds(n_folds, codes, 0)
+
+
+def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:
+    """Yield the kernel that each of `FORMS` learns, without fitting the learners."""
+    known = target.representative
+    for learner in FORMS:
+        if isinstance(learner, GradientOuterProduct):
+            choice = choose_metric(
+                learner.kernel,
+                samples.representative,
+                known,
+                n_iter=learner.n_iter,
+                diagonal=learner.diagonal,
+                random_state=0,
+            )
+            yield kernel_on_features(choice.metrics[choice.best])
+        elif isinstance(learner, EvidenceMaximization):
+            Y = known.centered
+            yield marginal_likelihood_widths(learner.kernel, samples.representative, Y).kernel
+        else:
+            found = learn_families([Gaussian()], samples, target, growth)
+            yield WeightedSum(found.kernels, found.weights)

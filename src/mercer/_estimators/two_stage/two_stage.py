@@ -1,0 +1,352 @@
+"""Base class of the two-stage estimators, which are exact or use Nyström features."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_array, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, indexable, validate_data
+
+from mercer._blocks import tables
+from mercer._blocks.approximation import check_approximation, fits_exactly
+from mercer._blocks.blocks import BlockSource
+from mercer._data.copies import with_copies
+from mercer._data.cross_validation import check_folds
+from mercer._data.folds import Split, sample_rows
+from mercer._data.sample import Sample, encode_target
+from mercer._data.types import Array, Features
+from mercer._data.validation import check_bool, check_number, table_advice
+from mercer._estimators.fits import CallbackSupportMixin, reported_steps
+from mercer._estimators.kernel_estimator import TrainingData, new_samples
+from mercer._estimators.learners import ContinuousAlignment
+from mercer._estimators.two_stage.checks import (
+    check_in_use,
+    check_learner,
+    check_predictor,
+    first_stage,
+    split_by_rows,
+)
+from mercer._estimators.two_stage.feature_stage import FeatureStage
+from mercer._estimators.two_stage.learner_choice import (
+    EvaluatedLearner,
+    choose_form,
+    comparable,
+    group_folds,
+    isotropic_learners,
+)
+from mercer._estimators.two_stage.second_stage_expansion import second_stage_expansion
+from mercer._estimators.two_stage.second_stages import Evaluation, ExactStage, best
+from mercer._gram.expansion import KernelExpansion
+from mercer._model_selection.scoring import checked_scorer
+from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
+from mercer._nystroem.row_sums import row_sums
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._search.records import KernelTermsMixin
+from mercer.kernels._distances import check_squares
+
+Candidates: TypeAlias = list[EvaluatedLearner]
+
+
+class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
+    """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
+
+    _task: ClassVar[Literal["classification", "regression"]]
+    _fits_task: ClassVar[Callable[[Any], bool]]
+    _penalty: ClassVar[str]
+    _target_checks: ClassVar[dict[str, Any]] = {}
+    """Arguments of scikit-learn's `validate_data` for the target."""
+    _compares_machines: ClassVar[bool] = False
+    """Whether learners are compared by their exact second stages."""
+
+    learner: Any
+    predictor: Any
+    cv: Any
+    scoring: Any
+    nested: Any
+    approximation: str
+    n_components: int | str
+    max_samples: int
+    random_state: Any
+    n_jobs: int | None
+    verbose: bool
+    alpha: Any = "auto"
+    alpha_: float
+    cv_residuals_: Array
+    cv_results_: dict[str, Any]
+    learner_: Any
+    kernel_: Any
+    predictor_: Any
+    candidates_: list[EvaluatedLearner]
+    _kept: NDArray[np.intp] | None = None
+    """Columns of stacks for samples of positive weight; None for all columns."""
+    _held_out: Any
+    _targets: Sample
+
+    def predict(self, X: Features) -> Array:
+        """Predict with the learned kernel.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            For a learner of precomputed kernels, a stack of shape (n_samples, n_train, n_kernels).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or responses.
+        """
+        return self._second_stage(X, "predict")
+
+    def _second_stage(self, X: Any, method: str) -> Array:
+        """Return the result of a method of the second stage for rows."""
+        check_is_fitted(self)
+        return self._for_rows(X, getattr(self.predictor_, method))
+
+    def _for_rows(self, X: Any, function: Callable[[Any], Any]) -> Array:
+        """Apply a function to the input of the second stage: kernel values, or blocks of rows."""
+        if self._is_approximate():
+            found: Array = tables.predict_rows(self, X, function)
+            return found
+        if isinstance(X, BlockSource):
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to all samples exactly, and predicts "
+                f"tables in memory; got a {type(X).__name__}. Read it with pandas.read_parquet, or "
+                "fit with approximation='nystroem'."
+            )
+        return np.asarray(function(self._kernel_rows(X)))
+
+    def _expansion(self) -> KernelExpansion:
+        return second_stage_expansion(self.predictor_, self)
+
+    def _samples_of_learner(self, X: Features) -> Features:
+        """Validate new samples, in the layout that the learner takes."""
+        if self._kept is not None:
+            X = split_by_rows(self.learner, X)[:, self._kept]
+        return new_samples(self.learner_, X)
+
+    def _is_approximate(self) -> bool:
+        """Whether the second stage has been fitted on Nyström features."""
+        return isinstance(getattr(self, "predictor_", None), NystroemModel)
+
+    def _check_updates(self, n_new: int) -> None:
+        if self.predictor is not None or get_tags(self).input_tags.three_d_array:
+            raise TypeError(
+                "Rows are added to ridge regression on kernels of features: fit without a "
+                "predictor, and without precomputed kernels."
+            )
+        if not self._is_approximate():
+            self._check_kept_rows(n_new)
+        elif n_new and self._sums is None:
+            raise ValueError(SUMS_NEEDED)
+        elif n_new:
+            self._sums.check_room(n_new)
+
+    def _check_kept_rows(self, n_new: int) -> None:
+        """Raise an error if `n_new` rows cannot be added to an exact fit."""
+        raise TypeError(
+            f"The second stage of this {type(self).__name__} is a support vector machine, which "
+            "no rows are added to: fit with approximation='nystroem', or anew."
+        )
+
+    def _sum_rows(self, rows: Sample) -> None:
+        if self._is_approximate():
+            self._sums = row_sums(self.predictor_, rows, self.random_state)
+
+    def _add_rows(self, rows: Sample) -> None:
+        if not self._is_approximate():
+            self._add_kept_rows(rows)
+            return
+        sums = self._sums.plus(rows)
+        self._sums, self.predictor_ = sums, sums.fitted(self.predictor_)
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        """Add rows to an exact fit."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        learner = first_stage(self.learner)
+        # An invalid learner may have no tags; `fit` raises an error for it.
+        if hasattr(learner, "__sklearn_tags__") and not isinstance(learner, type):
+            tags.input_tags = get_tags(learner).input_tags
+        return tags
+
+    def _kernel_rows(self, X: Features) -> Array:
+        """Evaluate the learned kernel between new samples and the training set."""
+        # The learner checks stacks, whose layout depends on it, and input that is not a table.
+        is_table = len(getattr(X, "shape", ())) == 2
+        if is_table and not get_tags(self).input_tags.three_d_array:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if self._kept is not None:
+            X = split_by_rows(self.learner, X)[:, self._kept]
+        return np.asarray(self.learner_.transform(X), dtype=float)
+
+    def _check_settings(self) -> None:
+        """Raise an error for invalid settings before the fit."""
+        check_learner(self.learner)
+        if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
+            raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
+        check_folds(self.cv)
+        check_approximation(self.approximation, n_components=self.n_components)
+        check_number("max_samples", self.max_samples, whole=True, low=2)
+        check_bool("verbose", self.verbose)
+        if self.predictor is not None:
+            check_predictor(self.predictor, self._task, type(self)._fits_task)
+
+    def _fit_stages(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit both stages with the given learner, or with each candidate, and keep the best one."""
+        self._check_settings()
+        X, y = tables.as_source(X, y)
+        exact = self._fits_exactly(X, sample_weight)
+        check_in_use(self, self._penalty, exact=exact)
+        stage: Any
+        if exact:
+            stage = self._exact_stage(*tables.in_memory(X, y), sample_weight, groups)
+        else:
+            stage = self._feature_stage(X, y, sample_weight, groups)
+        if self.scoring is not None:
+            classes = self.classes_ if self._task == "classification" else None
+            checked_scorer(self.scoring, stage.sample.y, stage.sample.weights, classes)
+        with reported_steps(self, 2) as report:
+            learners, candidates = self._learners(stage)
+            if not exact:
+                stage = replace(stage, candidates=candidates)
+            if self._chooses_learner():
+                report()
+                found = best(stage.evaluate(stage.learn(learner)) for learner in learners)
+            else:
+                learned = stage.learn(learners[0])
+                report()
+                found = stage.evaluate(learned)
+            report()
+        return self._store(found, found.candidates or candidates)
+
+    def _store(self, found: Evaluation, candidates: Sequence[EvaluatedLearner]) -> Self:
+        """Set the fitted attributes from the best evaluation."""
+        learner, penalty, held_out = found.learner, found.penalty, found.held_out
+        self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
+        self.alignment_, self.history_ = learner.alignment_, learner.history_
+        self.n_iter_, self.predictor_ = learner.n_iter_, found.predictor
+        results = {
+            "candidates_": list(candidates) or None,
+            "cv_results_": penalty and penalty.results,
+            "cv_residuals_": held_out.residuals,
+            "cv_correct_": held_out.correct,
+            "temperature_": found.calibration,
+            "_residual_masses": held_out.masses,
+            "_held_out": held_out.given,
+        }
+        if penalty is not None:
+            results[f"{penalty.name}_"] = penalty.value
+        self.__dict__.update({name: value for name, value in results.items() if value is not None})
+        return self
+
+    def _fits_exactly(self, X: Any, sample_weight: Any) -> bool:
+        """Whether the second stage is fitted to all samples exactly, and not on Nyström features.
+
+        Raises
+        ------
+        ValueError
+            If an approximation is requested, but `predictor` or the learner needs Gram matrices.
+        MemoryError
+            If an exact fit needs more memory than is available.
+        """
+        exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
+        if exact_only and self.approximation == "nystroem":
+            raise ValueError(
+                'approximation="nystroem" needs samples by features; with precomputed kernels, or '
+                'a predictor on these, pass approximation="exact".'
+            )
+        approximation = "exact" if exact_only else self.approximation
+        return fits_exactly(self, X, sample_weight, approximation)
+
+    @abstractmethod
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+        """Return the second stage on the Gram matrix of all samples."""
+
+    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+        """Return the second stage on features of rows drawn from a large table."""
+        state = self.random_state
+        drawn = tables.drawn_rows(
+            self, X, y, sample_weight, groups, random_state=state, **self._target_checks
+        )
+        classes = self._task == "classification"
+        target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
+        if target.classes is not None:
+            check_classification_targets(drawn.y)
+            if len(target.classes) < 2:
+                raise ValueError("The number of classes has to be greater than one; got 1 class")
+        part = sample_rows(len(drawn), self.max_samples, target.codes, state)
+        alphas = None if isinstance(self.alpha, str) else np.atleast_1d(self.alpha)
+        settings = self.scoring, self.n_components, state, self._task
+        return FeatureStage(drawn, target, part, alphas, *settings)
+
+    def _chooses_learner(self) -> bool:
+        """Whether this estimator chooses the learner."""
+        return self.learner is None or isinstance(self.learner, str)
+
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
+        """Return the learners to compare by their second stages, and isotropic candidates.
+
+        The first learner is the one with the lowest left-out error. With ``learner="auto"``, it is
+        one that predicts clearly better than a sum of isotropic kernels, if any, or else this sum.
+        If `cv` is given, errors are those in its folds. With a scorer, the second stages of all
+        candidates are compared; with support vector machines, those of nearly the lowest error. In
+        ridge regression without a scorer, and on features, the first learner is the only one.
+        """
+        if not self._chooses_learner():
+            return [self.learner], []
+        exact, splits = isinstance(stage, ExactStage), self._given_folds(stage)
+        machines, scored = exact and self._compares_machines, self.scoring is not None
+        data = self._validated(stage.sample)
+        candidates: Candidates = []
+        if self.learner is None:
+            candidates = isotropic_learners(data, self._task, splits, machines=machines)
+            near = candidates if scored else comparable(candidates)
+            found = [candidate.learner for candidate in near]
+        else:
+            sums = ContinuousAlignment(task=self._task)
+            splits = splits or group_folds(data)
+            form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
+            found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
+        return found if machines or (exact and scored) else found[:1], candidates
+
+    def _given_folds(self, stage: ExactStage | FeatureStage) -> list[Split] | None:
+        """Return the folds of `cv` in which the learner is chosen; None if there are none."""
+        if self.cv is None or not isinstance(stage, ExactStage):
+            return None
+        return stage.splits or None
+
+    def _validated(self, sample: Sample) -> TrainingData:
+        """Validate the samples as numbers, with error messages that name this estimator."""
+        with table_advice(self):
+            X = check_array(
+                sample.X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+                estimator=self,
+                input_name="X",
+            )
+        check_squares(X)
+        n = len(sample)
+        return TrainingData(
+            X, sample.y, sample.weights, n_given=n, groups=sample.groups, table=X, stored=X
+        )
+
+    def _samples(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Sample, Sample]:
+        """Return all samples, and those of positive weight."""
+        X = split_by_rows(self.learner, X)
+        validate_data(self, X, skip_check_array=True)
+        tags = get_tags(self).input_tags
+        X, y = indexable(X, y)
+        given = Sample.of(X, y, pairwise=tags.pairwise).grouped(groups)
+        sample = given.weighted(sample_weight)
+        sample = with_copies(sample) if self.cv is None else sample
+        self._kept = sample.kept if tags.three_d_array else None
+        return given, sample

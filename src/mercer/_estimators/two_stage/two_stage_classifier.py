@@ -1,0 +1,339 @@
+"""A support vector machine on a learned kernel."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._data.cross_validation import folds_of, folds_of_classes
+from mercer._data.folds import Split
+from mercer._data.labels import label_indicators, refuse_class_weight
+from mercer._data.types import Array, Features, available_if
+from mercer._data.weights import with_class_weights
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.two_stage.checks import check_in_use
+from mercer._estimators.two_stage.feature_stage import FeatureStage
+from mercer._estimators.two_stage.learner_choice import isotropic_learners
+from mercer._estimators.two_stage.machine_stage import LabelStage, MachineStage
+from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
+from mercer._estimators.two_stage.two_stage import Candidates, TwoStage
+from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer._solvers.grids import as_grid
+from mercer._solvers.svm import FIRST_TRIED
+
+
+@dataclass(eq=False, repr=False)
+class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
+    """Support vector machine on a learned kernel.
+
+    The first stage learns a kernel from features and labels. The second stage fits a support vector
+    machine to the Gram matrix of this kernel and chooses C by cross-validation.
+
+    Parameters
+    ----------
+    learner : estimator, "auto" or None, default=None
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
+        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
+        compares isotropic kernels with kernels that weight features differently: kernels with one
+        width per feature, or on projections.
+    predictor : estimator, default=None
+        A classifier of precomputed kernels to use instead of the support vector machine, such as
+        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the uncentered
+        Gram matrix. It cannot be combined with `C` or ``nested=True``, nor with both `cv` and a
+        given learner.
+    C : "auto", float or sequence of float, default="auto"
+        Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
+        `C_GRID` by cross-validation, and beyond an end of the grid if the best value is there. A
+        sequence lists the values to try. The smallest of equally good values is chosen. A number is
+        used as it is.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Folds in which C is searched and probabilities are calibrated, and by which the kernel is
+        chosen unless a learner is given: a number of folds, stratified and shuffled with a fixed
+        seed, a splitter, or pairs of training and held-out samples. Samples that several folds hold
+        out count in each of them. None stands for five folds, and for leave-one-out errors in the
+        choice of the kernel. An error is raised if it would have no effect, and on Nyström
+        features.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn or its name, such as "neg_log_loss" or "roc_auc". It replaces the
+        accuracy in the choice of C and the kernel, and is applied to held-out probabilities (see
+        Notes). An error is raised if it would have no effect, and with a `predictor` or several
+        labels.
+    nested : "auto" or bool, default="auto"
+        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
+        10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
+        them. Otherwise, and for several labels, all folds use the same Gram matrix.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which the weights of their samples are multiplied. With
+        "balanced", the samples of all classes have the same total weight.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
+        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
+        precomputed kernels.
+    n_components : int or "auto", default="auto"
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+    max_samples : int, default=3000
+        The kernel is learned from at most this many samples if the second stage is not exact.
+    random_state : int, RandomState instance or None, default=0
+        Draws the samples that the kernel is learned from, and the centers.
+    n_jobs : int, default=None
+        Number of folds evaluated in parallel, in threads.
+    verbose : bool, default=False
+        Whether to print a line after each stage.
+
+    Attributes
+    ----------
+    learner_ : estimator
+        The fitted learner.
+    kernel_ : Kernel
+        The learned kernel.
+    candidates_ : list of EvaluatedLearner
+        With ``learner=None``, the candidate kernels in ascending order of their errors, with
+        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        selected kernel is adapted to all rows, but the error is that of the original width.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the learned kernel.
+    alignment_ : float
+        Centered alignment of the learned kernel with the labels of the training set.
+    history_ : list of Step
+        Progress of the learner.
+    n_iter_ : int
+        Number of steps of the learner.
+    C_ : float
+        The penalty used.
+    cv_results_ : dict of str to ndarray
+        Accuracy, or value of `scoring`, for each C and fold, if C was searched or there is a
+        scorer. For values of C that were given up (see Notes), the mean and the entries of the
+        remaining folds are NaN.
+    cv_correct_ : ndarray of bool of shape (n_held_out,)
+        Whether the machine of the selected C predicts each held-out sample correctly, fold by fold.
+        Available in the same cases as `cv_results_`.
+    predictor_ : estimator
+        The second stage, fitted to the learned Gram matrix.
+    temperature_ : Calibration
+        Maps decision values to probabilities; not set if `predictor` is given.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    TwoStageRegressor : Kernel ridge regression on a learned kernel.
+
+    Notes
+    -----
+    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
+    each with the width of the lowest left-out error of ridge regression. Learned kernels are of
+    unit scale, so that one grid of C suits every kernel. Probabilities are the softmax of the
+    decision values times a factor, which is fitted to held-out samples [3]_. On m Nyström features,
+    the second stage is ridge regression of class indicators, which takes O(n m^2 + m^3) time.
+    :doc:`/guide/fits` describes the choices of ``C="auto"``, ``learner="auto"`` and `scoring`.
+
+    References
+    ----------
+    .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
+    .. [2] A. Afkanpour, C. Szepesvari, M. Bowling (2013). Alignment based kernel learning with a
+       continuous set of base kernels. Machine Learning 91, section 3.
+    .. [3] C. Guo, G. Pleiss, Y. Sun, K. Weinberger (2017). On calibration of modern neural
+       networks. ICML, section 4.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mercer import TwoStageClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), TwoStageClassifier()).fit(X, y)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    """
+
+    _task = "classification"
+    _fits_task = staticmethod(is_classifier)
+    _penalty = "C"
+    _compares_machines = True
+
+    learner: Any = None
+    _: KW_ONLY
+    predictor: Any = None
+    C: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    nested: bool | str = "auto"
+    class_weight: Any = None
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 3000
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    @with_callbacks
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Learn the kernel, choose C and fit the support vector machine.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
+            For a learner of precomputed kernels, a stack of shape (n_samples, n_samples,
+            n_kernels).
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of zero leaves the sample out. Weights multiply C, and
+            enter the accuracies by which C is chosen; on Nyström features, they multiply squared
+            errors. Must be None for a table that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are held out together. If neither `groups` nor `cv` is given, copies of a row are
+            held out together.
+
+        Returns
+        -------
+        TwoStageClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `y` contains a single class or is continuous, if a setting is out of its range, if
+            `predictor` is not a classifier of precomputed kernels, or if the learner does not
+            accept `X`.
+        """
+        return self._fit_stages(X, y, sample_weight, groups)
+
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+        as_grid("C", self.C, FIRST_TRIED)
+        if (labels := label_indicators(y)) is not None:
+            return self._label_stage(X, labels, sample_weight, groups)
+        y = validate_data(self, y=y)
+        check_classification_targets(y)
+        weights = with_class_weights(sample_weight, self.class_weight, y)
+        given, sample = self._samples(X, y, weights, groups)
+        self.classes_, codes = np.unique(sample.y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("The number of classes has to be greater than one; got 1 class")
+        splits: list[Split] = []
+        if self.predictor is None or self.cv is not None:
+            score = not isinstance(self.C, Real) or self.scoring is not None
+            splits = folds_of_classes(self.cv, sample, given, codes, score=score)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        settings = self.C, self.classes_, self.scoring, self.nested, self.n_jobs
+        return MachineStage(sample, self._task, splits, *settings)
+
+    def _label_stage(
+        self, X: Any, Y: NDArray[np.int_], sample_weight: Any, groups: Any
+    ) -> ExactStage:
+        """Return the second stage for samples with several labels each."""
+        check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
+        refuse_class_weight(self.class_weight)
+        given, sample = self._samples(X, Y, sample_weight, groups)
+        self.classes_ = np.arange(Y.shape[1])
+        splits = [] if self.cv is None else folds_of(self.cv, sample, given)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        return LabelStage(sample, self._task, splits or folds_of(None, sample, sample), self.C)
+
+    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+        found = super()._feature_stage(X, y, sample_weight, groups)
+        self.classes_ = np.asarray(found.target.classes)
+        return found
+
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
+        """Return the learners to compare; see :meth:`TwoStage._learners`.
+
+        For several labels, there is only one learner. By default, it has the isotropic kernel with
+        the lowest error on the indicators.
+        """
+        Y = stage.sample.y
+        if Y.ndim == 1:
+            return super()._learners(stage)
+        learner = self.learner
+        if self._chooses_learner():
+            varying = Y[:, np.ptp(Y, axis=0) > 0]
+            if not varying.shape[1]:
+                raise ValueError("Every label is that of all samples, or of none.")
+            data = self._validated(replace(stage.sample, y=varying))
+            splits = self._given_folds(stage)
+            learner = isotropic_learners(data, "regression", splits)[0].learner
+        if getattr(learner, "output_kernel", "") is not None:
+            return [learner], []
+        if "output_kernel" not in learner.get_params(deep=False):
+            name = type(learner).__name__
+            raise ValueError(
+                f"{name} learns no kernel for several labels: it has no output_kernel."
+            )
+        return [clone(learner).set_params(output_kernel="multilabel")], []
+
+    @available_if(lambda self: self._second_stage_has("decision_function"))
+    def decision_function(self, X: Features) -> Array:
+        """Return the decision values of the second stage.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, a positive value predicts ``classes_[1]``.
+        """
+        return self._second_stage(X, "decision_function")
+
+    @available_if(lambda self: self._second_stage_has("predict_proba"))
+    def predict_proba(self, X: Features) -> Array:
+        """Predict class probabilities; a given `predictor` must support them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If no class had two training samples.
+        """
+        check_is_fitted(self)
+        if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
+            return self._second_stage(X, "predict_proba")
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])
+        if not hasattr(self, "temperature_"):
+            raise ValueError("There are no probabilities: no class had two training samples.")
+        return self.temperature_.probabilities(values)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        outputs = getattr(self.learner, "output_kernel", None)
+        named = isinstance(outputs, str) and outputs == "multilabel"
+        tags.classifier_tags.multi_label = outputs is None or named
+        return tags
+
+    def _second_stage_has(self, method: str) -> bool:
+        if self.predictor is None:
+            return True
+        return hasattr(getattr(self, "predictor_", self.predictor), method)

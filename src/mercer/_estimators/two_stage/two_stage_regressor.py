@@ -1,0 +1,321 @@
+"""Kernel ridge regression on a learned kernel."""
+
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin, is_regressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._data.cross_validation import folds_of
+from mercer._data.sample import Sample
+from mercer._data.types import Array, Features, available_if
+from mercer._data.validation import check_choice, check_coverage, check_target_values
+from mercer._estimators.fits import with_callbacks
+from mercer._estimators.kernel_estimator import new_samples
+from mercer._estimators.two_stage.ridge_stage import LeftOutChoice, RidgeStage
+from mercer._estimators.two_stage.second_stages import ExactStage, GivenStage
+from mercer._estimators.two_stage.two_stage import TwoStage
+from mercer._gram.dense import unit_gram
+from mercer._gram.tiles import check_gram_memory
+from mercer._model_selection.intervals import residual_intervals
+from mercer._nystroem.row_sums import joined
+from mercer._solvers.grids import as_grid
+from mercer._solvers.left_out import ALPHA_GRID
+from mercer._solvers.ridge import fit_ridge
+
+
+@dataclass(eq=False, repr=False)
+class TwoStageRegressor(RegressorMixin, TwoStage):
+    """Kernel ridge regression, with an intercept, on a learned kernel.
+
+    Parameters
+    ----------
+    learner : estimator, "auto" or None, default=None
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
+        Gaussian or a product Laplacian, and its width by leave-one-out errors (see Notes). "auto"
+        compares isotropic kernels with kernels that weight features differently: kernels with one
+        width per feature, or on projections.
+    predictor : estimator, default=None
+        A regressor of precomputed kernels to use instead of kernel ridge regression, such as
+        ``SVR(kernel="precomputed")``. It is fitted to the uncentered Gram matrix. It cannot be
+        combined with `alpha` or ``nested=True``, nor with both `cv` and a given learner.
+    alpha : "auto", float or sequence of float, default="auto"
+        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. If it is chosen
+        by leave-one-out errors, values beyond an end of the grid are tried as well if the best
+        value is there; with more than 2,000 samples, the search starts at the best value for 1,000
+        of them, and continues while the error falls. A sequence lists the values to try. The
+        largest of equally good values is chosen. A number is used as it is.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Folds by which alpha is chosen, and also the kernel unless a learner is given: a number of
+        folds, shuffled with a fixed seed, a splitter, or pairs of training and held-out samples.
+        Samples that several folds hold out count in each of them. None stands for exact
+        leave-one-out errors of samples or groups, and for five folds if kernels are learned inside
+        them. An error is raised if it would have no effect, and on Nyström features.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn or its name, such as "neg_mean_absolute_error". It replaces the
+        squared error in the choice of alpha and the kernel, and is applied to left-out predictions
+        (see Notes). An error is raised if it would have no effect, and with a `predictor`.
+    nested : "auto" or bool, default="auto"
+        Whether to learn the kernel anew inside each fold. "auto" does so for kernels with more than
+        10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
+        into them.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
+        pass over blocks of rows. "auto" is exact for up to 3,000 samples, and with `predictor` or
+        precomputed kernels.
+    n_components : int or "auto", default="auto"
+        Number of centers. "auto" takes all samples if their kernel values fit scikit-learn's
+        `working_memory` in single precision (16,384 samples in 1 GB), or for up to 20,000 samples,
+        a quarter of the available memory. Otherwise, it takes 1,500, or 1,000 from 50,000 samples
+        on, unless a fit to all pairs of as many samples, or of up to 40,000, has a lower error.
+    max_samples : int, default=3000
+        The kernel is learned from at most this many samples if the second stage is not exact.
+    random_state : int, RandomState instance or None, default=0
+        Draws the samples that the kernel is learned from, and the centers.
+    n_jobs : int, default=None
+        Number of folds evaluated in parallel, in threads.
+    verbose : bool, default=False
+        Whether to print a line after each stage.
+
+    Attributes
+    ----------
+    learner_ : estimator
+        The fitted learner.
+    kernel_ : Kernel
+        The learned kernel.
+    candidates_ : list of EvaluatedLearner
+        With ``learner=None``, the candidate kernels in ascending order of their errors, with
+        `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
+        selected kernel is adapted to all rows, but the error is that of the original width.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the learned kernel.
+    alignment_ : float
+        Centered alignment of the learned kernel with the responses of the training set.
+    history_ : list of Step
+        Progress of the learner.
+    n_iter_ : int
+        Number of steps of the learner.
+    alpha_ : float
+        The penalty used.
+    cv_results_ : dict of str to ndarray
+        Fraction of variance explained, or value of `scoring`, for each alpha, if alpha was searched
+        or there is a scorer: over all samples left out one at a time, or for each fold.
+    cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
+        Residuals of the samples that were held out of fits with `alpha_`: of all samples, one at a
+        time or fold by fold, or of up to 5,000 samples on Nyström features. Available in the same
+        cases as `cv_results_`. See `predict_interval`.
+    predictor_ : object
+        The fitted second stage. Its `predict` takes the learned kernel between new samples and the
+        training set. In kernel ridge regression, it stores only coefficients.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    TwoStageClassifier : A support vector machine on a learned kernel.
+
+    Notes
+    -----
+    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
+    each with the width of the lowest left-out error. Learned kernels are of unit scale, so that one
+    grid of alpha suits every kernel. One eigendecomposition gives the leave-one-out residuals for
+    all values of alpha. A fit takes O(n^3) time, or O(n m^2 + m^3) on m Nyström features. In the
+    latter case, alpha is chosen by five folds, and `cv` and ``nested=True`` are not allowed.
+    :doc:`/guide/fits` describes the choices of ``learner="auto"`` and `scoring`.
+
+    References
+    ----------
+    .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> model = TwoStageRegressor().fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.7
+    True
+    >>> model.predict_interval(X[100:], coverage=0.9).shape
+    (100, 2)
+    """
+
+    _task = "regression"
+    _fits_task = staticmethod(is_regressor)
+    _penalty = "alpha"
+    _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    learner: Any = None
+    _: KW_ONLY
+    predictor: Any = None
+    alpha: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    nested: bool | str = "auto"
+    approximation: str = "auto"
+    n_components: int | str = "auto"
+    max_samples: int = 3000
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = (
+            not hasattr(self.predictor, "__sklearn_tags__")
+            or isinstance(self.predictor, type)
+            or get_tags(self.predictor).target_tags.multi_output
+        )
+        return tags
+
+    @with_callbacks
+    def fit(
+        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Learn the kernel, choose alpha and fit the ridge regression.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
+            For a learner of precomputed kernels, a stack of shape (n_samples, n_samples,
+            n_kernels).
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which their squared errors are multiplied. A weight of zero
+            leaves the sample out. In leave-one-out errors, a sample is left out with all of its
+            weight. Must be None for a table that is not in memory, unless the fit is exact.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the samples, such as patients or days, as numbers or strings. Samples of a
+            group are left out together. If neither `groups` nor `cv` is given, copies of a row are
+            left out together.
+
+        Returns
+        -------
+        TwoStageRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a setting is out of its range, if `predictor` is not a regressor of precomputed
+            kernels, if the learned kernel is not positive semi-definite, if the learner does not
+            accept `X` or `y`, or if a weight is negative.
+        """
+        return self._fit_stages(X, y, sample_weight, groups)
+
+    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+        as_grid("alpha", self.alpha, ALPHA_GRID)
+        check_target_values(y, self)
+        y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
+        given, sample = self._samples(X, y, sample_weight, groups)
+        splits = [] if self.cv is None else folds_of(self.cv, sample, given)
+        if self.predictor is not None:
+            return GivenStage(sample, self._task, splits, self.predictor)
+        self._targets = Sample(None, sample.y, sample.weights, n_given=len(sample))
+        return RidgeStage(
+            sample,
+            self._task,
+            splits,
+            self.alpha,
+            self.scoring,
+            self.nested,
+            self.n_jobs,
+            chooses_kernel=self.learner is None,
+        )
+
+    @available_if(lambda self: self.predictor is None)
+    def predict_interval(
+        self, X: Features, coverage: float = 0.9, scale: str | None = "auto"
+    ) -> Array:
+        """Predict intervals that contain the response with a given probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+        coverage : float, default=0.9
+            Probability, between zero and one.
+        scale : "auto" or None, default="auto"
+            Whether the width may depend on the sample through a learned scale of the residuals.
+            "auto" learns a scale for each output, and uses it if it clearly lowers the interval
+            score of held-out samples. None for one width.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper ends, at equal distances from the prediction. Infinite if there are
+            fewer than coverage / (1 - coverage) training samples, or groups.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between zero and one, `scale` is neither "auto" nor None, or
+            `alpha` was given as a number, since only a search for alpha computes the residuals.
+
+        Notes
+        -----
+        The half-width is a quantile of the absolute residuals of held-out samples [1]_, or a
+        quantile over groups if groups were given to `fit`. Without a scale, it is the same for all
+        samples. With the default learner and up to 1,000 samples, the residuals are not
+        `cv_residuals_`: in the first call, the kernel and alpha are chosen anew without each of
+        five folds of the samples (fewer folds from 200 samples on). Other kernels are independent
+        of the held-out samples only if they are learned in folds (`nested`), and alpha is chosen by
+        the residuals of these samples.
+
+        The scale is a function of the features, as in `KernelStackingRegressor`. Each residual is
+        divided by the scale that was learned without its sample, and the quantile is multiplied by
+        the scale of the new sample. The scale is learned from at most 1,000 held-out samples, in
+        the first call. Samples of precomputed kernels have no features, and therefore no scale.
+
+        References
+        ----------
+        .. [1] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference
+           with the jackknife+. Annals of Statistics 49, section 1.1, on the jackknife.
+        """
+        check_coverage(coverage)
+        if scale is not None:
+            check_choice("scale", scale, ("auto",))
+        check_is_fitted(self)
+        if not hasattr(self, "cv_residuals_"):
+            raise ValueError(
+                "Intervals need residuals of held-out samples, which a search for alpha leaves: "
+                f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
+            )
+
+        held_out, residuals = self._held_out, self.cv_residuals_
+        masses = getattr(self, "_residual_masses", None)
+        if isinstance(held_out, LeftOutChoice):
+            held_out = held_out.held_out
+            masses = held_out.masses
+            residuals = held_out.residuals[:, 0] if residuals.ndim == 1 else held_out.residuals
+        scales = [] if scale is None else held_out.scales(coverage)
+        features: Any = None
+        if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
+            features = new_samples(self.learner_, X)
+
+        def intervals(rows: Any) -> Array:
+            predicted = np.asarray(self.predictor_.predict(rows))
+            found = residual_intervals(predicted, residuals, coverage, masses)
+            table = rows if self._is_approximate() else features
+            return np.asarray(held_out.rescaled(found, predicted, table, scales, coverage))
+
+        return self._for_rows(X, intervals)
+
+    def _check_kept_rows(self, n_new: int) -> None:
+        check_gram_memory(len(self._targets) + n_new, 3, "fit with approximation='nystroem'")
+
+    def _add_kept_rows(self, rows: Sample) -> None:
+        known = replace(self._targets, X=self.learner_.X_fit_)
+        every = joined(known, rows)
+        gram, unit = unit_gram(self.kernel_, every.X, every.weights.given)
+        ridge = fit_ridge(gram, every.y, self.alpha_, every.weights)
+        dual = ridge.dual_coef_ / unit.scale
+        learner = copy(self.learner_)
+        learner.X_fit_ = every.X
+        intercept = ridge.intercept_ - unit.means @ dual
+        self.predictor_ = replace(ridge, dual_coef_=dual, intercept_=intercept)
+        self.learner_, self._targets = learner, replace(every, X=None)

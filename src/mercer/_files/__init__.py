@@ -1,0 +1,1 @@
+"""Saved models, and models as small estimators and as ONNX graphs."""

@@ -1,0 +1,6 @@
+"""Deployment of fitted models: small predictors, and export to other runtimes."""
+
+from mercer._files.deployment.compressed import compress
+from mercer._files.deployment.onnx_export import to_onnx
+
+__all__ = ["compress", "to_onnx"]

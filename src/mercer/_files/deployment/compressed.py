@@ -1,0 +1,382 @@
+"""Regressors and classifiers as functions of few centers, without their training rows."""
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+from scipy.special import expit, kl_div, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import Tags, check_array, check_consistent_length, gen_batches, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._blocks import tables
+from mercer._data.folds import sample_rows
+from mercer._data.types import Array, Features, available_if
+from mercer._data.validation import check_number, warn
+from mercer._files.deployment.few_centers import with_few_centers
+from mercer._gram.expansion import KernelExpansion
+from mercer._gram.new_rows import fitting_rows
+from mercer._solvers.likelihoods import rates
+from mercer.inspection._display import best_of
+
+_MOST_ROWS = 20_000
+"""A function is fitted to at most this many rows."""
+
+_NUMBERS = (50, 100, 200, 400, 800, 1600, 3200)
+"""Numbers of centers that are tried."""
+
+_MOST_FEATURES = 4096
+"""Largest number of centers, for all kernels together, that is tried. Their coefficients are fitted
+jointly, which takes half a minute for this number."""
+
+_ENOUGH = 0.01
+"""A number of centers is enough if the relative growth of the error is at most this."""
+
+_PROBABILITIES = ("log-odds", "logit")
+"""Scales of functions from which probabilities are predicted."""
+
+_TINY = float(np.finfo(float).eps) ** 2
+"""Probabilities and losses below this are rounding errors."""
+
+
+def function_of_table(model: Any, what: str) -> KernelExpansion:
+    """Return the fitted function from which a model predicts the rows of a table.
+
+    Parameters
+    ----------
+    model : estimator
+    what : str
+        What cannot be done, for the error message.
+
+    Raises
+    ------
+    TypeError
+        If the model has no such function: it predicts nothing, is not of mercer, was fitted to Gram
+        matrices, or predicts grades.
+    """
+    reason = None
+    if not hasattr(model, "kernel_expansion"):
+        reason = "it is no estimator of mercer that predicts, and no Pipeline that ends in one"
+    elif model.kernel_expansion().sources is not None:
+        reason = "it was fitted to precomputed Gram matrices; fit it to the features"
+    elif hasattr(getattr(model, "predictor_", model), "thresholds_"):
+        reason = "its grades lie between thresholds, which are no part of a function of kernels"
+    if reason is not None:
+        raise TypeError(f"{type(model).__name__} {what}: {reason}.")
+    return cast(KernelExpansion, model.kernel_expansion())
+
+
+def values_at(function: KernelExpansion, X: Features) -> Array:
+    """Evaluate a fitted function at rows, shape (n_rows, n_outputs).
+
+    Parameters
+    ----------
+    function : KernelExpansion
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+        Validated.
+    """
+    size = fitting_rows(max(view.shape[0] for view in function.training.values()))
+    found = [function.predicted(function.views(X[rows])) for rows in gen_batches(X.shape[0], size)]
+    return np.concatenate([np.empty((0, len(function.intercept))), *found])
+
+
+def predicted(scale: str, values: Array) -> Array:
+    """Return predictions, given the values of a function.
+
+    Parameters
+    ----------
+    scale : str
+        Scale of the function; see :class:`mercer.inspection.KernelExpansion`.
+    values : ndarray of shape (n_rows, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        Responses, expected counts, probabilities of classes, or indicators of the class.
+        Probabilities of several labels come after their complements.
+    """
+    if scale == "log-odds":
+        return np.hstack([expit(-values), expit(values)])
+    if scale == "logit":
+        return np.asarray(softmax(values, axis=1))
+    if scale in ("decision value", "latent mean"):
+        scores = np.hstack([-values, values]) if values.shape[1] == 1 else values
+        return np.asarray(np.eye(scores.shape[1])[scores.argmax(axis=1)])
+    return rates(values) if scale == "log rate" else values
+
+
+def relative_growth(model: Any, mine: Array, theirs: Array, y: Any = None) -> tuple[float, float]:
+    """Return the relative growth of the error from one function to another, and its standard error.
+
+    Parameters
+    ----------
+    model : estimator
+        The model of the first function.
+    mine, theirs : ndarray of shape (n_rows, n_outputs)
+        Values of the functions on rows.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        Responses or classes of the rows, or None; see :func:`compress`.
+
+    Raises
+    ------
+    ValueError
+        If `y` does not hold one response or one known class for each row.
+
+    Notes
+    -----
+    If the first function is the conditional mean, the expected squared error grows by the squared
+    difference of the second function from the first. If the probabilities of the first function are
+    calibrated, the expected logarithmic loss grows by the Kullback-Leibler divergence.
+    """
+    scale = model.kernel_expansion().scale
+    first, second = predicted(scale, mine), predicted(scale, theirs)
+    truth = first if y is None else _targets(model, y, first.shape)
+    unit = np.ptp(truth, axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    before, after = (_losses(scale, truth, found, unit) for found in (first, second))
+    power, level = (0.5 if scale == "response" else 1.0), 1.0
+    if y is None and (known := _left_out_loss(model, scale, unit)) is not None:
+        before, after = before + known, after + known
+    elif y is None:
+        before, level = _losses(scale, truth, truth.mean(axis=0), unit), 0.0
+    mean = max(float(before.mean()), _TINY)
+    ratio = max(float(after.mean()) / mean, _TINY)
+    spread = np.std(after - ratio * before, ddof=1) / np.sqrt(len(after)) / mean
+    return ratio**power - level, float(power * ratio ** (power - 1.0) * spread)
+
+
+def _losses(scale: str, truth: Array, found: Array, unit: Array) -> Array:
+    """Squared errors or deviances of predictions, shape (n_rows,)."""
+    if scale in (*_PROBABILITIES, "log rate"):
+        return np.asarray(kl_div(truth, np.maximum(found, _TINY)).sum(axis=1))
+    return np.asarray(np.square((truth - found) / unit).mean(axis=1))
+
+
+def _left_out_loss(model: Any, scale: str, unit: Array) -> float | None:
+    """Return the mean left-out loss of the training rows; None if the fit did not store it."""
+    residuals = getattr(model, "_left_out_residuals", lambda: None)()
+    if scale == "response" and residuals is not None:
+        return float(np.square(residuals.reshape(len(residuals), -1) / unit).mean())
+    held_out = getattr(model, "_held_out", None)
+    if scale in _PROBABILITIES and held_out is not None:
+        own = held_out.probabilities[np.arange(len(held_out.codes)), held_out.codes]
+        return -float(held_out.weights.mean(np.log(np.maximum(own, _TINY))))
+    return None
+
+
+def _targets(model: Any, y: Any, shape: tuple[int, ...]) -> Array:
+    """Responses, or indicators of classes, in the form in which they are predicted."""
+    given = np.asarray(y)
+    if not is_classifier(model):
+        found = check_array(given.reshape(len(given), -1), dtype=float, input_name="y")
+    elif given.ndim == 2:
+        found = np.hstack([1.0 - given, given])
+    else:
+        encoder = OneHotEncoder(categories=[model.classes_], sparse_output=False)
+        found = encoder.fit_transform(given.reshape(-1, 1))
+    if found.shape != shape:
+        raise ValueError(f"y of shape {given.shape} does not match predictions of {shape[0]} rows.")
+    return np.asarray(found, dtype=float)
+
+
+class Compressed(BaseEstimator):
+    """Base class of predictors that are functions of few centers; see :func:`compress`.
+
+    Parameters
+    ----------
+    model : estimator
+        Unfitted; `fit` fits and compresses it.
+    n_components : int or "auto", default="auto"
+    """
+
+    def __init__(self, model: Any, n_components: int | str = "auto") -> None:
+        self.model = model
+        self.n_components = n_components
+
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.model)
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the model, and compress it on the rows that it was fitted to.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        **fit_params
+            Other arguments of the model's `fit`, such as `sample_weight`.
+        """
+        return self.compressed(clone(self.model).fit(X, y, **fit_params), X)
+
+    def compressed(self, model: Any, X: Any, y: Any = None) -> Self:
+        """Compress a fitted model on rows; `y` holds targets that it was not fitted to.
+
+        Parameters
+        ----------
+        model : estimator
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        """
+        function = function_of_table(model, "cannot be compressed")
+        numbers: Any = _NUMBERS if self.n_components == "auto" else (self.n_components,)
+        check_number("n_components", numbers[0], whole=True, low=1)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        X = validate_data(model, X, reset=False, ensure_min_samples=4, **tables.checks_of(model))
+        check_consistent_length(X, y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            self._is_flat = model.predict(X[:1]).ndim == 1
+        some = sample_rows(X.shape[0], _MOST_ROWS, None, 0)
+        X, y = X[some], y if y is None else np.asarray(y)[some]
+        values, views = values_at(replace(function, fall_back=None), X), function.views(X)
+        least = np.inf
+        for number in sorted({min(number, len(some) // 2) for number in numbers}):
+            small, left_out, n_rows = with_few_centers(function, views, values, number)
+            loss, std = relative_growth(model, values, left_out, y)
+            if loss + std < least:
+                least, self.loss_, self.loss_std_ = loss + std, loss, std
+                self._function, self.rows_per_center_ = small, n_rows
+            if least <= _ENOUGH or 2 * number * len(small.terms) > _MOST_FEATURES:
+                break
+        if least > _ENOUGH and self.n_components == "auto":
+            warn(
+                f"With {len(self.rows_per_center_):,} centers, the error grows by {self.loss_:.1%}."
+            )
+        return self
+
+    def _values(self, X: Any) -> Any:
+        """Values of the function, shape (n_rows, n_outputs)."""
+        return tables.predict_rows(self, X, partial(values_at, self.kernel_expansion()))
+
+    def kernel_expansion(self) -> KernelExpansion:
+        """Return the function of few centers, from which explanations are computed."""
+        check_is_fitted(self)
+        return self._function
+
+
+class CompressedRegressor(RegressorMixin, Compressed):
+    """A regressor as a function of few centers."""
+
+    def predict(self, X: Features) -> Array:
+        """Predict responses, shape (n_samples,) or (n_samples, n_outputs)."""
+        found = predicted(self.kernel_expansion().scale, self._values(X))
+        return found[:, 0] if self._is_flat else found
+
+
+class CompressedClassifier(ClassifierMixin, Compressed):
+    """A classifier as a function of few centers."""
+
+    def decision_function(self, X: Features) -> Array:
+        """Values of the function, shape (n_samples,) for two classes, or (n_samples, n_classes)."""
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Features) -> Any:
+        """Predict class labels, or indicators of several labels."""
+        values = self._values(X)
+        if not self._is_flat:
+            return (values > 0.0).astype(int)
+        return self.classes_[predicted(self._function.scale, values).argmax(axis=1)]
+
+    @available_if(lambda self: self.kernel_expansion().scale in _PROBABILITIES)
+    def predict_proba(self, X: Features) -> Array:
+        """Predict probabilities of the classes, or of each label, shape (n_samples, n_classes)."""
+        found = predicted(self._function.scale, self._values(X))
+        return found if self._is_flat else found[:, len(self.classes_) :]
+
+
+def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto") -> Any:
+    """Compress a fitted predictor to a function of few centers, without training rows.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline or search
+        Fitted: an estimator of mercer that predicts, a pipeline that ends in one, or a search over
+        either.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
+        Rows like those that will be predicted, in the form that the model takes; preferably not the
+        rows that it was fitted to. If there are more than 20,000, a sample of 20,000 is used.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        Responses or classes of these rows, by which the growth of the error is measured. Pass None
+        if they are unknown or if the model was fitted to them, because the errors of a model on its
+        training rows are too small for the comparison.
+    n_components : int or "auto", default="auto"
+        Number of centers, which all kernels of the model share. "auto" doubles it, starting at
+        50, until the error grows by at most 1 %, standard error included, or until the limit of
+        4,096 centers for all kernels together is reached; it keeps the number with the smallest
+        growth.
+
+    Returns
+    -------
+    estimator or Pipeline
+        A fitted regressor or classifier; for a pipeline, a pipeline with the same other steps. It
+        has the parameters `model`, unfitted, and `n_components`, and its `fit` fits and compresses
+        the model. Its attributes are
+
+        * `loss_` and `loss_std_`, the growth of the error relative to the error of the model, and
+          its standard error;
+        * `rows_per_center_`, the number of rows that each center is the mean of.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model predicts nothing, is not of mercer, predicts grades, was fitted to Gram
+        matrices, or has a kernel of codes, strings or missing values, which have no means.
+    ValueError
+        If there are fewer than four rows, `y` does not match the rows or the classes, or a kernel
+        is not positive semi-definite.
+
+    Warns
+    -----
+    UserWarning
+        If the error grows by more than 1 % with every number of centers that "auto" tries.
+
+    Notes
+    -----
+    A center is the mean of at least two rows, found by k-means in the features as weighted by the
+    kernels. The coefficients for all kernels are fitted jointly by ridge regression to the values
+    of the model's :meth:`kernel_expansion`, with the penalty that minimizes the leave-one-out
+    error; labels are not used. Leaves of trees are kept as they are.
+
+    The loss compares, at each row, the model's function with one whose coefficients are fitted to
+    all other rows, which ridge regression yields exactly. The error is the root mean squared
+    residual, the logarithmic loss, the deviance of counts, or, without probabilities, the share of
+    wrong classes. Without `y`, the loss is the growth of the model's left-out error that is
+    expected if the model is right; if the fit stored no left-out error, it is the difference of the
+    functions, relative to the spread of the model's function. At its own training rows, a model has
+    peaks toward their labels, so that the loss is overstated there.
+
+    Probabilities and decision values are kept. Intervals, prediction sets, and probabilities of
+    `BayesianMKLClassifier`, or of `KernelLogisticRegression` for more than two classes, are not.
+    Expected counts are for an exposure of one.
+
+    O(n m d + n p^2 + p^3) time for n rows, m centers, and p = m times the number of kernels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> import mercer
+    >>> X, y = make_friedman1(300, n_features=5, noise=1.0, random_state=0)
+    >>> model = mercer.TwoStageRegressor().fit(X[:200], y[:200])
+    >>> others, _ = make_friedman1(1000, n_features=5, random_state=1)
+    >>> small = mercer.compress(model, others)
+    >>> len(small.rows_per_center_) <= 100
+    True
+    >>> bool(abs(small.score(X[200:], y[200:]) - model.score(X[200:], y[200:])) < 0.02)
+    True
+    """
+    model = best_of(model)
+    if isinstance(model, Pipeline):
+        rows = X if len(model) == 1 else model[:-1].transform(X)
+        name, step = model.steps[-1]
+        return Pipeline([*model.steps[:-1], (name, compress(step, rows, y, n_components))])
+    kind = CompressedClassifier if is_classifier(model) else CompressedRegressor
+    return kind(clone(model), n_components).compressed(model, X, y)

@@ -1,0 +1,273 @@
+"""Fitted models as ONNX graphs."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.types import Array
+from mercer._data.validation import check_choice
+from mercer._files.deployment.onnx_model import TABLE, convert, schedule
+from mercer._files.deployment.onnx_operators import onnx
+from mercer._files.deployment.onnx_steps import CONVERTERS, PARSERS
+from mercer.inspection._display import best_of
+from mercer.preprocessing._column_kinds import as_categories, as_numbers
+
+_PRECISION = 0.5e-5
+"""Largest difference of a graph in single precision, relative to the spread of responses, or in
+probabilities. It is half of what is allowed, because other rows may differ by more."""
+
+_OPERATORS = {"": 18, "ai.onnx.ml": 3}
+"""Versions of the operators, which runtimes since 2023 support."""
+
+
+def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
+    """Export a fitted model to ONNX, which runtimes of other languages and devices evaluate.
+
+    The extra ``onnx`` has to be installed.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline or search
+        Fitted: an estimator of mercer that predicts, or its compression, a pipeline that ends in
+        one and whose other steps are mercer's or steps that skl2onnx converts, or a search over
+        either.
+    X : array-like or data frame of shape (n_rows, n_columns)
+        Rows in the form that the model takes. They determine the names of the inputs, and steps and
+        the graph in single precision are checked on up to 1,000 of them.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of inputs and of outputs. "auto" is single precision if it changes no probability,
+        and no response relative to the spread of the responses, by more than 1e-5. Otherwise, or if
+        there is only one row, it is double precision.
+
+    Returns
+    -------
+    onnx.ModelProto
+        For an array, the input is ``X``, of shape (None, n_columns). For a data frame, each column
+        that is used is an input with the column's name, of shape (None, 1): numbers, or strings for
+        categories, as `mercer.preprocessing.convert` writes them, empty if missing. The outputs are
+        named as in skl2onnx: ``variable`` for regressors; ``label`` and ``probabilities``, or
+        ``scores`` if the model has no probabilities, for classifiers.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If onnx or skl2onnx is not installed.
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If a part of the model has no operators in ONNX, such as a callable kernel, votes of several
+        support vector machines, dates or text; or if skl2onnx does not convert a step, or its graph
+        computes other numbers for `X` than the step. The message names the part or the step.
+    ValueError
+        If columns that are used share a name, or have the name of an output or an empty name.
+
+    See Also
+    --------
+    compress : Make a small model, whose graph takes some hundred kilobytes.
+
+    Notes
+    -----
+    All computations between inputs and outputs are in double precision. In single precision, large
+    coefficients of wide kernels would cancel with large errors, and squares of large inputs would
+    overflow. Operators are of version 18, and of version 3 in the domain ``ai.onnx.ml``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> import mercer
+    >>> X, y = make_friedman1(100, random_state=0)
+    >>> model = mercer.TwoStageRegressor().fit(X, y)
+    >>> graph = mercer.to_onnx(model, X).graph  # doctest: +SKIP
+    >>> graph.input[0].name, graph.output[0].name  # doctest: +SKIP
+    ('X', 'variable')
+    """
+    onnx()
+    check_choice("dtype", dtype, ("auto", "float32", "float64"))
+    model = best_of(model)
+    check_is_fitted(model)
+    graph = _converted(model, X)
+    single, double = (_named(graph, X, precision) for precision in ("float32", "float64"))
+    if isinstance(model, Pipeline) and len(model) > 1:
+        _check_steps(double, model[:-1], X)
+    is_single = dtype == "float32" or (dtype == "auto" and _is_close(single, double, X))
+    return single if is_single else double
+
+
+def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
+    """Return a table as the inputs of a graph.
+
+    Parameters
+    ----------
+    graph : onnx.ModelProto
+        As :func:`to_onnx` returns it.
+    X : array-like or data frame of shape (n_rows, n_columns)
+        Rows in the form that the model takes.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Arrays by the names of the inputs, for ``onnxruntime.InferenceSession.run``.
+    """
+    helper, found = onnx().helper, {}
+    named = _column_names(X)
+    for declared in graph.graph.input:
+        element = declared.type.tensor_type.elem_type
+        if named is None:
+            dense = X.toarray() if hasattr(X, "toarray") else X
+            found[declared.name] = np.asarray(dense, helper.tensor_dtype_to_np_dtype(element))
+            continue
+        column = _columns(X, [named.index(declared.name)])
+        if element == onnx().TensorProto.STRING:
+            texts = as_categories(column)
+            found[declared.name] = np.where(texts != texts, "", texts)  # noqa: PLR0124
+        else:
+            kind = helper.tensor_dtype_to_np_dtype(element)
+            found[declared.name] = as_numbers(column).astype(kind)
+    return found
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """Names of the columns, each of which is an input; None for an array of numbers."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    array = X if hasattr(X, "dtype") else np.asarray(X)
+    if array.dtype.kind in "OUS":
+        return [f"x{position}" for position in range(array.shape[1])]
+    return None
+
+
+def _columns(X: Any, positions: list[int]) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, positions]
+    return X[:, positions] if hasattr(X, "columns") else np.asarray(X)[:, positions]
+
+
+def _converted(model: Any, X: Any) -> Any:
+    """The graph of a model in double precision, with an input for each column or for the array."""
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    names, steps = _column_names(X), list[Any]()
+    if isinstance(model, Pipeline):
+        *steps, (_, last) = model.steps
+        model = best_of(last)
+    inputs = [("X", DoubleTensorType([None, np.shape(X)[1]]))]
+    if names is not None:
+        # The first step that reads a column determines whether it is text.
+        inputs = [(name or "_", DoubleTensorType([None, 1])) for name in names]
+    own = [*CONVERTERS, type(model)]
+    invalid = onnx().checker.ValidationError, onnx().shape_inference.InferenceError
+    try:
+        found = convert_sklearn(
+            Pipeline([*steps, ("model", model)]),
+            type(model).__name__,
+            inputs,
+            target_opset=_OPERATORS,
+            custom_parsers={**PARSERS, type(model): schedule},
+            custom_shape_calculators=dict.fromkeys(own, lambda operator: None),
+            custom_conversion_functions=dict.fromkeys(own, convert),
+            model_optim=False,
+        )
+        onnx().checker.check_model(found, full_check=True)
+    except (AssertionError, RuntimeError, ValueError, *invalid) as error:
+        if not steps:
+            raise
+        raise TypeError(f"skl2onnx does not convert {_named_steps(steps)}: {error}") from error
+    return found
+
+
+def _named(graph: Any, X: Any, dtype: Any) -> Any:
+    """The graph with the names of columns, and with inputs and outputs of one precision."""
+    helper, double = onnx().helper, onnx().TensorProto.DOUBLE
+    types = {double: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}
+    names, outputs = _column_names(X) or ["X"], [output.name for output in graph.graph.output]
+    prefix = next(p for p in map("_".__mul__, count(1)) if not any(n.startswith(p) for n in names))
+    body = onnx().compose.add_prefix(graph, prefix).graph
+    read = {name for node in body.node for name in node.input}
+    pairs = zip(names, body.input, strict=True)
+    inputs = {value.name: (name, value) for name, value in pairs if value.name in read}
+    _check_names(names, [name for name, _ in inputs.values()], outputs)
+    before, after, constants = [], [], [*body.initializer]
+    for inner, (name, value) in inputs.items():
+        kind = value.type.tensor_type
+        before.append(helper.make_node("Cast", [name], [inner], to=kind.elem_type))
+        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
+    # Numbers beyond these limits would become infinite.
+    limits = {prefix + " least": np.finfo(dtype).min, prefix + " largest": np.finfo(dtype).max}
+    for name, limit in limits.items():
+        constants.append(onnx().numpy_helper.from_array(np.array(limit, float), name))
+    for name, value in zip(outputs, body.output, strict=True):
+        kind, inner = value.type.tensor_type, value.name
+        if kind.elem_type == double:
+            inner += " clipped"
+            after.append(helper.make_node("Clip", [value.name, *limits], [inner]))
+        value.name, kind.elem_type = name, types.get(kind.elem_type, kind.elem_type)
+        after.append(helper.make_node("Cast", [inner], [name], to=kind.elem_type))
+    nodes, used = [*before, *body.node, *after], [value for _, value in inputs.values()]
+    named = helper.make_graph(nodes, body.name, used, body.output, constants)
+    versions = [helper.make_opsetid(domain, version) for domain, version in _OPERATORS.items()]
+    return helper.make_model(named, opset_imports=versions, producer_name="mercer", ir_version=8)
+
+
+def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
+    """Raise an error if the name of a column cannot be the name of an input."""
+    for name in used:
+        if not name:
+            raise ValueError("A column has the name '', which no input can have: rename it.")
+        if name in outputs:
+            raise ValueError(
+                f"The column {name!r} has the name of an output of the graph: rename it before the "
+                "fit, or fit the model to an array, whose input is X."
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"Several columns have the name {name!r}: rename all but one.")
+
+
+def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
+    """Raise an error if the graph of the steps computes other numbers than the steps."""
+    from onnx.reference import ReferenceEvaluator
+
+    rows, watched = _first_rows(X), onnx().ModelProto.FromString(graph.SerializeToString())
+    outputs = (name for node in graph.graph.node for name in node.output)
+    table = next(name for name in outputs if name.endswith(TABLE))
+    kind = onnx().TensorProto.DOUBLE
+    watched.graph.output.append(onnx().helper.make_tensor_value_info(table, kind, None))
+    evaluator: Any = ReferenceEvaluator(watched)
+    found = evaluator.run([table], onnx_inputs(graph, rows))[0]
+    expected = steps.transform(rows)
+    dense = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, float)
+    if found.shape != dense.shape or not np.allclose(found, dense, equal_nan=True):
+        raise TypeError(f"skl2onnx makes a graph of other numbers of {_named_steps(steps.steps)}.")
+
+
+def _named_steps(steps: list[Any]) -> str:
+    return " ".join(repr([step for _, step in steps]).split())
+
+
+def _first_rows(X: Any, most: int = 1000) -> Any:
+    return X.iloc[:most] if hasattr(X, "iloc") else X[:most]
+
+
+def _is_close(single: Any, double: Any, X: Any) -> bool:
+    """Whether graphs in single and in double precision agree on the first rows."""
+    from onnx.reference import ReferenceEvaluator
+
+    rows = _first_rows(X)
+    if np.shape(rows)[0] < 2:
+        return False
+    found, expected = (
+        ReferenceEvaluator(graph).run(None, onnx_inputs(graph, rows)) for graph in (single, double)
+    )
+    for output, one, other in zip(double.graph.output, found, expected, strict=True):
+        if output.name == "label":
+            continue
+        size = np.ones(1) if output.name == "probabilities" else np.std(other, axis=0)
+        with np.errstate(invalid="ignore"):
+            if not (np.abs(one - other) <= _PRECISION * size).all():
+                return False
+    return True

@@ -1,0 +1,253 @@
+"""Conversion to ONNX of the steps before a model, and of the columns of data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
+
+from mercer._data.types import Array
+from mercer._files.deployment.onnx_operators import Operators, Tensor
+from mercer.preprocessing import SoftClippingScaler
+from mercer.preprocessing._column_converter import ColumnConverter
+from mercer.preprocessing._column_reader import TableEncoder
+
+_MISSING = ""
+"""Text that stands for a missing category."""
+
+
+def parsed(scope: Any, step: Any, columns: list[Any], custom_parsers: Any) -> list[Any]:
+    """Schedule the conversion of a fitted transformer, and return its output columns.
+
+    Parameters
+    ----------
+    scope : skl2onnx.common._topology.Scope
+    step : transformer, "passthrough" or None
+    columns : list of skl2onnx.common._topology.Variable
+        One variable for each column of a data frame, or a single one for several columns.
+    custom_parsers : dict
+        Parsers of steps by their types, for mercer's and for other types.
+
+    Raises
+    ------
+    TypeError
+        If neither mercer nor skl2onnx converts the transformer; the message names it.
+    """
+    from skl2onnx import get_model_alias
+    from skl2onnx._parse import _parse_sklearn
+
+    if step is None or isinstance(step, str):
+        return columns
+    if type(step) not in custom_parsers:
+        try:
+            get_model_alias(type(step))
+        except RuntimeError as error:
+            raise TypeError(
+                f"The step {type(step).__name__} has no operators in ONNX: those of numbers, "
+                "missing values and categories have, and dates and text have not."
+            ) from error
+    if type(step) not in _READ_EACH_COLUMN:
+        columns = [joined(scope, columns)]
+    return list(_parse_sklearn(scope, step, columns, custom_parsers=custom_parsers))
+
+
+def scheduled(scope: Any, columns: list[Any], step: Any = None, kind: str = "", **of: Any) -> Any:
+    """Schedule an operator on columns, and return its output, in double precision.
+
+    Parameters
+    ----------
+    scope : skl2onnx.common._topology.Scope
+    columns : list of skl2onnx.common._topology.Variable
+    step : transformer, default=None
+        Transformer whose converter is called.
+    kind : str, default=""
+        The name of the converter in skl2onnx, if there is no transformer.
+    **of : object
+        Attributes of the operator.
+    """
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    operator = scope.declare_local_operator(kind or type(step).__name__, step)
+    operator.inputs.extend(columns)
+    for name, value in of.items():
+        setattr(operator, name, value)
+    found = scope.declare_local_variable("columns", DoubleTensorType([None, None]))
+    operator.outputs.append(found)
+    return found
+
+
+def joined(scope: Any, columns: list[Any]) -> Any:
+    """Concatenate columns of numbers."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    _read_as(DoubleTensorType, columns)
+    return columns[0] if len(columns) == 1 else scheduled(scope, columns, kind="SklearnConcat")
+
+
+def taken(scope: Any, columns: list[Any], positions: Array) -> list[Any]:
+    """Select columns by their positions."""
+    if len(columns) > 1:
+        return [columns[position] for position in positions]
+    width = columns[0].type.shape[1:]
+    if width == [len(positions)] and np.array_equal(positions, np.arange(len(positions))):
+        return columns
+    chosen = {"column_indices": positions.tolist()}
+    return [scheduled(scope, columns, kind="SklearnArrayFeatureExtractor", **chosen)]
+
+
+def _read_as(kind: Any, columns: list[Any]) -> None:
+    """Declare inputs of the graph as numbers or text, as the first step that reads them needs."""
+    for column in columns:
+        if isinstance(column.type, kind):
+            continue
+        if not column.is_root or column.type.shape != [None, 1]:
+            raise TypeError(
+                "Numbers of an array are encoded as categories, whose text has no operators in "
+                "ONNX: pass a data frame to fit and to to_onnx, with columns of text."
+            )
+        if column.operators_inputs_:
+            raise TypeError(f"The column {column.raw_name!r} is used as numbers and as categories.")
+        column.set_type(kind([None, 1]))
+
+
+def _steps(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    for _, step in model.steps:
+        inputs = parsed(scope, step, inputs, custom_parsers)
+    return inputs
+
+
+def _parts(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    if isinstance(model, TableEncoder) and model.reader_.columns_:
+        named = ", ".join(repr(name) for name, _, _ in model.reader_.columns_)
+        raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
+    found = []
+    for name, step, columns in model.transformers_:
+        positions = _positions(model, columns)
+        if (isinstance(step, str) and step == "drop") or not positions.size:
+            continue
+        if (model.transformer_weights or {}).get(name, 1.0) != 1.0:
+            raise TypeError("ColumnTransformer(transformer_weights=...) has no operators in ONNX.")
+        found += parsed(scope, step, taken(scope, inputs, positions), custom_parsers)
+    return [joined(scope, found)]
+
+
+def _positions(model: ColumnTransformer, columns: Any) -> Array:
+    """Positions of the columns that a fitted part of a `ColumnTransformer` takes."""
+    names = list(getattr(model, "feature_names_in_", ()))
+    if not isinstance(columns, slice) and np.asarray(columns).dtype.kind in "OUT":
+        return np.array([names.index(name) for name in np.atleast_1d(columns)], dtype=int)
+    return np.atleast_1d(np.arange(model.n_features_in_)[columns])
+
+
+def _converted(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
+    if model.kind not in ("number", "category"):
+        raise TypeError(f"The conversion of {model.kind}s has no operators in ONNX.")
+    _read_as(DoubleTensorType if model.kind == "number" else StringTensorType, inputs)
+    return inputs
+
+
+def _refused(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    raise TypeError(f"The step {type(model).__name__} has no operators in ONNX.")
+
+
+def _own(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    from skl2onnx.common.data_types import StringTensorType
+
+    if isinstance(model, OneHotEncoder):
+        _read_as(StringTensorType, inputs)
+    return [scheduled(scope, inputs, model)]
+
+
+def soft_clipped(op: Operators, step: SoftClippingScaler, table: Tensor) -> Tensor:
+    """Scaled columns, which grow logarithmically beyond their thresholds."""
+    z = op("Div", op("Sub", table, step.center_), step.scale_)
+    # A threshold this large has no effect, and is finite in any precision.
+    threshold = np.minimum(step.thresholds_, np.finfo(np.float32).max)
+    size = op("Abs", z)
+    excess = op("Log", op("Max", op("Div", size, threshold), 1.0))
+    clipped = op("Add", op("Min", size, threshold), op("Mul", threshold, excess))
+    return op("Div", op("Sub", op("Mul", op("Sign", z), clipped), step.mean_), step.std_)
+
+
+def _imputed(op: Operators, step: SimpleImputer, table: Tensor) -> Tensor:
+    """Imputed columns and indicators: skl2onnx has no doubles here, and omits the indicators."""
+    if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
+        raise TypeError(
+            f"SimpleImputer(missing_values={step.missing_values!r}) has no operators in ONNX."
+        )
+    statistics, missing = np.asarray(step.statistics_, dtype=float), op("IsNaN", table)
+    kept = np.flatnonzero(~np.isnan(statistics) | bool(step.keep_empty_features))
+    filled = op("Where", missing, np.nan_to_num(statistics), table)
+    marked = step.indicator_.features_ if step.add_indicator else []
+    parts = [(filled, kept), (op.cast(missing), np.asarray(marked, dtype=np.int64))]
+    return op.joined([op("Gather", part, chosen, axis=1) for part, chosen in parts if chosen.size])
+
+
+def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
+    """Indicators of categories: skl2onnx has none for missing values, and fails on unknown ones."""
+    if step.drop_idx_ is not None:
+        raise TypeError(f"OneHotEncoder(drop={step.drop!r}) has no operators in ONNX.")
+    if step.handle_unknown not in ("ignore", "infrequent_if_exist"):
+        raise TypeError(
+            f"OneHotEncoder(handle_unknown={step.handle_unknown!r}) has no operators in ONNX: use "
+            "'ignore' or 'infrequent_if_exist'."
+        )
+    parts = []
+    infrequent = getattr(step, "infrequent_categories_", [None] * len(texts))
+    for text, categories, rare in zip(texts, step.categories_, infrequent, strict=True):
+        keys = _keys(categories)
+        if len(set(keys)) < len(keys):
+            raise TypeError("Empty text and missing values are different categories.")
+        # Rare categories share the last column.
+        is_rare = np.isin(keys, [] if rare is None else _keys(rare))
+        last = int((~is_rare).sum())
+        unknown = last if is_rare.any() and step.handle_unknown != "ignore" else -1
+        codes = op(
+            "LabelEncoder",
+            text,
+            domain="ai.onnx.ml",
+            keys_strings=keys,
+            values_int64s=np.where(is_rare, last, np.cumsum(~is_rare) - 1).tolist(),
+            default_int64=unknown,
+        )
+        parts.append(op.cast(op("Equal", codes, np.arange(last + is_rare.any()))))
+    return op.joined(parts)
+
+
+def _keys(categories: Array) -> list[str]:
+    """Return categories as text, in the form of the inputs of a graph."""
+    return [
+        _MISSING if value is None or value != value else str(value)  # noqa: PLR0124
+        for value in categories
+    ]
+
+
+PARSERS: dict[type, Callable[..., list[Any]]] = {
+    ColumnConverter: _converted,
+    ColumnTransformer: _parts,
+    OneHotEncoder: _own,
+    Pipeline: _steps,
+    # skl2onnx takes 11 seconds for 120 quantiles, and hours for a thousand.
+    QuantileTransformer: _refused,
+    SimpleImputer: _own,
+    SoftClippingScaler: _own,
+    TableEncoder: _parts,
+}
+"""Functions that declare the outputs of transformers to skl2onnx, by the exact type."""
+
+CONVERTERS: dict[type, Callable[..., Tensor]] = {
+    OneHotEncoder: _one_hot,
+    SimpleImputer: _imputed,
+    SoftClippingScaler: soft_clipped,
+}
+"""Functions that append the operators of transformers, by the exact type."""
+
+_READ_EACH_COLUMN = (ColumnConverter, ColumnTransformer, OneHotEncoder, Pipeline, TableEncoder)
+"""Transformers that take the columns of a data frame one by one."""

@@ -1,0 +1,250 @@
+"""Models on disk: archives of skops with a checksum, whose contents are checked before loading."""
+
+import hashlib
+import json
+import os
+import sys
+from io import BufferedReader, BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import ZIP_STORED, ZipFile, is_zipfile
+
+from mercer._data.validation import check_bool, warn
+from mercer._estimators.stacking.deferred import Once, without_inputs
+from mercer._files.model_archives import SCHEMA, Members, check_arrays, end_of, members_of
+from mercer._files.model_objects import MadeObjects
+from mercer._files.model_schema import Description, UntrustedTypesError, read_schema
+from mercer._files.model_types import check_fitted, fits, is_trusted, objects_in
+from mercer._gram.memory import available_memory
+
+
+def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> None:
+    """Save a fitted model to a file that `load` reads.
+
+    The extra ``cli`` has to be installed.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator of mercer, or a pipeline of scikit-learn that ends in one.
+    path : str or path-like
+        The file, which is replaced if it exists.
+    complete : bool, default=True
+        Whether to compute left-out predictions of stacks before saving if they were not read
+        before. This takes about as long as the fit, or up to four times as long. Without them, a
+        loaded model predicts, but has no `loo_predictions_`, `loo_score_`, intervals, prediction
+        sets or updates of responses.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If skops is not installed.
+    ValueError
+        If the file could not be loaded again, because the model holds types that are not trusted,
+        or missing or infinite values in fitted attributes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import mercer
+    >>> from mercer.datasets import make_sine
+    >>> X, y = make_sine(40, random_state=0)
+    >>> model = mercer.TwoStageClassifier(C=1.0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     mercer.save(model, Path(folder, "model.skops"))
+    ...     mercer.load(Path(folder, "model.skops"))
+    TwoStageClassifier(C=1.0)
+    """
+    from skops.io import dumps
+
+    check_bool("complete", complete)
+    path = Path(path)
+    for found in [one for one in objects_in(model) if complete and isinstance(one, Once)]:
+        found()
+    with without_inputs():
+        _write_compactly(dumps(model), path)
+    with path.open("rb") as file:
+        _checked(file)
+    add_checksum(path)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Load a model that `save` or ``mercer fit --out`` saved.
+
+    Files written by skops itself are refused: load one that you trust with ``skops.io.load``, and
+    save its model with `save`. Only objects of mercer and trusted objects of scikit-learn are
+    created, and the loader of skops is not used.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model. A model of the command is a pipeline, whose ``predict`` takes a data frame
+        with the columns of the training table, as text or typed, in any order. If the target is a
+        date, it returns days since 1970.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    MemoryError
+        If its arrays do not fit into memory.
+    ModuleNotFoundError
+        If the model is one of the command, whose packages are not installed.
+    ValueError
+        If the file is not such a model, is damaged or was changed, or holds types that are not
+        trusted, in which case nothing is loaded.
+
+    Warns
+    -----
+    UserWarning
+        If another version of mercer saved it.
+
+    Notes
+    -----
+    The checksum detects accidental changes only, because anyone can compute a new one. The contents
+    are therefore checked as well: sizes before anything is decompressed, kinds and types before any
+    object is created, indices before use.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import mercer
+    >>> from mercer.datasets import make_sine
+    >>> X, y = make_sine(40, random_state=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.skops")
+    ...     mercer.save(mercer.TwoStageClassifier(C=1.0).fit(X, y), path)
+    ...     mercer.load(path)
+    TwoStageClassifier(C=1.0)
+    """
+    path, other = Path(path), ""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # Reading from a pipe may block forever.
+        raise ValueError(f"{path} is a pipe or a device, not a file")
+    with path.open("rb") as file:
+        try:
+            check_checksum(file)
+            other = _other_version(file)
+            members, description = _checked(file)
+            model = MadeObjects(members).of(description.root)
+            check_fitted(model)
+        except UntrustedTypesError as error:
+            raise ValueError(f"{path} is not loaded: {error}{other}") from error
+        except (MemoryError, ImportError):
+            raise
+        except Exception as error:
+            reason = _reason(error) + other
+            raise ValueError(f"{path} is not a model of mercer fit: {reason}") from error
+    if other:
+        warn(f"{path} may not predict, or not as it did{other}. Fit the model anew.")
+    return model
+
+
+def _write_compactly(content: bytes, path: Path) -> None:
+    """Write an archive without the indentation, which is two thirds of its schema."""
+    with ZipFile(BytesIO(content)) as archive, ZipFile(path, "w", ZIP_STORED) as written:
+        for name in archive.namelist():
+            found: bytes | str = archive.read(name)
+            if name == SCHEMA:
+                found = json.dumps(json.loads(found), separators=(",", ":"))
+            written.writestr(name, found)
+
+
+def _checked(file: BufferedReader, n_copies: int = 2) -> tuple[Members, Description]:
+    """Check an archive before its objects are created, for which memory holds arrays twice."""
+    members = members_of(file)
+    size = file.seek(0, os.SEEK_END)
+    _check_memory(n_copies * size)
+    description = read_schema(bytes(members.read(SCHEMA)), is_trusted, fits)
+    _check_memory(n_copies * (size + check_arrays(members, description.arrays)))
+    return members, description
+
+
+def _check_memory(n_bytes: int) -> None:
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError(f"a model of {n_bytes:,} bytes takes more memory than there is")
+
+
+def _reason(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    own = type(error) is ValueError and first
+    return first if own else f"{type(error).__name__}{': ' if first else ''}{first}"
+
+
+_LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
+"""Text before the digest in the comment of the archive."""
+
+_N_DIGITS = len(hashlib.sha256().hexdigest())
+"""Number of hexadecimal digits of a digest."""
+
+
+def add_checksum(path: Path) -> None:
+    """Add the version of mercer and a checksum to a zip file, which remains a valid zip file."""
+    with ZipFile(path, "a") as archive:
+        archive.comment = _made_by() + _LABEL + b"0" * _N_DIGITS
+    with path.open("rb+") as file:
+        digest = _digest(file, path.stat().st_size - _N_DIGITS)
+        file.seek(-_N_DIGITS, os.SEEK_END)
+        file.write(digest)
+
+
+def _made_by() -> bytes:
+    return f"mercer {sys.modules['mercer'].__version__}; ".encode()
+
+
+def _other_version(file: BinaryIO) -> str:
+    """Return a remark for messages if another version saved the file; empty for this version."""
+    comment = end_of(file)[1][22 : -len(_LABEL) - _N_DIGITS]
+    found, own = comment.decode("ascii", "replace"), _made_by().decode()
+    shown = "".join(letter if letter.isprintable() else "?" for letter in found[:40]).rstrip("; ")
+    if found in ("", own):
+        return ""
+    return f" (saved by {shown}, this is {own.rstrip('; ')})"
+
+
+def check_checksum(file: BinaryIO) -> None:
+    """Check that a file ends with its checksum.
+
+    Parameters
+    ----------
+    file : binary file
+        Afterwards, its position is at the first byte.
+
+    Raises
+    ------
+    ValueError
+        If there is no checksum, or it does not match the content.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
+    label, found = file.read(len(_LABEL)), file.read()
+    if label != _LABEL:
+        told = "it does not end with the checksum of a saved model"
+        if is_zipfile(file):
+            told += (
+                "; if it is a file of skops that you trust, load it with skops.io.load, and save "
+                "the model with mercer.save"
+            )
+        raise ValueError(told)
+    if _digest(file, size - _N_DIGITS) != found:
+        raise ValueError("its checksum is that of other bytes: the file is damaged or was changed")
+    file.seek(0)
+
+
+def _digest(file: BinaryIO, n_bytes: int, chunk_size: int = 2**20) -> bytes:
+    """Return the digest of the first bytes of a file, which is read in chunks."""
+    total = hashlib.sha256()
+    file.seek(0)
+    while n_bytes > 0 and (chunk := file.read(min(n_bytes, chunk_size))):
+        total.update(chunk)
+        n_bytes -= len(chunk)
+    return total.hexdigest().encode()

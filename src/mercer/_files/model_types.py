@@ -1,0 +1,253 @@
+"""Types that a saved model may hold, by name, and checks of what was loaded."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property, singledispatch
+from importlib import import_module
+from inspect import getattr_static
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit
+from sklearn.svm import SVC
+from sklearn.svm._base import BaseLibSVM
+
+from mercer._data.types import available_if
+from mercer._files.model_schema import KEY_TYPES
+
+_OF_LIBRARIES = frozenset(
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in (
+        *(KFold, PredefinedSplit, StratifiedKFold, TimeSeriesSplit),
+        type(check_scoring(SVC())),
+    )
+)
+"""Classes of scikit-learn in fitted pipelines that are not estimators. The last is the scorer that
+calls an estimator's own `score`."""
+
+_SKLEARN_MODULES = (
+    *("compose", "impute", "kernel_ridge", "linear_model", "model_selection", "pipeline"),
+    *("preprocessing", "svm"),
+)
+"""Estimators of these modules of scikit-learn are trusted. Some others read files, or have compiled
+code that relies on unchecked numbers."""
+
+_GP_KERNELS = frozenset(
+    f"sklearn.gaussian_process.kernels.{name}"
+    for name in (
+        *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern"),
+        *("PairwiseKernel", "Product", "RBF", "RationalQuadratic", "Sum", "WhiteKernel"),
+    )
+)
+"""Kernels of scikit-learn's Gaussian processes, which kernels of mercer may wrap."""
+
+_NOT_IN_MODELS = ("mercer._blocks", "mercer._files.deployment.onnx", "mercer.datasets")
+"""Modules of objects that read files, or that no model holds."""
+
+_WITHOUT_FIELDS = frozenset(
+    {
+        *("mercer._data.weights.SampleWeights", "mercer._data.weights.UnitWeights"),
+        *("mercer._estimators.stacking.deferred.Once",),
+        *("mercer._estimators.stacking.table_views.TableViews",),
+    }
+)
+"""Classes of mercer that models hold and that are neither estimators nor dataclasses."""
+
+_OF_COMMAND = frozenset(
+    {"mercer_command.table_model.TableModel", "mercer_command.table_reader.TableReader"}
+)
+"""Classes of the command in its pipelines. They are imported when such a model is loaded."""
+
+_NUMBERS = frozenset(f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values())) - {
+    "numpy.void",
+    "numpy.object_",
+}
+"""Types of numbers and of texts of NumPy."""
+
+
+def full_name_of(kind: type) -> str:
+    """Return the name by which a type is saved.
+
+    Parameters
+    ----------
+    kind : type
+    """
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_trusted(kind: str, name: str) -> bool:
+    """Whether an object may be created.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of its description; see :mod:`mercer._files.model_schema`.
+    name : str
+        Full name of its type, or of the object itself if it is a type.
+    """
+    if kind == "ObjectNode":
+        return _class_named(name) is not None
+    names = {
+        "TypeNode": {*KEY_TYPES, *_NUMBERS},
+        "NdArrayNode": {*_NUMBERS, "numpy.ndarray"},
+        "SparseMatrixNode": {full_name_of(csr_matrix)},
+    }
+    return name in names[kind]
+
+
+@cache
+def _class_named(name: str) -> type | None:
+    """Return a class by its name; None if it does not exist or models may not hold its objects."""
+    module, _, own = name.rpartition(".")
+    if name in _sklearn_names() | _OF_LIBRARIES | _GP_KERNELS | _OF_COMMAND | _WITHOUT_FIELDS:
+        return getattr(import_module(module), own, None)
+    if not name.startswith("mercer.") or "__" in name or name.startswith(_NOT_IN_MODELS):
+        return None
+    try:
+        found: Any = getattr(import_module(module), own, None)
+    except ImportError:
+        return None
+    is_own = isinstance(found, type) and full_name_of(found) == name
+    return found if is_own and (issubclass(found, BaseEstimator) or is_dataclass(found)) else None
+
+
+@cache
+def _sklearn_names() -> frozenset[str]:
+    modules = [import_module(f"sklearn.{name}") for name in _SKLEARN_MODULES]
+    found = [value for module in modules for value in vars(module).values()]
+    kinds = [value for value in found if isinstance(value, type)]
+    return frozenset(full_name_of(kind) for kind in kinds if issubclass(kind, BaseEstimator))
+
+
+def fits(name: str, attributes: Iterable[str]) -> bool:
+    """Whether objects of a trusted class have these attributes.
+
+    Parameters
+    ----------
+    name : str
+        Full name of the class.
+    attributes : iterable of str
+
+    Returns
+    -------
+    bool
+        False if an attribute would replace a method, or if a field or a parameter of a class of
+        mercer is missing, or if a dataclass that is not an estimator has other attributes than its
+        fields and cached properties.
+    """
+    kind: Any = _class_named(name)
+    given = set(attributes)
+    if any(_is_of_class(kind, attribute) for attribute in given):
+        return False
+    if name.startswith("sklearn."):
+        return True
+    if issubclass(kind, BaseEstimator):
+        return given.issuperset(kind._get_param_names())
+    if not is_dataclass(kind):
+        return True
+    own = {field.name for field in fields(kind)}
+    return given >= own and all(
+        isinstance(getattr_static(kind, name, None), cached_property) for name in given - own
+    )
+
+
+def _is_of_class(kind: type, attribute: str) -> bool:
+    """Whether a name is that of a method or of a property of a class."""
+    found = getattr_static(kind, attribute, None)
+    methods = (property, classmethod, staticmethod, type(available_if(lambda _: True)(len)))
+    return callable(found) or isinstance(found, methods)
+
+
+_PLAIN = (str, int, float, bool, type(None))
+"""Types of objects that contain no others."""
+
+
+def check_fitted(model: Any) -> None:
+    """Check the indices and sizes in a loaded model that compiled code relies on.
+
+    Parameters
+    ----------
+    model : object
+        The objects that it contains are checked too.
+
+    Raises
+    ------
+    ValueError
+        If the indices of a sparse array or the sizes of a support vector machine do not fit.
+    """
+    for found in objects_in(model):
+        if issparse(found) and hasattr(found, "check_format"):
+            found.check_format(full_check=True)
+        elif isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
+            _check_support(found)
+
+
+def objects_in(model: Any) -> Iterator[Any]:
+    """Yield a model and all objects that it contains, each once.
+
+    Parameters
+    ----------
+    model : object
+    """
+    seen: dict[int, Any] = {}
+    waiting = [model]
+    while waiting:
+        found = waiting.pop()
+        if type(found) in _PLAIN or id(found) in seen:
+            continue
+        seen[id(found)] = found
+        yield found
+        if not issparse(found):
+            waiting.extend(_contents(found))
+
+
+@singledispatch
+def _contents(found: Any) -> Iterable[Any]:
+    """Return the objects that an object holds."""
+    return getattr(found, "__dict__", {}).values()
+
+
+@_contents.register
+def _(found: dict) -> Iterable[Any]:  # type: ignore[type-arg]
+    return [*found, *found.values()]
+
+
+@_contents.register(list)
+@_contents.register(tuple)
+@_contents.register(set)
+def _(found: Iterable[Any]) -> Iterable[Any]:
+    return found
+
+
+@_contents.register
+def _(found: np.ndarray) -> Iterable[Any]:
+    return found.flat if found.dtype.hasobject else ()
+
+
+@_contents.register
+def _(found: type) -> Iterable[Any]:
+    return ()
+
+
+def _check_support(machine: Any) -> None:
+    """Check that the arrays of a support vector machine fit its support vectors."""
+    support, counts = np.asarray(machine.support_), np.asarray(machine._n_support)
+    n_rows, n_classes, n_vectors = machine.shape_fit_[0], len(counts), len(support)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    probabilities = (np.size(machine._probA), np.size(machine._probB))
+    fits = (
+        not machine._sparse
+        and n_classes > 1
+        and (counts >= 0).all()
+        and counts.sum() == n_vectors
+        and ((support >= 0) & (support < n_rows)).all()
+        and np.shape(machine._dual_coef_) == (n_classes - 1, n_vectors)
+        and np.shape(machine._intercept_) == (n_pairs,)
+        and all(size in {0, n_pairs} for size in probabilities)
+        and (machine.kernel == "precomputed" or len(machine.support_vectors_) == n_vectors)
+    )
+    if not fits:
+        raise ValueError("the arrays of a support vector machine in it do not fit each other")

@@ -1,0 +1,119 @@
+"""Linear functions of leaves as sums over trees whose nodes are stored in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer._data.types import Array, Features
+from mercer._gram.expansion import FeatureTerm, KernelTerm, Term
+from mercer.kernels import Forest, Kernel, WeightedSum
+from mercer.kernels._leaves import leaves_of, with_numbers
+from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
+
+
+@dataclass(frozen=True)
+class TreeTerm:
+    """A mean over trees; the value of a tree is the value of the leaf of a row.
+
+    Attributes
+    ----------
+    trees : TreeArrays
+    view : str
+        Name of the view on which it is evaluated.
+    indicators : list of ndarray of int, default=None
+        Columns that the trees treat as one; see :class:`mercer.kernels.Forest`.
+    """
+
+    trees: TreeArrays
+    view: str
+    indicators: list[Array] | None = None
+
+    @property
+    def description(self) -> str:
+        """The number of trees."""
+        return f"Forest of {len(self.trees.starts) - 1} trees"
+
+    def __call__(self, X: Features) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        return self.trees.predict(with_numbers(X, self.indicators or []))
+
+    def mapped(self, matrix: Array) -> TreeTerm:
+        """The term with its outputs multiplied by a matrix."""
+        return replace(self, trees=replace(self.trees, value=self.trees.value @ matrix))
+
+    def products(self, n_features: int) -> None:
+        """None: it is not a product over columns."""
+
+
+def as_tree_terms(term: Term) -> list[Term]:
+    """Write the kernels of trees in a part of a function as means over trees.
+
+    Parameters
+    ----------
+    term : Term
+
+    Returns
+    -------
+    list of Term
+        Several terms if the kernel is a sum with a kernel of trees as a summand.
+    """
+    if isinstance(term, FeatureTerm):
+        return [tree_term(term) or replace(term, kernel=replace(term.kernel, rows=None))]
+    if not isinstance(term, KernelTerm):
+        return [term]
+    sums = list(_summands(term.kernel))
+    trees = [(weight, part) for weight, part in sums if isinstance(part, Forest) and weight]
+    if not trees:
+        return [term]
+    rest = [(part, weight) for weight, part in sums if not isinstance(part, Forest)]
+    found: list[Term] = []
+    if rest:
+        found.append(replace(term, kernel=WeightedSum(*map(list, zip(*rest, strict=True)))))
+    for weight, kernel in trees:
+        known = kernel if kernel.cuts is not None else kernel.with_leaves_of(term.centers)
+        coefficients = weight * (known.features(term.centers).T @ term.coefficients)
+        found += as_tree_terms(FeatureTerm(known, coefficients, term.view))
+    return found
+
+
+def _summands(kernel: Kernel, weight: float = 1.0) -> Iterator[tuple[float, Kernel]]:
+    """Yield the weights and kernels of a sum, including those of nested sums."""
+    if not isinstance(kernel, WeightedSum):
+        yield weight, kernel
+        return
+    for own, part in kernel._terms():
+        yield from _summands(part, weight * own)
+
+
+def tree_term(term: FeatureTerm) -> TreeTerm | None:
+    """Write a linear function of leaves as a mean over trees.
+
+    Parameters
+    ----------
+    term : FeatureTerm
+
+    Returns
+    -------
+    TreeTerm or None
+        None if the nodes of the trees are unknown, as for trees of other libraries, or if trees
+        split by sets of categories.
+    """
+    kernel = term.kernel
+    if not isinstance(kernel, Forest) or kernel.cuts is None:
+        return None
+    if (arrays := as_tree_arrays(kernel.ensemble)) is None:
+        return None
+    numbers = arrays.leaf_numbers()
+    firsts, n_trees = kernel.first_features, len(kernel.cuts)
+    value = np.zeros((len(arrays.feature), term.coefficients.shape[1]))
+    for tree, cuts in enumerate(kernel.cuts):
+        nodes = np.arange(arrays.starts[tree], arrays.starts[tree + 1])
+        leaves = nodes[arrays.children[nodes, 0] < 0]
+        own = firsts[tree] + leaves_of(numbers[leaves], cuts).astype(np.intp)
+        # Indicators are divided by the root of the number of trees, a mean over trees by the
+        # number.
+        value[leaves] = term.coefficients[own] * np.sqrt(n_trees)
+    return TreeTerm(replace(arrays, value=value), term.view, kernel.indicators)

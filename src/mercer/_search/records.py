@@ -1,0 +1,385 @@
+"""Records of fits: steps, learned kernels for displays, and a card for notebooks."""
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._data.types import Array, Features
+from mercer._gram.expansion import KernelExpansion
+from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._structure import PrecomputedGram
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a learner that adds kernels one at a time.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel found in this step.
+    n_kernels : int
+        Number of kernels of nonzero weight after the step.
+    objective : float
+        Value of the objective that the step maximized, less its penalty.
+    alignment : float
+        Centered alignment of the learned kernel after the step.
+    gap : float or None
+        Certified bound on the difference to the maximum of the objective; None without certificate.
+    step_size : float or None
+        The coefficient eta that a stagewise step gives its kernel; None for other steps.
+    """
+
+    kernel: Kernel
+    n_kernels: int
+    objective: float
+    alignment: float
+    gap: float | None
+    step_size: float | None = None
+
+
+@dataclass(frozen=True)
+class MixingStep:
+    """One step of continuous one-stage learning.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel found in this step.
+    n_kernels : int
+        Number of kernels of nonzero weight after the step.
+    objective : float
+        Regularized risk of the predictors after the step.
+    excess : float
+        Relative difference of c'Kc, c the dual variables, between this kernel K and the kernel
+        learned before the step; it is not positive at the optimum.
+    gap : float or None
+        Certified bound on the difference to the maximum of c'Kc; None without certificate.
+    """
+
+    kernel: Kernel
+    n_kernels: int
+    objective: float
+    excess: float
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class WeightStep:
+    """One step of one-stage learning over a finite dictionary.
+
+    Attributes
+    ----------
+    objective : float
+        Regularized risk of the predictors at the weights.
+    gap : float
+        Certified bound on the relative difference to the minimum of the objective.
+    n_kernels : int
+        Number of kernels of nonzero weight.
+    """
+
+    objective: float
+    gap: float
+    n_kernels: int
+
+
+@dataclass(frozen=True)
+class AlternationStep:
+    """One step of multiple-kernel clustering: new weights, then a new partition.
+
+    Attributes
+    ----------
+    objective : float
+        Value, after the step, of the objective that weights and partition both maximize.
+    alignment : float
+        Centered alignment of the learned kernel with the clusters.
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels, which sum to one.
+    n_moved : int
+        Number of samples that changed cluster in this step.
+    """
+
+    objective: float
+    alignment: float
+    weights: Array
+    n_moved: int
+
+
+@dataclass(frozen=True)
+class ObjectiveStep:
+    """One step of probabilistic kernel learning.
+
+    Attributes
+    ----------
+    objective : float
+        Value of the objective after the step, on the -2 log scale.
+    barrier : float
+        Coefficient of the logarithmic barrier that keeps the weights positive.
+    residual : float
+        Violation of the optimality conditions: the largest w_m |d objective / d w_m| over the
+        weights w.
+    """
+
+    objective: float
+    barrier: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class LearnedKernel:
+    """A weighted sum of kernels, and its statistics on the training set.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' centered training Gram matrices.
+    alignment : float
+        Centered alignment with the target of the learned training Gram matrix.
+    history : list of Step
+    n_iter : int, default=None
+        Number of iterations; the length of the history if None.
+    converged : bool, default=True
+        Whether the search ended by its tolerance rather than by its maximum number of steps.
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    traces: Array
+    alignment: float
+    history: list[Step]
+    n_iter: int | None = None
+    converged: bool = True
+
+
+@dataclass(frozen=True)
+class KernelTerms:
+    """The kernels that a fitted estimator combines, with their weights and shares.
+
+    Attributes
+    ----------
+    kernels : list of Kernel of shape (n_kernels,)
+    labels : list of str of shape (n_kernels,)
+        A short description of each kernel.
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels, or of the predictions.
+    shares : ndarray of shape (n_kernels,)
+        Shares of the kernels in the trace of the learned kernel on the training set, or in the sum
+        of the weights of the predictions. They have the signs of the weights, and their magnitudes
+        sum to one.
+    relevance : ndarray of shape (n_features,)
+        Weighted sum of the kernels' relevances, 1 / width^2. For combined predictions, the
+        relevances of each kernel sum to one, and so does their weighted mean. NaN if a kernel of
+        nonzero weight has no known formula.
+    combines : {"kernels", "predictions"}
+        Whether a sum of kernels was learned, or the predictions on each kernel are combined.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import UniformCombination
+    >>> learner = UniformCombination(["rbf", "linear"]).fit(*load_iris(return_X_y=True))
+    >>> terms = learner.kernel_terms()
+    >>> terms.labels, terms.weights, terms.combines
+    (['Gaussian, width 2.36', 'Linear'], array([0.5, 0.5]), 'kernels')
+    """
+
+    kernels: list[Kernel]
+    labels: list[str]
+    weights: Array
+    shares: Array
+    relevance: Array
+    combines: Literal["kernels", "predictions"] = "kernels"
+
+
+class KernelTermsMixin:
+    """Methods of every estimator that learns a kernel, for displays and reports."""
+
+    n_features_in_: int
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, followed by a card that summarizes the fit."""
+        return str(estimator_html_repr(self)) + model_card(self)
+
+    def kernel_terms(self) -> KernelTerms:
+        """Return the kernels of the fitted estimator, with their weights and shares.
+
+        Returns
+        -------
+        mercer.inspection.KernelTerms
+        """
+        check_is_fitted(self, "kernel_")
+        kernel: Any = self.kernel_  # type: ignore[attr-defined]
+        if hasattr(self, "weights_"):
+            kernels, weights = list(kernel.kernels), np.asarray(self.weights_, dtype=float)
+        else:
+            kernels, weights = [kernel], np.ones(1)
+        relevance = WeightedSum(kernels, weights).relevance(self.n_features_in_)
+        shares = np.sign(weights) * getattr(getattr(self, "learner_", self), "shares_", np.ones(1))
+        return KernelTerms(kernels, [k.describe() for k in kernels], weights, shares, relevance)
+
+    def kernel_expansion(self) -> KernelExpansion:
+        """Return the fitted function as a sum of kernels times coefficients at centers.
+
+        Returns
+        -------
+        mercer.inspection.KernelExpansion
+            The expansion from which :func:`mercer.inspection.shapley_values` and other explanations
+            are computed.
+
+        Raises
+        ------
+        TypeError
+            If the estimator makes no predictions.
+        """
+        check_is_fitted(self)
+        return self._expansion()
+
+    def _expansion(self) -> KernelExpansion:
+        """The expansion of a fitted estimator."""
+        raise TypeError(
+            f"{type(self).__name__} predicts nothing. Explain an estimator that predicts with its "
+            "kernel, such as TwoStageRegressor(learner)."
+        )
+
+    def _left_out_residuals(self) -> Array | None:
+        """Responses less their left-out predictions; None if the fit has not kept these."""
+        return getattr(self, "cv_residuals_", None)
+
+    def learned_gram(self, X: Features) -> Array:
+        """Return the Gram matrix of the learned kernel on samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_samples, n_kernels) if kernels are precomputed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+        """
+        check_is_fitted(self, "kernel_")
+        return np.asarray(self.kernel_(X))  # type: ignore[attr-defined]
+
+
+_STYLE = (
+    "font:13px/1.5 system-ui,sans-serif;border:1px solid #8886;border-radius:6px;"
+    "padding:.6em .9em;margin:.5em 0;max-width:46em;overflow-wrap:anywhere"
+)
+
+
+def model_card(estimator: Any, most: int = 8) -> str:
+    """Summarize a fitted estimator: its score, its kernels and the relevance of the features.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Estimator with a method `kernel_terms`.
+    most : int, default=8
+        Maximum number of kernels, and of features, to list, in order of their shares.
+
+    Returns
+    -------
+    str
+        HTML that inherits the colors of the page; empty if the estimator is not fitted.
+    """
+    try:
+        check_is_fitted(estimator)
+        terms = estimator.kernel_terms()
+    except NotFittedError:
+        return ""
+    parts = [f"<div>{escape(line)}</div>" for line in _scores(estimator)]
+    order = np.argsort(-np.abs(terms.shares), kind="stable")[:most]
+    rest = len(terms.shares) - len(order)
+    name = "Predictions on" if terms.combines == "predictions" else "Kernel"
+    rows = [(terms.labels[k], float(terms.shares[k])) for k in order]
+    parts.append(_bars(name, rows, f"and {rest} more" if rest else ""))
+    has_features = not any(isinstance(k.structure, PrecomputedGram) for k in terms.kernels)
+    if has_features and len(terms.relevance) > 1:
+        parts.append(
+            _relevance(terms.relevance, getattr(estimator, "feature_names_in_", None), most)
+        )
+    return visible(f'<div class="mercer-card" style="{_STYLE}">{"".join(parts)}</div>')
+
+
+_INVISIBLE = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Pattern of characters that control a terminal, hide text or reverse its direction."""
+
+
+def visible(text: str) -> str:
+    r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
+
+    Tabs and line ends remain.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(visible("red \x1b[31m, reversed \u202e"))
+    red \x1b[31m, reversed \u202e
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _relevance(relevance: Array, features: Any, most: int) -> str:
+    """Bars of the shares of the features, or a sentence on why they cannot be compared."""
+    unknown = np.isnan(relevance)
+    if unknown.any():
+        whose = "the features" if unknown.all() else f"{unknown.sum()} of the features"
+        return f"<div>Relevance of {whose} is not known: a kernel's formula does not tell it.</div>"
+    if np.ptp(relevance) == 0.0:
+        why = "the kernels treat them alike" if relevance.any() else "predictions are constant"
+        return f"<div>Relevance is equal for all features: {why}.</div>"
+    order = np.argsort(-relevance, kind="stable")[:most]
+    names = [f"x{z}" if features is None else str(features[z]) for z in order]
+    rest = len(relevance) - len(order)
+    shares = (relevance[order] / relevance.sum()).tolist()
+    rows = list(zip(names, shares, strict=True))
+    return _bars("Relevance", rows, f"and {rest} more" if rest else "")
+
+
+def _scores(estimator: Any) -> list[str]:
+    """Sentences on the score of left-out rows."""
+    found = []
+    metric = "accuracy" if is_classifier(estimator) else "R²"
+    scoring = getattr(estimator, "scoring", None)
+    if scoring is not None:
+        metric = scoring if isinstance(scoring, str) else "its score"
+    if "loo_score_" in dir(estimator):  # It is where it is known, or computed when it is read.
+        found.append(f"Left-out rows: {metric} {estimator.loo_score_:.3f}")
+    elif hasattr(estimator, "cv_results_"):
+        best = float(np.nanmax(estimator.cv_results_["mean_test_score"]))
+        found.append(f"Held-out rows, by which the penalty was chosen: {metric} {best:.3f}")
+    if getattr(estimator, "needs_refit_", None):
+        found.append("Rows of updates are predicted worse than left-out rows: fit it anew.")
+    return found
+
+
+def _bars(title: str, rows: list[tuple[str, float]], rest: str) -> str:
+    """A table with a bar for each share; the length of the bar is the size of the share."""
+    lines = [
+        f'<tr><td style="text-align:left">{escape(label)}</td>'
+        f'<td style="text-align:right;white-space:nowrap;padding:0 .6em">{share:.1%}</td>'
+        '<td style="width:9em"><span role="presentation" style="display:inline-block;height:.7em;'
+        f'background:currentColor;opacity:.55;width:{100.0 * min(abs(share), 1.0):.1f}%"></span>'
+        "</td></tr>"
+        for label, share in rows
+    ]
+    caption = f'<caption style="text-align:left;font-weight:600">{escape(title)}</caption>'
+    more = f'<tr><td colspan="3" style="text-align:left">{escape(rest)}</td></tr>' if rest else ""
+    body = "".join([caption, *lines, more])
+    return f'<table style="border-collapse:collapse;font:inherit">{body}</table>'

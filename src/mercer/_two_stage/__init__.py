@@ -1,9 +1,0 @@
-"""Two-stage estimators: a kernel learned by alignment, then a machine on its Gram matrix."""
-
-from mercer._solvers.left_out import ALPHA_GRID
-from mercer._solvers.svm import C_GRID
-from mercer._two_stage.learned_gram import NESTED_ABOVE
-from mercer._two_stage.two_stage_classifier import TwoStageClassifier
-from mercer._two_stage.two_stage_regressor import TwoStageRegressor
-
-__all__ = ["ALPHA_GRID", "C_GRID", "NESTED_ABOVE", "TwoStageClassifier", "TwoStageRegressor"]

@@ -1,0 +1,326 @@
+"""Parts of a fitted function that are products over players, and those that are not.
+
+A player is a set of columns whose values are exchanged together. Given a partition of the columns
+into players, a product of kernels on few columns is a product over players if no factor depends on
+columns of two players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from mercer._data.types import Array
+from mercer._gram.expansion import KernelExpansion, KernelTerm, Term, Views, as_doubles
+from mercer.kernels._column_products import ColumnProduct, Factor, merged, used_columns
+
+
+class ProductPart(Protocol):
+    """A sum of coefficients times products of one factor for each player.
+
+    Attributes
+    ----------
+    view : str
+        The view of the table that the part is evaluated on.
+    players : ndarray of int of shape (n_active,)
+        Players that the part depends on.
+    coefficients : ndarray of shape (n_terms, n_outputs)
+    """
+
+    @property
+    def view(self) -> str:
+        """Name of the view."""
+        ...
+
+    @property
+    def players(self) -> Array:
+        """Players that the part depends on."""
+        ...
+
+    @property
+    def coefficients(self) -> Array:
+        """Coefficients of the products."""
+        ...
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Factors of some products on rows of the view.
+
+        Returns
+        -------
+        shifted : ndarray of shape (n_active, n_rows, n_terms)
+            Factors minus their offsets, so that differences of factors keep their precision.
+        offsets : ndarray of shape (n_active,)
+        """
+        ...
+
+    def of_players(self, positions: Array) -> ProductPart:
+        """Products of the factors of some players alone, by their positions in `players`."""
+        ...
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all factors on rows of the view, shape (n_rows, n_terms)."""
+        ...
+
+
+@dataclass(frozen=True)
+class CenterPart:
+    """A product of kernels, one for each player, times coefficients at centers.
+
+    Attributes
+    ----------
+    view : str
+    players : ndarray of int of shape (n_active,)
+    kernels : sequence of sequence of Factor
+        Factors of each player.
+    centers : ndarray of shape (n_centers, n_features)
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    """
+
+    view: str
+    players: Array
+    kernels: Sequence[Sequence[Factor]]
+    centers: Array
+    coefficients: Array
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Factors of some centers; see :class:`ProductPart`."""
+        centers = self.centers[terms]
+        shifted = np.empty((len(self.players), len(X), len(centers)))
+        offsets = np.empty(len(self.players))
+        for k, (first, *others) in enumerate(self.kernels):
+            total, offset = first.shifted(X, centers), first.kernel.offset
+            for other in others:
+                # (s + a)(t + b) - ab = st + bs + at.
+                factor, level = other.shifted(X, centers), other.kernel.offset
+                total = total * factor + level * total + offset * factor
+                offset *= level
+            shifted[k], offsets[k] = total, offset
+        return shifted, offsets
+
+    def of_players(self, positions: Array) -> CenterPart:
+        """Products of the factors of some players; see :class:`ProductPart`."""
+        kernels = [self.kernels[k] for k in positions]
+        return replace(self, players=self.players[positions], kernels=kernels)
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all factors; factors of one family take one exponential."""
+        centers = self.centers[terms]
+        values = np.ones((len(X), len(centers)))
+        for factor in merged([factor for factors in self.kernels for factor in factors]):
+            values *= factor.shifted(X, centers) + factor.kernel.offset
+        return values
+
+
+@dataclass(frozen=True)
+class MonomialPart:
+    """A polynomial: coefficients times powers of columns.
+
+    Attributes
+    ----------
+    view : str
+    players : ndarray of int of shape (n_active,)
+    columns : sequence of ndarray of int
+        Columns of each of these players.
+    exponents : ndarray of int of shape (n_monomials, n_features)
+    coefficients : ndarray of shape (n_monomials, n_outputs)
+    """
+
+    view: str
+    players: Array
+    columns: Sequence[Array]
+    exponents: Array
+    coefficients: Array
+
+    def factors(self, X: Array, terms: slice) -> tuple[Array, Array]:
+        """Products of each player's powers in some monomials; see :class:`ProductPart`."""
+        exponents = self.exponents[terms]
+        found = [
+            np.prod(X[:, None, columns] ** exponents[:, columns], axis=2)
+            for columns in self.columns
+        ]
+        return np.stack(found), np.zeros(len(found))
+
+    def of_players(self, positions: Array) -> MonomialPart:
+        """Products of the powers of some players; see :class:`ProductPart`."""
+        columns = [self.columns[k] for k in positions]
+        return replace(self, players=self.players[positions], columns=columns)
+
+    def product(self, X: Array, terms: slice) -> Array:
+        """Products of all powers; see :class:`ProductPart`."""
+        if not len(self.players):
+            return np.ones((len(X), len(self.coefficients[terms])))
+        return np.asarray(self.factors(X, terms)[0].prod(axis=0))
+
+
+@dataclass(frozen=True)
+class OtherProduct:
+    """A product of kernels, at least one of which depends on columns of several players.
+
+    Attributes
+    ----------
+    view : str
+    product : ColumnProduct
+    centers : ndarray of shape (n_centers, n_features)
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    """
+
+    view: str
+    product: ColumnProduct
+    centers: Array
+    coefficients: Array
+
+    def __call__(self, X: Array) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        values = np.full((len(X), len(self.centers)), self.product.weight)
+        for factor, shifted in zip(self.product.factors, self._factors, strict=True):
+            values *= shifted(X) + factor.kernel.offset
+        return np.asarray(values @ self.coefficients)
+
+    @cached_property
+    def _factors(self) -> list[Callable[[Array], Array]]:
+        """The factors minus their offsets, as functions of rows."""
+        return [factor.shifted_at(self.centers) for factor in self.product.factors]
+
+    @property
+    def columns(self) -> Array:
+        """Columns that the product depends on."""
+        return used_columns([self.product])
+
+    @property
+    def description(self) -> str:
+        """The kernels on columns of several players."""
+        kernels = [f.kernel.describe() for f in self.product.factors if len(f.columns) > 1]
+        return " and ".join(dict.fromkeys(kernels))
+
+
+@dataclass(frozen=True)
+class OtherFunction:
+    """A function of all columns.
+
+    Attributes
+    ----------
+    term : Term
+    columns : ndarray of int
+    """
+
+    term: Term
+    columns: Array
+
+    @property
+    def view(self) -> str:
+        """Name of the view."""
+        return self.term.view
+
+    def __call__(self, X: Array) -> Array:
+        """Values on rows of the view, shape (n_rows, n_outputs)."""
+        return self.term(X)
+
+    @property
+    def description(self) -> str:
+        """Description of the function."""
+        return str(getattr(self.term, "description", type(self.term).__name__))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A fitted function as the sum of its parts, up to a constant.
+
+    Attributes
+    ----------
+    exact : list of ProductPart
+    others : list of (OtherProduct or OtherFunction)
+    player_of : ndarray of int of shape (n_features,)
+        The player that each column belongs to.
+    n_players : int
+    n_outputs : int
+    """
+
+    exact: list[ProductPart]
+    others: list[OtherProduct | OtherFunction]
+    player_of: Array
+    n_players: int
+    n_outputs: int
+
+    @classmethod
+    def of(cls, expansion: KernelExpansion, player_of: Array, n_players: int) -> Parts:
+        """The parts of an expansion, for a partition of its columns into players."""
+        exact: list[ProductPart] = []
+        others: list[OtherProduct | OtherFunction] = []
+        n = len(player_of)
+        for term in expansion.terms:
+            products = term.products(n)
+            if products is None or not isinstance(term, KernelTerm):
+                others.append(OtherFunction(term, np.arange(n)))
+                continue
+            separable = [found for found in products if found.is_separable and found.factors]
+            if separable:
+                exact.append(_monomials(term, separable, player_of))
+            for found in products:
+                if found.is_separable:
+                    continue
+                if all(len(set(player_of[list(f.columns)])) == 1 for f in found.factors):
+                    exact.append(_centers(term, found, player_of))
+                else:
+                    centers = as_doubles(term.centers)
+                    others.append(OtherProduct(term.view, found, centers, term.coefficients))
+        return cls(exact, others, player_of, n_players, len(expansion.intercept))
+
+    @property
+    def sampled_players(self) -> Array:
+        """Players, in ascending order, that the parts in `others` depend on."""
+        if not self.others:
+            return np.empty(0, dtype=int)
+        return np.unique(self.player_of[np.concatenate([part.columns for part in self.others])])
+
+    def of_others(self, views: Views) -> Array:
+        """Sum of the parts in `others`, shape (n_rows, n_outputs)."""
+        total = np.zeros((next(iter(views.values())).shape[0], self.n_outputs))
+        for part in self.others:
+            total += part(views[part.view])
+        return total
+
+
+def _by_player(found: ColumnProduct, player_of: Array) -> dict[int, list[Factor]]:
+    """Factors of each player, in the players' order."""
+    groups: dict[int, list[Factor]] = {}
+    for factor in found.factors:
+        groups.setdefault(int(player_of[factor.columns[0]]), []).append(factor)
+    return dict(sorted(groups.items()))
+
+
+def _centers(term: KernelTerm, found: ColumnProduct, player_of: Array) -> CenterPart:
+    groups = _by_player(found, player_of)
+    return CenterPart(
+        term.view,
+        np.array(list(groups), dtype=int),
+        list(groups.values()),
+        as_doubles(term.centers),
+        found.weight * term.coefficients,
+    )
+
+
+def _monomials(
+    term: KernelTerm, products: Sequence[ColumnProduct], player_of: Array
+) -> MonomialPart:
+    """Return inner products of single columns as monomials, whose coefficients sum over centers."""
+    centers = as_doubles(term.centers)
+    exponents = np.zeros((len(products), len(player_of)), dtype=int)
+    coefficients = np.empty((len(products), term.coefficients.shape[1]))
+    for t, found in enumerate(products):
+        values, weight = np.full(len(centers), found.weight), 1.0
+        for factor in found.factors:
+            column = factor.columns[0]
+            exponents[t, column] += 1
+            unit = np.ones((1, len(player_of)))
+            # The kernel is s x z, so that its value at x = 1 and z = 1 is s.
+            weight *= float(factor.shifted(unit, unit)[0, 0])
+            values = values * centers[:, column]
+        coefficients[t] = weight * values @ term.coefficients
+    players = np.unique(player_of[exponents.any(axis=0)])
+    used = exponents.any(axis=0)
+    columns = [np.flatnonzero((player_of == player) & used) for player in players]
+    return MonomialPart(term.view, players, columns, exponents, coefficients)
