@@ -18,6 +18,7 @@ from mercer._estimators.two_stage import (
     TwoStageRegressor,
     learner_choice,
     two_stage,
+    two_stage_classifier,
 )
 from mercer.kernels import Gaussian, Laplacian
 
