@@ -1,4 +1,4 @@
-"""The command `mercer`: it learns kernels from tables, reports on them, and predicts."""
+"""The command `mercer`, which learns kernels from tables, reports on them, and predicts."""
 
 import sys
 import warnings
@@ -9,11 +9,11 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; it ends with exit code 130 when it is interrupted."""
+    """Run the command line, with exit code 130 if it is interrupted."""
     try:
         app = _imported_app()
         for stream in (sys.stdout, sys.stderr):
-            # A character that the terminal's encoding lacks, such as a bar's, must not end the run.
+            # Characters that the terminal cannot encode, such as bars, must not end the run.
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
         app(prog_name="mercer")
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _imported_app() -> Any:
-    """Import the command line, or say in one line which package is missing."""
+    """Import the command line, or print one line that names a missing package."""
     from mercer_command.messages import as_note, one_line
 
     try:

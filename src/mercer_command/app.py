@@ -1,4 +1,4 @@
-"""The command line: it parses options, and ends with one line where the input is invalid.
+"""The command line, which parses options and ends with one line if the input is invalid.
 
 Nothing but the options is imported here, so that help is fast.
 """
@@ -68,7 +68,7 @@ def _start(
 
 
 def _add_command(options: type[Options]) -> None:
-    """Make a command of the fields of its options; `commands` has the function of its name."""
+    """Add a command, given its options; it runs the function of the same name in `commands`."""
     name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
 
     def run(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""A user's choices of how columns are read: from a file, or from the command line."""
+"""A user's choices of how columns are read, from a file or from the command line."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,19 +19,19 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
     ----------
     given : str or None
         A CSV file with the columns ``name``, ``role`` and, if needed, ``format``; or pairs of name
-        and role, such as "StoreID=category,Day=ignored". There are no choices if None.
+        and role, such as "StoreID=category,Day=ignored". If None, there are no choices.
     names : sequence of str
         The names of the columns of the table.
 
     Returns
     -------
     dict of str to Choice
-        Without the columns whose role is empty.
+        Choices by the columns' names, without columns whose role is empty.
 
     Raises
     ------
     InputError
-        If the file has other columns, an unknown role, or the name of no column.
+        If the file has other columns, an unknown role, or the name of a missing column.
     """
     if given is None:
         return {}
@@ -47,7 +47,7 @@ def read_choices(given: str | None, names: Sequence[str]) -> dict[str, Choice]:
         rows = list(frame.itertuples(index=False, name=None))
     found = {}
     for name, role, notation in ([cell.strip() for cell in row] for row in rows):
-        # A name that a spreadsheet would take for a formula was written behind an apostrophe.
+        # An apostrophe was written before names that spreadsheets would take for formulas.
         known = name.removeprefix("'") if name not in names else name
         if known not in names:
             named = f"{source} names a column '{shown(known)}'"

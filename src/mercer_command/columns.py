@@ -1,4 +1,4 @@
-"""What the columns of a table hold, and how they are read and used."""
+"""Contents of the columns of a table, and how they are read and used."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ DATES: tuple[Role, ...] = ("date", "time", "duration")
 """Columns of these roles are numbers of days."""
 
 USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
-"""Columns of these roles are learned from; all others are left out."""
+"""Models learn from columns of these roles; all others are left out."""
 
 MANY_LEVELS = 30
-"""Categories with more levels than this are encoded by the target's mean in each level, as
-`mercer.preprocessing.table_encoder` has at most this number of columns of zeros and ones."""
+"""Categories with more levels than this are encoded by the target's mean in each level, because
+`mercer.preprocessing.table_encoder` makes at most this number of columns of zeros and ones."""
 
 OTHERWISE = "a file of --columns can say otherwise"
-"""Notes on columns that were recognized with doubt end with this."""
+"""End of the notes on columns whose recognition is uncertain."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Column:
     ----------
     name : str
     role : str
-        One of `USED` for a column that is learned from; else why it is left out.
+        One of `USED` if models learn from the column; otherwise, why it is left out.
     format : str
-        How its cells are read: "point" or "comma" for the decimal mark of numbers, a format of
-        ``strptime`` for dates and times. Empty for columns that are not text.
+        Notation of the cells: "point" or "comma" for the decimal mark of numbers, a format of
+        ``strptime`` for dates and times; empty for columns that are not text.
     facts : tuple of str
         What was recognized, in a few words each.
     missing : float
-        Share of the cells that are missing.
+        Share of missing cells.
     warnings : tuple of str
         What may have been recognized wrongly.
     """
@@ -62,7 +62,7 @@ class Column:
 
     @property
     def is_used(self) -> bool:
-        """Whether the column is learned from."""
+        """Whether models learn from the column."""
         return self.role in USED
 
     def describe(self) -> str:
@@ -79,7 +79,7 @@ class Choice:
     ----------
     role : {"number", "category", "date", "time", "text", "ignored"}
     format : str
-        "point" or "comma", a format of ``strptime``, or empty: to be recognized.
+        "point" or "comma", a format of ``strptime``, or empty if it is to be recognized.
     """
 
     role: Role
@@ -87,7 +87,7 @@ class Choice:
 
 
 def read_as(role: str) -> ReadAs:
-    """Return what the cells of a column of text are read as, by the role of the column."""
+    """Return the type that cells of text are read as, given the role of the column."""
     roles: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
     return roles.get(role, "text")
 
@@ -99,18 +99,18 @@ def recognize_columns(
     separator: str = "",
     missing: MissingCodes | None = None,
 ) -> tuple[pd.DataFrame, list[Column]]:
-    """Recognize what columns hold, and convert their cells.
+    """Recognize the contents of columns, and convert their cells.
 
     Parameters
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
-        Columns of text, or of types.
+        Columns of text, or typed columns.
     choices : mapping from str to Choice, default=None
         The user's choices by the columns' names.
     separator : str, default=""
-        Of the text file, which tells whether a comma is likely a decimal mark.
+        Separator of the text file, which helps to recognize whether commas are decimal marks.
     missing : mapping from str to list of str, default=None
-        What stands for missing cells, by the columns' names.
+        Values that stand for missing cells, by the columns' names.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def recognize_columns(
 
 
 def _read_column(name: str, odd: pd.Series[Any], reading: CellReading) -> Column:
-    """Describe how the cells of a column of text were read, but for the odd ones."""
+    """Describe how the cells of a column of text were read, and warn of unreadable ones."""
     warnings = tuple(f"{told}; {OTHERWISE}" for told in reading.warnings)
     if len(odd):
         verb = "cell counts" if len(odd) == 1 else "cells count"
@@ -158,7 +158,7 @@ def _read_column(name: str, odd: pd.Series[Any], reading: CellReading) -> Column
 
 
 def _recognized(column: Column, values: pd.Series[Any], read_as: ReadAs | None) -> Column:
-    """Decide how a column is used, by its converted values."""
+    """Decide how a column is used, given its converted values."""
     kind = kind_of(values)
     if kind == "other":
         return _left_out(column, "unusable", "neither numbers nor categories")
@@ -220,7 +220,7 @@ def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
 
 
 def left_out_notes(columns: Sequence[Column]) -> list[str]:
-    """Return one line for each reason for which columns are left out.
+    """Return one line for each reason why columns are left out.
 
     Parameters
     ----------

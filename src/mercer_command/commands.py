@@ -1,4 +1,4 @@
-"""What the commands do, once their options are parsed."""
+"""Functions that run the commands, given their parsed options."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
 
 ON_SCREEN = 5
-"""The terminal shows the reasons of this number of rows."""
+"""Number of rows whose reasons the terminal shows."""
 
 
 def fit(given: options.Fit) -> None:
@@ -97,7 +97,7 @@ def predict(given: options.Predict) -> None:
 
 
 def explain(given: options.Explain) -> None:
-    """Say why a model predicts what it does; see `mercer_command.options`."""
+    """Explain the predictions of a model; see `mercer_command.options`."""
     _check(given)
     notes = list[str]()
     with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
@@ -166,7 +166,7 @@ def compare(given: options.Compare) -> None:
 
 
 def demo(given: options.Demo) -> None:
-    """Compare methods on a table of scikit-learn; see `mercer_command.options`."""
+    """Compare methods on a data set of scikit-learn; see `mercer_command.options`."""
     from sklearn.datasets import load_breast_cancer
 
     _check(given)
@@ -217,7 +217,7 @@ def _problem(given: options.Fit | options.Compare) -> Problem:
 def _fit(
     training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
-    """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
+    """Learn, save the model, write the report, and show both; `command` repeats the run."""
     problem, notes = training.problem, list(training.problem.notes)
     n_classes = len(np.unique(problem.target)) if problem.task == "classification" else 0
     costs = read_costs(given.cost, n_classes)
@@ -231,7 +231,7 @@ def _fit(
             source.client, source.on_rows = client, bar.advance
 
         def save(model: TableModel) -> None:
-            # What follows may fail; the model is safe before.
+            # The model is saved before later steps, which may fail.
             if given.out is not None:
                 with postponed(failures, f"save the model {given.out}"):
                     files.save_model(model, given.out)
@@ -281,7 +281,7 @@ def _finish(
     written: dict[str, Path | None],
     failures: Sequence[str] = (),
 ) -> None:
-    """Print results, remarks and written files, and raise what failed at the end."""
+    """Print results, remarks and written files, and raise an error if some of these failed."""
     output.print_line(headline)
     output.show(found)
     output.print_notes(notes)

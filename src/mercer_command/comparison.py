@@ -1,4 +1,4 @@
-"""Methods on the same splits: errors, alignments, times and ranks."""
+"""Comparison of methods on the same splits: errors, alignments, times and ranks."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -27,18 +27,18 @@ def comparison_table(
 ) -> pd.DataFrame:
     """Return one row per method: means, deviations, mean rank, and the score of each split.
 
-    The method of the best mean rank comes first; of equal ranks, that of the best score.
-    Deviations over splits are zero for one split.
+    The method with the best mean rank comes first; among equal ranks, the one with the best score.
+    Deviations over splits are zero if there is only one split.
 
     Parameters
     ----------
     methods : sequence of str
         Names, of length n_methods.
     scores, alignments, seconds : ndarray of shape (n_methods, n_splits)
-        Score and alignment on the test rows, NaN where a method has none, and the time to fit.
+        Score and alignment on the test rows, NaN if a method has none, and the time to fit.
     metric : str, default="error"
-        Name of the score, which is in the names of its columns, and in the attribute `metric` of
-        the table.
+        Name of the score. It is part of the names of the columns, and is stored in the attribute
+        `metric` of the table.
     """
     ddof, high_is_good = min(1, scores.shape[1] - 1), metric in HIGH_IS_GOOD
     losses = np.where(np.isnan(scores), np.inf, -scores if high_is_good else scores)
@@ -78,14 +78,14 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and to test on, the same for all methods.
     given : Compare
-        Its seed and its metric.
+        Options, of which the seed and the metric are used.
     bar : Bar
-        It shows the fits.
+        Progress bar that shows the fits.
 
     Raises
     ------
     InputError
-        If a method fails; the message says which.
+        If a method fails; the message names it.
     """
     scores, alignments, seconds = np.empty((3, len(methods), len(splits)))
     metric = given.metric

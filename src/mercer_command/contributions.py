@@ -1,4 +1,4 @@
-"""Why a model predicts what it does: columns that matter, and contributions in words."""
+"""Explanations of predictions: importances of columns, and contributions in words."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnImportance:
-    """How much a column matters.
+    """Importance of a column.
 
     Attributes
     ----------
     name : str
     relevance : float
         The column's share of the relevances that the kernels learned; NaN if they learned none, or
-        if it is not known.
+        if the share is unknown.
     increase, deviation : float
-        By how much the error of held-out rows increases when the column's cells are shuffled, and
-        its standard deviation over the shuffles. NaN if the column was not shuffled.
+        Mean increase of the error on held-out rows if the column's cells are shuffled, and its
+        standard deviation over the shuffles. NaN if the column was not shuffled.
     contribution : float
-        Mean absolute contribution to predictions, where no target is known to measure errors by.
+        Mean absolute contribution to predictions, if errors cannot be measured without a target.
     """
 
     name: str
@@ -66,8 +66,8 @@ def column_relevances(model: TableModel) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        The sum over what the column is encoded as. NaN if all features are equally relevant, as
-        for kernels of one width, or if the relevance of one is not known.
+        Sums over the features that a column is encoded as. NaN if all features are equally
+        relevant, as for kernels of one width, or if the relevance of a feature is unknown.
     """
     relevance = kernel_terms(model).relevance
     sources = source_columns(model["columns"])
@@ -81,12 +81,12 @@ def column_relevances(model: TableModel) -> dict[str, float]:
 
 
 def why_no_relevance(model: TableModel) -> str:
-    """Return a sentence on why the columns of a model have no relevances to compare.
+    """Return a sentence that explains why the columns of a model have no relevances.
 
     Parameters
     ----------
     model : fitted TableModel of `mercer_command.pipelines.make_model`
-        Its columns have none.
+        A model whose columns have no relevances.
     """
     relevance = kernel_terms(model).relevance
     if np.isnan(relevance).any():
@@ -105,19 +105,19 @@ def columns_that_matter(
     seed: int = 0,
     max_predictions: int = 12_000,
 ) -> list[ColumnImportance]:
-    """Measure how much columns matter by shuffling each of them in held-out rows.
+    """Measure the importance of columns by shuffling each of them in held-out rows.
 
     Parameters
     ----------
     model : fitted TableModel of `mercer_command.pipelines.make_model`
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or None
-        The target; without it, nothing is shuffled.
+        The target; if None, no column is shuffled.
     task : {"classification", "regression"}
     seed : int, default=0
     max_predictions : int, default=12_000
-        Number of rows that are predicted in all; if there are many columns, the most relevant ones
-        are shuffled.
+        Largest number of predictions in total; if there are many columns, only the most relevant
+        ones are shuffled.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def columns_that_matter(
     Notes
     -----
     Each column is shuffled three times in at most 250 rows, which are drawn if there are more. Rows
-    are encoded once: shuffled are the features that a column is encoded as.
+    are encoded once; the features that a column is encoded as are shuffled together.
     """
     relevances, repeats = column_relevances(model), 3
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
@@ -154,7 +154,7 @@ def columns_that_matter(
 
 
 class _ScoreOfRows:
-    """The score of a model where columns have the values of other rows, whose numbers are given."""
+    """Score of a model if columns take the values of other rows, given by their positions."""
 
     def __init__(self, model: TableModel, X: pd.DataFrame, task: Task) -> None:
         self.model, self.task, self.encoded = model, task, model[:-1].transform(X)
@@ -174,13 +174,13 @@ class _ScoreOfRows:
 
 
 N_WORDS = 3
-"""Rows are explained by this number of contributions in words."""
+"""Number of contributions in words that explain a row."""
 
 _BATCH = 50
-"""Rows that are explained between two reports on progress."""
+"""Number of rows that are explained between two reports on progress."""
 
 OTHERS = "other columns"
-"""Name of these others."""
+"""Name of the group of all other columns."""
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,13 @@ class Reasons:
     Attributes
     ----------
     values : ShapleyValues
-        Their data are the cells of the table.
+        Contributions; their data are the cells of the table.
     predictions : sequence
         Predicted classes, responses or dates.
     unit : str
-        Of the response; empty if it is not known.
+        Unit of the response; empty if it is unknown.
     role : str
-        Of the target's column.
+        Role of the target's column.
     """
 
     values: ShapleyValues
@@ -219,7 +219,7 @@ class Reasons:
         return [shown(phrase, longest=200) for phrase in found]
 
     def headline(self, row: int) -> str:
-        """Return a prediction beside that of the average row.
+        """Return a prediction in words, compared with that of the average row.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Reasons:
         ax.set_title(f"Row {row + 1}")
 
     def frame(self, n_largest: int) -> pd.DataFrame:
-        """Return the largest contributions to each prediction, a column for each in words.
+        """Return the largest contributions to each prediction in words, one per column.
 
         Parameters
         ----------
@@ -286,11 +286,11 @@ def reasons(
     ----------
     model : fitted TableModel of `mercer_command.pipelines.make_model`
     frame : DataFrame of shape (n_rows, n_columns)
-        Cells of the model's columns, in their order.
+        Cells of the model's columns, in the order of the model.
     typed : DataFrame of shape (n_rows, n_columns)
-        The same as the model reads them.
+        The same cells as the model reads them.
     predictions : sequence
-        Of these rows.
+        Predictions of these rows.
     advance : callable, default=None
         Called with the number of rows that were explained.
     """
@@ -313,12 +313,12 @@ def reasons(
 
 
 def unit_of_target(name: str, role: str) -> str:
-    """Return the unit of the response: days, or what the name of its column ends with in brackets.
+    """Return the unit of the response: days, or the text in brackets that ends its column's name.
 
     Parameters
     ----------
     name, role : str
-        Of the target's column.
+        Name and role of the target's column.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def unit_of_target(name: str, role: str) -> str:
 def exact_interactions(
     model: TableModel, X: pd.DataFrame, important: list[str], seed: int = 0, n_paired: int = 8
 ) -> ShapleyInteractions | None:
-    """Return interactions of the most important columns, where they are known exactly.
+    """Return the interactions of the most important columns if they are known exactly.
 
     Parameters
     ----------
@@ -343,9 +343,9 @@ def exact_interactions(
     important : list of str
         Names of columns, the most important first.
     seed : int, default=0
-        Rows are drawn where there are more than 50.
+        Seed of the draw of 50 rows if there are more.
     n_paired : int, default=8
-        How many of the columns are compared in pairs; all others are one player.
+        Number of columns that are compared in pairs; all others form one group.
 
     Returns
     -------
@@ -379,7 +379,7 @@ def by_contributions(
 
 
 def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
-    """Return mean absolute values over rows; of several classes, their mean over the classes.
+    """Return mean absolute values over rows and, if there are several classes, over the classes.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def mean_sizes(values: ShapleyInteractions | ShapleyValues) -> Array:
 
 
 def _cells(frame: pd.DataFrame, typed: pd.DataFrame) -> Array:
-    """Cells as they were written, or None where the model reads them as missing."""
+    """Return cells as they were written, or None if the model reads them as missing."""
     found = np.empty(typed.shape, dtype=object)
     for column, name in enumerate(typed.columns):
         cells = frame[name].str.strip() if is_text(frame[name]) else frame[name]

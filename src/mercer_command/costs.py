@@ -1,4 +1,4 @@
-"""The threshold of two classes by what errors cost, and decisions by it on held-out rows."""
+"""Choice of the threshold between two classes by costs, and its decisions on held-out rows."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mercer_command.values import Array
 
 @dataclass(frozen=True)
 class Costs:
-    """What each error costs.
+    """Costs of the two kinds of errors.
 
     Attributes
     ----------
     false_positive : float
-        Of predicting the second class for a row of the first.
+        Cost of predicting the second class for a row of the first.
     false_negative : float
-        Of predicting the first class for a row of the second.
+        Cost of predicting the first class for a row of the second.
     """
 
     false_positive: float
     false_negative: float
 
     def threshold(self, model: TableModel) -> float:
-        """Return the probability from which on predicting the second class costs least.
+        """Return the threshold on the probability of the second class that has the lowest cost.
 
         Parameters
         ----------
@@ -40,9 +40,9 @@ class Costs:
 
         Notes
         -----
-        The one with the lowest mean cost on left-out training rows; of several, the nearest to
-        false_positive / (false_positive + false_negative), which costs least where probabilities
-        are exact. That one where there are no left-out rows.
+        The threshold has the lowest mean cost on left-out training rows. Among several such
+        thresholds, it is the nearest to false_positive / (false_positive + false_negative), which
+        is optimal if probabilities are exact, and which is returned if there are no left-out rows.
         """
         exact = self.false_positive / (self.false_positive + self.false_negative)
         step = model[-1]
@@ -55,20 +55,20 @@ class Costs:
         alarms, found, scores = roc_curve(is_second, p, drop_intermediate=False)
         total = self.false_positive * alarms * np.sum(~is_second)
         total += self.false_negative * (1.0 - found) * np.sum(is_second)
-        # Thresholds are halfway between two probabilities.
+        # Each threshold is halfway between two probabilities.
         edges = np.r_[1.0, (scores[1:-1] + scores[2:]) / 2.0, 0.0]
         best = np.flatnonzero(total <= total.min() * (1.0 + 1e-12))
         return float(edges[best[np.abs(edges[best] - exact).argmin()]])
 
 
 def read_costs(given: str | None, n_classes: int) -> Costs | None:
-    """Return the costs that were given, after checking that there are two classes.
+    """Parse the costs of the option --cost, after checking that there are two classes.
 
     Parameters
     ----------
     given : str or None
     n_classes : int
-        Zero for responses.
+        Number of classes; zero for responses.
 
     Raises
     ------
@@ -87,12 +87,12 @@ def read_costs(given: str | None, n_classes: int) -> Costs | None:
 
 
 def cost_section(model: TableModel, X: object, y: Array, costs: Costs) -> Section:
-    """Return what decisions cost on held-out rows, beside simple rules.
+    """Return the costs of decisions on held-out rows, compared with simple rules.
 
     Parameters
     ----------
     model : fitted TableModel
-        With a threshold.
+        A model with a threshold.
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
     costs : Costs

@@ -1,4 +1,4 @@
-"""Training rows and test rows: drawn, of other groups, of later times, or as a file says."""
+"""Division into training and test rows: at random, by groups, by times, or by a file."""
 
 import numpy as np
 from sklearn.model_selection import (
@@ -18,9 +18,9 @@ Pair = tuple[Rows, Rows]
 
 
 def n_tested(n_rows: int, test_size: float) -> int:
-    """Return the number of rows that are held out for a share of them.
+    """Return the number of rows to hold out, given their share.
 
-    At most 10,000 rows are held out, which determine an error to a few percent of its value.
+    At most 10,000 rows are held out, which estimate an error to within a few percent of its value.
     """
     return min(max(1, round(test_size * n_rows)), 10_000)
 
@@ -32,16 +32,17 @@ def splits(problem: Problem, *, test_size: float | int, repeats: int, seed: int)
     ----------
     problem : Problem
     test_size : float or int
-        Share of the test rows in all rows, or their number; see `n_tested`.
+        Share of the test rows, or their number; see `n_tested`.
     repeats : int
-        Number of independent draws. Of times, each tests on later rows than the one before, and
-        trains on all that are earlier. A file of splits has a number of its own.
+        Number of independent draws. With times, each split tests on later rows than the one before,
+        and trains on all rows before its test rows. A file of splits has its own number of splits.
     seed : int
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
-        Test rows are in the order of the problem. Groups are on one side.
+        Training rows and test rows of each split. Test rows are in the order of the problem, and
+        groups are never divided.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def _check_classes(problem: Problem, train: Rows, test: Rows) -> None:
 
 
 def _given(parts: Array) -> list[Pair]:
-    """Return the pairs that the columns of a file of splits say."""
+    """Return the pairs that the columns of a file of splits define."""
     found = [(np.flatnonzero(c == "train"), np.flatnonzero(c == "test")) for c in parts.T]
     for train, test in found:
         if len(train) < 5 or not len(test):
@@ -85,7 +86,7 @@ def _given(parts: Array) -> list[Pair]:
 
 
 def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
-    """Return pairs of earlier and later rows; rows of one time are on one side."""
+    """Return pairs of earlier and later rows; rows of equal times are not divided."""
     rows = np.arange(len(times))
     parts = [(len(times) - n_test, len(times))]
     if repeats > 1:
@@ -93,7 +94,7 @@ def _later(times: Array, n_test: int, repeats: int) -> list[Pair]:
     found = []
     for start, end in parts:
         first = int(np.searchsorted(times, times[start]))
-        if first < 5:  # The earliest rows have one time.
+        if first < 5:  # The earliest rows have equal times.
             first = int(np.searchsorted(times, times[start], side="right"))
         if 5 <= first < end:
             found.append((rows[:first], rows[first:end]))
@@ -121,7 +122,7 @@ def _drawn(problem: Problem, n_test: int, repeats: int, seed: int) -> list[Pair]
 def _of_groups(
     problem: Problem, test_size: float, repeats: int, seed: int, n_draws: int = 100
 ) -> list[Pair]:
-    """Draw test rows of whole groups, such that the training rows have all classes."""
+    """Draw test rows as whole groups, such that the training rows have all classes."""
     y, groups = problem.target, np.asarray(problem.groups)
     n_groups = len(np.unique(groups))
     n_test = int(np.clip(round(test_size * n_groups), 2, n_groups - 2))
@@ -135,7 +136,7 @@ def _of_groups(
 
 
 def described_division(problem: Problem, test: Rows) -> str:
-    """Say in a few words how test rows were chosen, for the first lines of a report.
+    """Describe in a few words how test rows were chosen, for the first lines of a report.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Explanations in words: columns and pairs that matter, and the reasons of predictions."""
+"""Explanations in words: important columns and pairs, and reasons for predictions."""
 
 from functools import partial
 from math import exp, isnan
@@ -19,14 +19,14 @@ from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
 from mercer_command.targets import Task
 
 MOST_CARDS = 50
-"""Reports explain this number of rows."""
+"""Largest number of rows that a report explains."""
 
 N_BACKGROUND = 100
-"""Number of training rows whose mean prediction is that of the average row."""
+"""Number of training rows whose mean prediction is called that of the average row."""
 
 
 def importance_section(trial: Trial) -> Section:
-    """Return the columns that matter.
+    """Return the section on the importance of columns.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ _MATTER = {
         "what the model uses, whether right or wrong.",
     ),
 }
-"""Title, header and explanation of columns by shuffles, and by contributions."""
+"""Title, header and explanation for importances by shuffles, and by contributions."""
 
 
 def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
-    """Return by how much the error rises, with decimals by the largest number of the table."""
+    """Format the rise of the error, with decimals as for the largest number of the table."""
     if isnan(column.increase):
         return "not measured"
     sign = "-" if column.increase < 0 else ""
@@ -89,7 +89,7 @@ def _rise(column: ColumnImportance, task: Task, largest: float) -> str:
 
 
 def _pairs(trial: Trial) -> list[Part]:
-    """Return the pairs of columns that do most together, where this is known exactly."""
+    """Return the pairs of columns with the largest interactions, if these are known exactly."""
     important = [column.name for column in trial.importances]
     found = exact_interactions(trial.model, trial.X, important)
     if found is None:
@@ -115,7 +115,7 @@ def _pairs(trial: Trial) -> list[Part]:
 
 
 def _amount(size: float, task: Task, kind: str) -> str:
-    """Return a mean absolute contribution in the unit of the response, or as a factor."""
+    """Format a mean absolute contribution in the unit of the response, or as a factor."""
     if kind == "count":
         return f"count x {exp(size):#.3g}"
     if task == "classification":
@@ -130,7 +130,7 @@ def reasons_section(found: Reasons, *, n_rows: int) -> Section:
     ----------
     found : Reasons
     n_rows : int
-        Number of rows, at most.
+        Largest number of rows.
     """
     rows = [
         [str(row + 1), found.headline(row), "\n".join(found.words(row))]
@@ -149,7 +149,7 @@ def card_section(found: Reasons, *, n_rows: int = MOST_CARDS) -> Section:
     ----------
     found : Reasons
     n_rows : int, default=50
-        Number of rows, at most.
+        Largest number of rows.
     """
     n_rows = min(n_rows, len(found))
     captions = [f"{found.headline(row)}. {'; '.join(found.words(row))}." for row in range(n_rows)]

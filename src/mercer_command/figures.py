@@ -1,4 +1,4 @@
-"""Figures of a report: errors, and what a model learned."""
+"""Figures of a report, on errors and on what a model learned."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 MOST_MARKS = 15
-"""A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
+"""Largest number of columns, levels or classes in a figure, so that their names fit beside it."""
 
 
 def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
-    """Label an axis at round numbers, whose digits are in groups of three.
+    """Label an axis at round numbers, with digits in groups of three.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def label(value: float, _: int | None) -> str:
-        # Ten digits leave rounding errors out.
+        # Ten digits hide rounding errors.
         is_zero = abs(value) <= 1e-10 * max(map(abs, axis.get_view_interval()))
         return f"{0.0 if is_zero else value:,.10g}".replace("-", "\N{MINUS SIGN}")
 
@@ -47,7 +47,7 @@ def plain_numbers(axis: Axis, *, whole: bool = False) -> None:
 
 
 def score_called(report: inspection.ModelReport) -> str:
-    """Return the name of the first score of a report, in titles.
+    """Return the name of the first score of a report, for titles.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def score_called(report: inspection.ModelReport) -> str:
 
 
 def error_figure(trial: Trial) -> Figure:
-    """Draw the first score of several predictors with confidence intervals; errors from zero.
+    """Draw the first score of predictors with confidence intervals; axes of errors begin at zero.
 
     Parameters
     ----------
     trial : Trial
-        With a report.
+        A trial with a report.
     """
     assert trial.report is not None
     name = trial.report.metric
@@ -98,7 +98,7 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def importance_figures(trial: Trial) -> list[Part]:
-    """Draw by how much the error rises of the most important columns; of a single one, nothing.
+    """Draw the rise of the error for the most important columns, if several were measured.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def importance_figures(trial: Trial) -> list[Part]:
         ax.barh(range(len(measured)), increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
         _name_rows(ax, [shown(column.name, longest=26) for column in measured])
         ax.axvline(0.0, color=SOFT, linewidth=0.8)
-        # Importances are seen relative to an error that a decision may depend on.
+        # The axis extends to an error that may matter for a decision.
         least = 1.0 if trial.task == "classification" else 0.0
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
         label = "percentage points" if least else f"in {trial.unit}"
@@ -126,7 +126,7 @@ def importance_figures(trial: Trial) -> list[Part]:
 
 
 def pair_figures(trial: Trial, found: inspection.ShapleyInteractions) -> list[Part]:
-    """Draw interactions of columns; of several classes, none.
+    """Draw interactions of columns, unless there are several classes.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def similarity_figure(trial: Trial) -> Figure:
 
 
 def dependence_section(trial: Trial) -> list[Section]:
-    """Return figures of how predictions depend on the six most important columns.
+    """Return figures of the partial dependence on the six most important columns.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def dependence_section(trial: Trial) -> list[Section]:
     heights = np.concatenate([one.average.ravel() for one in found])
     low, high = float(heights.min()), float(heights.max())
     height = (high - low) or abs(high) or 1.0
-    # The distribution of the data is beneath the curves.
+    # There is space for the distribution of the data below the curves.
     limits = low - 0.2 * height, high + 0.04 * height
     told = (
         "Partial dependence: mean predictions, as one column varies and the others stay as they "
@@ -225,7 +225,7 @@ def dependence_section(trial: Trial) -> list[Section]:
 
 
 def _dependence(trial: Trial, name: str, role: str) -> inspection.PartialDependence | None:
-    """Return the dependence on a column, or None if it is constant."""
+    """Return the partial dependence on a column, or None if the column is constant."""
     try:
         found = inspection.partial_dependence(
             trial.model[1:],
@@ -256,17 +256,17 @@ def _draw_dependence(
     limits: tuple[float, float],
     ax: Axes,
 ) -> None:
-    """Draw mean predictions over the values of a column."""
+    """Draw mean predictions against the values of a column."""
     inspection.PartialDependenceDisplay([found]).plot(ax=ax)
     ax.set_ylim(*limits)
     plain_numbers(ax.yaxis)
     if found.kinds == ("number",):
         [grid] = found.grid_values
         plain_numbers(ax.xaxis, whole=bool((grid == np.round(grid)).all()))
-    if ax.get_legend() is not None:  # Inside, it would hide curves.
+    if ax.get_legend() is not None:  # Inside the axes, it would hide curves.
         ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     if found.kinds == ("category",):
-        # Browsers have wider letters than the font that the picture is laid out with.
+        # Letters are wider in browsers than in the font that matplotlib's layout uses.
         texts = [shown(label.get_text(), longest=20) for label in ax.get_xticklabels()]
         ax.set_xticks(ax.get_xticks(), texts)
         ax.xaxis.labelpad = 14.0
@@ -300,7 +300,7 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
     frame : DataFrame
         Results of `mercer_command.comparison.compare`.
     name : str
-        What the score is called.
+        Name of the score.
     """
     metric = frame.attrs["metric"]
     unit = 100.0 if metric in SHARES else 1.0
@@ -319,7 +319,7 @@ def comparison_figures(frame: pd.DataFrame, name: str) -> list[Part]:
         ax.set(xlabel=f"Test rows: {label}", title=f"{name} of each method")
 
     def by_alignment(ax: Axes) -> None:
-        # Hollow markers of different shapes can be told apart where methods coincide.
+        # Hollow markers of different shapes can be distinguished if methods coincide.
         points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], scores)
         for method, marker, x, y in points:
             if not np.isnan(x):

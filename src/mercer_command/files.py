@@ -1,4 +1,4 @@
-"""Files of models and tables: checked before any work, and replaced at once by complete ones."""
+"""Files of models and tables, checked before any work and replaced only by complete files."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ from mercer_command.table_files import is_parquet
 from mercer_command.table_model import TableModel
 
 _PLAIN_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-"""A pattern of numbers as programs write them, which spreadsheets take for no formula."""
+"""Pattern of numbers as programs write them, which spreadsheets do not take for formulas."""
 
 
 @contextmanager
@@ -29,8 +29,9 @@ def replacing(path: Path) -> Iterator[Path]:
     Parameters
     ----------
     path : Path
-        The file to create or to replace. It stays as it was if the block raises an exception, or
-        if the process is killed. Of two processes that write it at once, the later one wins.
+        The file to create or to replace. It remains unchanged if the block raises an exception or
+        if the process is killed. If two processes write it at the same time, the later one
+        prevails.
 
     Yields
     ------
@@ -44,7 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Notes
     -----
-    The new file is on the disk before it takes the old one's place.
+    The new file is flushed to the disk before it replaces the old one.
 
     Examples
     --------
@@ -56,8 +57,8 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['note.txt']
     """
-    target = path.resolve()  # A link stays, and leads to the new file.
-    suffixes = "".join(target.suffixes[-2:])[-40:]  # Long names fail.
+    target = path.resolve()  # A symbolic link is kept, and points to the new file.
+    suffixes = "".join(target.suffixes[-2:])[-40:]  # Long names are not allowed.
     temporary = target.with_name(f".mercer-{token_hex(8)}{suffixes}")
     try:
         temporary.touch(exist_ok=False)
@@ -81,7 +82,7 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     Parameters
     ----------
     *outputs : Path or None
-        The files to be written; None for one that was not requested.
+        Files to be written; None for one that was not requested.
     inputs : iterable of Path
         Files that are read.
 
@@ -89,7 +90,7 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
     ------
     InputError
         If the folder of an output is missing or not writable, the output is a folder, a device or
-        read-only, or it is named twice or also an input.
+        read-only, or it is named twice or is also an input.
     """
     taken = {path.resolve() for path in inputs}
     for path in filter(None, outputs):
@@ -109,7 +110,7 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path] = ()) -> None:
 
 
 def save_model(model: TableModel, path: Path) -> None:
-    """Write a fitted model; an interruption leaves the old file or the new one."""
+    """Write a fitted model; if interrupted, either the old file or the new one remains."""
     with replacing(path) as temporary:
         mercer.save(model, temporary)
 
@@ -135,24 +136,24 @@ def load_model(path: Path) -> TableModel:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
+    """Write CSV or Parquet, depending on the suffix, without leaving incomplete files."""
     with appended_table(path) as append:
         append(frame)
 
 
 @contextmanager
 def appended_table(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Write a table part by part; an interruption leaves no incomplete file.
+    """Write a table part by part, without leaving incomplete files.
 
     Parameters
     ----------
     path : Path
-        Its suffix tells CSV and Parquet apart.
+        File whose suffix determines whether CSV or Parquet is written.
 
     Yields
     ------
     callable
-        It appends a data frame, each with the same columns.
+        Function that appends a data frame; all data frames have the same columns.
     """
     with replacing(path) as temporary, ExitStack() as opened:
         yield (_parquet_writer if is_parquet(path) else _csv_writer)(temporary, opened)
@@ -194,7 +195,7 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Numbers stay as they are, in columns of text too.
+        Table whose numbers remain unchanged, also in columns of text.
     """
     safe = frame.copy()
     for position, dtype in enumerate(frame.dtypes):

@@ -1,4 +1,4 @@
-"""Tables and figures of a report on the predictions of held-out rows."""
+"""Tables and figures of a report on predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curves: TypeAlias = dict[str, tuple[Array, Array]]
-"""Whether rows belong to a class, and their scores, by the name of the class."""
+"""Indicators of a class and scores of the rows, by the name of the class."""
 
 _BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
-"""The place of a legend that would hide curves."""
+"""Position below the axes for legends that would hide curves."""
 
 
 def prediction_section(trial: Trial) -> Section:
@@ -75,7 +75,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
             ax=ax,
             cmap="Blues",
             colorbar=False,
-            # Each class has space for its part of about 30 letters.
+            # All labels together have space for about 30 letters.
             xticks_rotation=(
                 "horizontal" if len(labels) * max(map(len, labels)) <= 30 else "vertical"
             ),
@@ -87,7 +87,7 @@ def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
 
 
 def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
-    """Return curves of the rarer class of two, or of the most frequent classes."""
+    """Return curves for the rarer of two classes, or for the most frequent of several classes."""
     method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
     if method is None:
         return []
@@ -111,7 +111,7 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
             "Precision and recall at each threshold. AP is the average precision.",
         ),
     ]  # fmt: skip
-    # With fewer rows, no bin has enough for a share.
+    # With fewer rows, bins are too small to estimate shares.
     if method == "predict_proba" and len(y) >= 20:
         curves = {name: (truth, np.clip(p, 0.0, 1.0)) for name, (truth, p) in curves.items()}
         drawn.append(
@@ -133,7 +133,7 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
 def _curve_figure(
     curves: Curves, display: Any, title: str, labels: tuple[str, str], caption: str, **settings: Any
 ) -> Figure:
-    """Return a figure of one curve for each class, drawn by a display of scikit-learn."""
+    """Return a figure with one curve for each class, drawn by a display of scikit-learn."""
 
     def draw(ax: Axes) -> None:
         ax.set_prop_cycle(color=COLORS)
@@ -211,7 +211,7 @@ def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -
         ax.set_xticks([])
         ax.set(xlabel="Rows, sorted by prediction", ylabel="True response")
         ax.set_title("Intervals of 90% coverage")
-        # Predictions ascend.
+        # Predictions ascend, so that this corner is empty.
         ax.legend(frameon=False, fontsize=9, loc="upper left")
         plain_numbers(ax.yaxis)
         if trial.has_dates:

@@ -1,4 +1,4 @@
-"""Messages for the user: errors and warnings in one readable line, and names of tables as text."""
+"""Messages for the user: errors and warnings in one line, and names from tables as safe text."""
 
 import re
 import warnings
@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
-"""Extras by which packages are installed; all others belong to `cli`."""
+"""Extras that install these packages; all other packages belong to `cli`."""
 
 
 class InputError(Exception):
@@ -29,8 +29,8 @@ def one_line(error: BaseException) -> str | None:
     str or None
         None for a defect of the program, which keeps its traceback.
     """
-    # Typer vendors click or imports it, depending on its version: their usage errors share this
-    # method only.
+    # Depending on its version, Typer vendors click or imports it; the usage errors of both have
+    # only this method in common.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
     match error:
@@ -54,19 +54,19 @@ def one_line(error: BaseException) -> str | None:
 
 
 def brief(error: Exception) -> str:
-    """Return one line for any error; its type's name precedes what a user cannot correct."""
+    """Return one line for any error, with the type's name if the user cannot correct it."""
     lines = str(error).strip().splitlines()
     return one_line(error) or ": ".join([type(error).__name__, *lines[:1]])
 
 
 @contextmanager
 def in_one_line(task: str) -> Iterator[None]:
-    """Turn every error of the block into one that `one_line` describes.
+    """Convert every error of the block to one that `one_line` describes.
 
     Parameters
     ----------
     task : str
-        What the block does, such as "predict t.csv". Its errors are due to the files that it reads.
+        What the block does, such as "predict t.csv". Its errors are caused by the files it reads.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def in_one_line(task: str) -> Iterator[None]:
 
 @contextmanager
 def postponed(failures: list[str], task: str) -> Iterator[None]:
-    """Let a command go on where a task at its end fails.
+    """Let a command continue if a task at its end fails.
 
     Parameters
     ----------
@@ -110,13 +110,13 @@ def postponed(failures: list[str], task: str) -> Iterator[None]:
 
 @contextmanager
 def collected_warnings(notes: list[str]) -> Iterator[None]:
-    """Collect the warnings that are issued inside the block, in place of printing them.
+    """Collect the warnings that are issued inside the block, instead of printing them.
 
     Parameters
     ----------
     notes : list of str
-        When the block ends, the first line of each warning is appended. Of warnings that differ in
-        numbers alone, such as those of several folds, only the first is.
+        When the block ends, the first line of each warning is appended. Among warnings that differ
+        only in numbers, such as those of several folds, only the first is kept.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -130,7 +130,7 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
 
 
 def in_plain_words(text: str) -> str:
-    """Return a warning of the library without advice on arguments, which the command has not.
+    """Return a warning of the library without advice on arguments, which the command lacks.
 
     Parameters
     ----------
@@ -208,14 +208,14 @@ _INVISIBLE = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""This matches characters that control a terminal, hide text or reverse its direction."""
+"""Pattern of characters that control a terminal, hide text or reverse its direction."""
 
 
 def visible(text: str) -> str:
     r"""Write characters that control a terminal, hide text or reverse its direction as escapes.
 
-    All that the command prints, and its reports, pass through this function; tabs and ends of lines
-    remain.
+    All output of the command, including its reports, passes through this function. Tabs and line
+    breaks remain.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ def visible(text: str) -> str:
 
 
 def as_note(message: Warning | str, *_: Any, **__: Any) -> str:
-    """Return a warning as a line for the user, without the file that it is issued in."""
+    """Return a warning as a line for the user, without the name of the source file."""
     return f"note: {visible(' '.join(str(message).split()))}\n"
 
 
 def listing(names: Iterable[object], *, most: int = 8) -> str:
-    """Return the first names, quoted, and the number of the others.
+    """Return the first names in quotes, and the number of remaining ones.
 
     Parameters
     ----------

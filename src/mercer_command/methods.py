@@ -1,4 +1,4 @@
-"""The methods by their names on the command line, and whether they suit a problem."""
+"""Methods by their names on the command line, and checks of whether they suit a problem."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -32,21 +32,20 @@ from mercer_command.targets import Task
 from mercer_command.values import Array
 
 _EXACT_ROWS = 10_000
-"""One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
-of all of them in memory, for each kernel and fold."""
+"""Largest number of rows for one-stage learning and `grid`, which keep Gram matrices of all rows in
+memory, for each kernel and fold."""
 
 _GRADED_ROWS = 5_000
-"""Grades and counts are learned from at most this many rows: a fit with its report takes up to two
-minutes of one processor and .9 GB, and twice the
-rows eight times as long."""
+"""Largest number of rows for learning grades and counts. A fit with its report takes up to two
+minutes of one processor and .9 GB; with twice the rows, it takes eight times as long."""
 
 _ONE_STAGE_GRIDS: dict[str, dict[str, Array]] = {
     "classification": {"C": 10.0 ** np.arange(-1, 3)},
     "regression": {"alpha": 10.0 ** np.arange(1, -4, -1)},
 }
-"""Values that one-stage learning tries: few, because each learns the kernel anew. On a dozen sets
-of a few hundred rows, smaller C increased the error and larger ones did not reduce it. Of equally
-good values, the first is chosen."""
+"""Values that one-stage learning tries. They are few, because the kernel is learned anew for each.
+On a dozen data sets of a few hundred rows, smaller values of C increased the error, and larger
+ones did not reduce it. Among equally good values, the first is chosen."""
 
 _WIDTHS = 2.0 ** np.arange(-15, 4, 2)
 """Inverse squared widths that `grid` tries."""
@@ -55,7 +54,7 @@ _RBF_GRIDS: dict[str, dict[str, Array]] = {
     "classification": {"gamma": _WIDTHS, "C": 2.0 ** np.arange(-5, 16, 2)},
     "regression": {"regressor__gamma": _WIDTHS, "regressor__alpha": 10.0 ** np.arange(-3, 4)},
 }
-"""Values that `grid` tries, those of the guide to LIBSVM (Hsu, Chang, Lin 2003)."""
+"""Values that `grid` tries, as in the guide to LIBSVM (Hsu, Chang, Lin 2003)."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class Method:
     makers : mapping from {"classification", "regression"} to callable
         For each task that it supports, a function that makes the unfitted estimator.
     grids : mapping from {"classification", "regression"} to dict
-        Settings that are searched for by cross-validation, and the values that are tried.
+        Parameters that are chosen by cross-validation, and the values that are tried.
     max_rows : int or None
-        The largest number of rows that it can learn from in reasonable time; None if any.
+        Largest number of rows that it can learn from in reasonable time; None if unlimited.
     """
 
     makers: Mapping[Task, Callable[[], BaseEstimator]]
@@ -77,12 +76,12 @@ class Method:
     max_rows: int | None = None
 
     def estimator(self, task: Task, n_folds: int) -> BaseEstimator:
-        """Make the unfitted estimator, with a search in a number of folds if it needs one."""
+        """Make the unfitted estimator, inside a grid search if the method has a grid."""
         made = self.makers[task]()
         if task not in self.grids:
             return made
         # A fold that fails for all values, such as one of a single class, does not influence the
-        # choice: its score is that of wrong labels, or of the constant response.
+        # choice: it gets the score of wrong labels, or of the constant response.
         return GridSearchCV(made, self.grids[task], cv=n_folds, error_score=0.0)
 
 
@@ -110,12 +109,12 @@ def _one_stage(classifier: Any, regressor: Any, **settings: Any) -> Method:
 
 
 def _scaled_ridge() -> BaseEstimator:
-    """Return kernel ridge regression of a response of mean zero, as it has no intercept."""
+    """Return kernel ridge regression of the centered response, because it has no intercept."""
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
 def _of_package(package: str, prefix: str, **settings: Any) -> Method:
-    """Return the method of a package that may be absent."""
+    """Return a method of a package that may not be installed."""
 
     def made(kind: str) -> BaseEstimator:
         return getattr(import_module(package), f"{prefix}{kind}")(**settings)
@@ -124,7 +123,7 @@ def _of_package(package: str, prefix: str, **settings: Any) -> Method:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the package that a method belongs to is there.
+    """Whether the package that a method belongs to is installed.
 
     Parameters
     ----------
@@ -156,7 +155,7 @@ METHODS: dict[str, Method] = {
     # A tenth of the tolerance takes several times as long, and changes the error by less than it
     # varies between splits.
     "cr": _one_stage(mercer.ContinuousMKLClassifier, mercer.ContinuousMKLRegressor, tol=1e-2),
-    # Its time grows with the third power of the number of rows.
+    # Its time grows with the cube of the number of rows.
     "bayes": _method(mercer.BayesianMKLClassifier, mercer.BayesianMKLRegressor, max_rows=2000),
     "l1-svm": _method(mercer.L1SVM, None, _ONE_STAGE_GRIDS, _EXACT_ROWS),
     "l2-krr": _method(None, mercer.L2KRR, _ONE_STAGE_GRIDS, _EXACT_ROWS),
@@ -171,7 +170,7 @@ METHODS: dict[str, Method] = {
     "catboost": _of_package("catboost", "CatBoost", verbose=False, allow_writing_files=False),
 }
 """Each method by its name. `grid` is scikit-learn's predictor with an RBF kernel, and a grid search
-for its width and penalty; those after it have the default settings of their packages."""
+for its width and penalty; the methods after it have the default settings of their packages."""
 
 
 def method_names(given: str | None) -> list[str]:
@@ -194,7 +193,7 @@ def method_names(given: str | None) -> list[str]:
 
 
 def takes(estimator: BaseEstimator, kind: str) -> bool:
-    """Whether a fit takes groups, or an estimator folds of times.
+    """Whether the fit of an estimator takes groups, or the estimator takes folds of times.
 
     Parameters
     ----------
@@ -220,7 +219,7 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
     Raises
     ------
     InputError
-        If some do not; the message names them.
+        If some methods do not; the message names them.
     """
     unsuitable = [name for name in names if task not in METHODS[name].makers]
     if unsuitable:
@@ -241,7 +240,7 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
     Raises
     ------
     InputError
-        If one would; the message names it.
+        If a method would; the message names it.
     """
     for name in names:
         if not feasible([name], n_rows):
@@ -253,7 +252,7 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
 
 
 def check_division(name: str, problem: Problem) -> None:
-    """Refuse a method whose fit cannot leave out whole groups, or later rows.
+    """Check that the fit of a method can leave out whole groups, or later rows, if needed.
 
     Parameters
     ----------
@@ -275,7 +274,7 @@ def check_division(name: str, problem: Problem) -> None:
 
 
 def check_metric(name: str | None, problem: Problem) -> None:
-    """Refuse a score that is not one of the problem's by an `InputError`."""
+    """Raise an `InputError` if a score does not suit the problem."""
     if name is None:
         return
     names = CLASS_METRICS if problem.task == "classification" else RESPONSE_METRICS
@@ -291,7 +290,7 @@ def check_metric(name: str | None, problem: Problem) -> None:
 
 
 def check_streamed(name: str) -> None:
-    """Refuse a method that needs all rows in memory by an `InputError`."""
+    """Raise an `InputError` if a method needs all rows in memory."""
     if METHODS[name].max_rows is not None:
         able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
         raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")

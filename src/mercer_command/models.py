@@ -1,4 +1,4 @@
-"""Models: learned from a table and tested, and tried on another table."""
+"""Models that are learned from a table and tested, or tried on another table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,21 +37,22 @@ class Trial:
         Name of the target's column.
     task : {"classification", "regression"}
     unit : str
-        What a response is measured in.
+        Unit of the responses.
     X : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or None
         The targets, if they are known.
     importances : sequence of ColumnImportance
         How much each column matters.
     report : ModelReport or None
-        Scores of the model on these rows, and what checks found; if it was learned from others of
-        the same table, also of simple predictors. None without targets, or for fewer than ten rows.
+        Scores of the model on these rows, and findings of the checks; if it was learned from other
+        rows of the same table, also scores of simple predictors. None without targets, or for fewer
+        than ten rows.
     alignment : tuple of str
         A line on the learned kernel, if the model has one.
     rows : {"held-out", "known", "given"}
-        Whether the model did not learn from these rows, did so, or it is not known.
+        Whether the model did not learn from these rows, learned from them, or this is unknown.
     told : str
-        What is said of that.
+        Remark on these rows.
     """
 
     model: TableModel
@@ -73,7 +74,7 @@ class Trial:
 
     @property
     def kind(self) -> str:
-        """Whether classes are grades ("ordinal"), and responses counts ("count")."""
+        """Kind of the target: "ordinal" for grades, "count" for counts, and empty otherwise."""
         step = self.model[-1]
         is_ordinal = isinstance(step, KernelOrdinalClassifier)
         is_count = isinstance(step, KernelPoissonRegressor)
@@ -81,12 +82,12 @@ class Trial:
 
     @property
     def nouns(self) -> str:
-        """What classes are called."""
+        """Name of the classes in reports."""
         return "ordered grades" if self.kind == "ordinal" else "classes"
 
     @property
     def learner(self) -> Any:
-        """The estimator that learned the kernel: of a search, the best."""
+        """The estimator that learned the kernel; for a search, the best one."""
         step = self.model[-1]
         return getattr(step, "best_estimator_", step)
 
@@ -106,19 +107,19 @@ def fit(
     Parameters
     ----------
     training : Training
-        If it has a source, the columns' encoder is fitted to the training rows of the sample, and
-        the predictor to all.
+        Training and test rows. If there is a source, the encoder of the columns is fitted to the
+        training rows of the sample, and the predictor to all training rows.
     learner : str
         One of `mercer_command.names.LEARNERS`.
     seed : int
     bar : Bar
-        It shows the steps.
+        Progress bar that shows the steps.
     on_fitted : callable
         Called with the model as soon as it is fitted.
     metric : str, default=None
-        The score that comes first; by default one that suits the target.
+        Score that comes first; by default, one that suits the target.
     costs : Costs, default=None
-        What errors cost, of two classes, by which the threshold is chosen.
+        Costs of errors for two classes, by which the threshold is chosen.
     """
     problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
@@ -127,14 +128,14 @@ def fit(
     if source is None:
         model.fit(X.iloc[train], y[train], **known)
     else:
-        model.set_params(reader__remembers=False)  # It reads a sample of the rows alone.
+        model.set_params(reader__remembers=False)  # It reads only a sample of the rows.
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     if costs is not None:
         model.set_params(threshold=costs.threshold(model))
     on_fitted(model)
     bar.step(f"testing on {len(training.test):,} rows, beside simple predictors")
     X_test, y_test = X.iloc[training.test], y[training.test]
-    # The model ignores identifiers; the checks look for what belongs together.
+    # The model ignores identifiers, but the checks search them for groups of rows.
     seen = X if problem.beside is None else X.join(problem.beside)
     tested = report(
         model,
@@ -157,7 +158,7 @@ def fit(
 
 
 def _alignment_lines(trial: Trial, X_test: pd.DataFrame, y_test: Array) -> tuple[str, ...]:
-    """What a learned kernel has in common with the target; nothing of stacks, grades and counts."""
+    """Describe the alignment of a learned kernel; nothing for stacks, grades and counts."""
     if kernel_terms(trial.model).combines == "predictions" or trial.kind:
         return ()
     aligned = learned_alignment(trial.model, X_test, y_test, trial.task)
@@ -176,12 +177,12 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
     cells : Cells
         A table with the columns of the model and, if it is to be tested, the target.
     given : Explain
-        How rows are chosen, ordered and grouped, and the seed of draws.
+        Options that choose, order and group the rows, and the seed.
 
     Returns
     -------
     Trial
-        Of rows that the model did not learn from, if there are enough of them.
+        Trial on the rows that the model did not learn from, if there are enough of them.
 
     Raises
     ------
@@ -219,7 +220,7 @@ def explain(model: TableModel, cells: Cells, given: Explain) -> Trial:
 def _unseen(
     model: TableModel, X: pd.DataFrame
 ) -> tuple[Literal["held-out", "known", "given"], Array, str]:
-    """Return what rows are called, which of them the model is tried on, and what is said of it."""
+    """Return the kind of the rows, positions of those that the model is tried on, and a remark."""
     seen, rows = model["reader"].learned_from(X), np.arange(len(X))
     if seen is None:
         return "given", rows, "it is not known whether the model learned from them"
@@ -232,7 +233,7 @@ def _unseen(
 
 
 def _tested(trial: Trial, groups: Array | None, given: Explain) -> Trial:
-    """Test a saved model on rows of classes that it knows, if there are enough."""
+    """Test a saved model on rows of the classes that it was fitted to, if there are enough."""
     assert trial.y is not None
     known = np.ones(len(trial.y), dtype=bool)
     if trial.task == "classification":

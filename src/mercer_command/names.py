@@ -1,4 +1,4 @@
-"""Names that the command line takes: methods, scores, tasks and roles of columns."""
+"""Names of methods, scores, tasks and roles of columns on the command line."""
 
 DESCRIPTIONS = {
     "stacking": "predictions combined",
@@ -30,24 +30,24 @@ DESCRIPTIONS = {
 """A few words on how each method finds kernels, their widths and their weights."""
 
 OTHERS = ("grid", "linear", "boosting", "forest", "lightgbm", "catboost")
-"""The methods of other packages, which `compare` has beside those that learn a kernel."""
+"""Methods of other packages, which `compare` offers besides the methods that learn a kernel."""
 
 LEARNERS = tuple(name for name in DESCRIPTIONS if name not in OTHERS)
 """The methods that learn a kernel."""
 
 KINDS = {"ordinal": "classification", "count": "regression"}
-"""What the task is of kinds of targets that have a learner of the same name."""
+"""Tasks of the kinds of targets that have a learner of the same name."""
 
 COMPARED = tuple(n for n in DESCRIPTIONS if n not in ("ca-nd", "l1-svm", "l2-krr", *KINDS))
-"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
-same time, and two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and CatBoost
-are compared where they are installed."""
+"""Methods that are compared by default. `ca-nd` is left out because `auto` tries it too, in the
+same time, and so are two methods that solve the same problems as `mkl` and `mkl-2`. LightGBM and
+CatBoost are compared if they are installed."""
 
 CLASS_METRICS = ("error", "balanced_accuracy", "roc_auc", "log_loss", "mae")
-"""Scores of classes; `roc_auc` is for two of them, and `mae` for numbers."""
+"""Scores for classes; `roc_auc` is for two classes, and `mae` for classes that are numbers."""
 
 RESPONSE_METRICS = ("rmse", "mae", "r2", "log_rmse", "poisson_deviance")
-"""Scores of responses; the last two are for positive ones with a heavy tail, and for counts."""
+"""Scores for responses; the last two are for positive, heavy-tailed responses and for counts."""
 
 SCORES = {
     "error": ("Error", "share of wrong predictions"),
@@ -63,13 +63,13 @@ SCORES = {
     "log_rmse": ("log-RMSE", "root mean squared error of the logarithms"),
     "poisson_deviance": ("Deviance", "mean Poisson deviance"),
 }
-"""What scores are called in headers of narrow columns, and in sentences."""
+"""Names of scores in headers of narrow columns, and in sentences."""
 
 HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
-"""Scores that are better the higher they are; the others are errors."""
+"""Scores of which higher values are better; the others are errors."""
 
 SHARES = ("error", "balanced_accuracy")
 """Scores that are written in percent."""
 
 ROLES = ("number", "category", "date", "time", "text", "ignored")
-"""Roles of columns, as files of columns and messages call them."""
+"""Names of the roles of columns in files of columns and in messages."""

@@ -1,4 +1,4 @@
-"""The commands' arguments and options, one class for each command."""
+"""Arguments and options of the commands, one class for each command."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -74,7 +74,7 @@ Split = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments and options of a command; its docstring is the help."""
+    """Arguments and options of a command; the docstring of its class is the help."""
 
     def words(self) -> tuple[str, ...]:
         """Return the command with its arguments, and the options that are not the defaults."""
@@ -110,8 +110,8 @@ class _Learning(Options):
 class Fit(_Learning):
     """Learn a kernel and a predictor from a table, and test them on held-out rows.
 
-    Folders, Parquet files of more than 10,000,000 values, and those read by Dask do not have to fit
-    into memory.
+    Folders of Parquet files, Parquet files of more than 10,000,000 values, and files read by Dask
+    do not have to fit into memory.
     """
 
     learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
@@ -132,7 +132,7 @@ class Predict(Options):
     """Predict each row of a table with a saved model.
 
     A model is loaded only if all its types belong to mercer or scikit-learn. Columns that it was
-    not fitted on, such as the target, are ignored. Parquet files do not have to fit into memory.
+    not fitted to, such as the target, are ignored. Parquet files do not have to fit into memory.
     """
 
     model: Model
@@ -160,11 +160,12 @@ class Predict(Options):
 
 @dataclass(frozen=True)
 class Explain(Options):
-    """Say why a saved model predicts what it does, and which columns matter, for rows of a table.
+    """Show why a saved model predicts what it does, and which columns matter, for rows of a table.
 
-    Each row's largest contributions are in words: how far a column takes the prediction away from
-    that of the average training row. If the table has the target, the error comes first. Rows that
-    equal rows that the model learned from are left out of it, or called known rows.
+    The largest contributions to each prediction are given in words: how far a column moves the
+    prediction away from that of the average training row. If the table has the target, the error
+    comes first. Rows that equal training rows of the model are left out of the error, or are called
+    known rows.
     """
 
     model: Model
@@ -196,9 +197,9 @@ class Columns(Options):
 class Compare(_Learning):
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
-    Beside the methods that learn kernels are those of other packages with their default settings.
-    Each split holds out a quarter of the rows; with --time, a sixth, and trains on all that are
-    earlier.
+    Methods of other packages, with their default settings, are compared with the methods that learn
+    kernels. Each split holds out a quarter of the rows; with --time, it holds out a sixth, and
+    trains on all earlier rows.
     """
 
     methods: Annotated[

@@ -1,4 +1,4 @@
-"""Results: sections of tables, lines and figures, as an HTML page and in the terminal.
+"""Sections of tables, lines and figures, written as an HTML page or to the terminal.
 
 In the terminal, results are on stdout; progress and notes are on stderr.
 """
@@ -40,15 +40,15 @@ class Table:
     header : sequence of str
     rows : sequence of sequences of str
     numeric : collection of int
-        Positions of the columns of numbers, which are aligned to the right.
+        Positions of numeric columns, which are aligned to the right.
     bold : collection of int
-        Positions of the rows that stand out.
+        Positions of the rows that are highlighted.
     lengths : sequence of float
-        Lengths of bars beside the rows, in the terminal.
+        Lengths of bars beside the rows in the terminal.
     n_shown : int or None
-        The terminal shows this number of rows; None if all.
+        Number of rows that the terminal shows; None for all.
     summary : str
-        A table with a summary is for reports only, which show it on demand below its summary.
+        If not empty, only reports have the table, and show it on demand below this summary.
     """
 
     header: Sequence[str]
@@ -67,10 +67,10 @@ class Figure:
     Attributes
     ----------
     draw : callable
-        It draws on the axes that it is passed.
+        Function that draws on the axes passed to it.
     caption : str
     height : float
-        In inches; the width is 5.6.
+        Height in inches; the width is 5.6.
     """
 
     draw: Callable[[Axes], Any]
@@ -86,20 +86,20 @@ class Text:
     ----------
     text : str
     kind : {"p", "note", "code", "warning", "summary"}
-        The terminal shows warnings and summaries only.
+        Kind of the paragraph. The terminal shows only warnings and summaries.
     """
 
     text: str
     kind: str = "p"
 
 
-# Lines, tables and warnings are shown in the terminal and in reports; other parts in reports.
+# Lines, tables, warnings and summaries are also shown in the terminal; other parts in reports only.
 Part: TypeAlias = str | Table | Figure | Text
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a result below a headline.
+    """A part of a result under a headline.
 
     Attributes
     ----------
@@ -111,21 +111,21 @@ class Section:
     parts: Sequence[Part]
 
 
-# Colors of text, of what is less important, and of lines; dark pages replace them.
+# Colors of text, of less important parts, and of lines; dark pages replace them.
 INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
 
 COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of several curves, which color-blind people can tell apart with the legend's order."""
+"""Colors of several curves; color-blind people can distinguish them by the legend's order."""
 
-# The colors of marks, and of what stands out.
+# Colors of marks, and of highlighted marks.
 ACCENT, WARM = COLORS[:2]
 
 _VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", ACCENT: "--accent", WARM: "--warm"}
-"""The variables of the page's style that these colors stand for."""
+"""Variables of the page's style that replace these colors."""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:
-    """Write a page.
+    """Write an HTML page.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -
 
 
 def _parts(parts: Sequence[Part]) -> str:
-    """Return the parts of a section; consecutive figures stand beside each other."""
+    """Return the parts of a section as HTML; consecutive figures are side by side."""
     return "".join(
         f'<div class="figures">{"".join(map(_element, group))}</div>'
         if beside
@@ -159,11 +159,11 @@ _PARAGRAPHS = {
     "warning": '<p class="warning">Warning: {}.</p>',
     "summary": '<p class="summary">{}</p>',
 }
-"""Elements of a page for paragraphs of each kind."""
+"""HTML elements for each kind of paragraph."""
 
 
 def _element(part: Part) -> str:
-    """Return an element of a page for a part of a section."""
+    """Return the HTML element for a part of a section."""
     if isinstance(part, str):
         return f"<p>{escape(part[:1].upper() + part[1:])}.</p>"
     if isinstance(part, Text):
@@ -192,7 +192,7 @@ def _table_element(table: Table) -> str:
 
 
 def _svg(figure: Figure) -> str:
-    """Draw a figure as an element ``<svg>`` of a page, in the colors of the page."""
+    """Draw a figure as an ``<svg>`` element in the colors of the page."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Drawing
 
@@ -203,7 +203,7 @@ def _svg(figure: Figure) -> str:
         # Pyplot would keep the figure in memory, and may need a screen.
         drawing = Drawing(figsize=(5.6, figure.height), layout="constrained")
         figure.draw(drawing.subplots())
-        for ax in drawing.axes:  # Axes have space for as many letters of the browser's font.
+        for ax in drawing.axes:  # Axes have space for this many letters of the browser's font.
             ax.set_xlabel("\n".join(wrap(ax.get_xlabel(), 44)))
             ax.set_ylabel("\n".join(wrap(ax.get_ylabel(), 34)))
         drawing.savefig(file, format="svg", metadata={"Date": None})
@@ -216,15 +216,15 @@ def _svg(figure: Figure) -> str:
 
 
 class Bar:
-    """A progress bar; lines on progress for files and pipes, which show no bars.
+    """A progress bar, or lines on progress if the output is a file or a pipe.
 
     Parameters
     ----------
     bar : Progress
     unit : str
-        What is counted, such as "rows".
+        Unit that is counted, such as "rows".
     seconds : float, default=10.0
-        There is at most one line in this time.
+        Shortest time between two lines.
     """
 
     def __init__(self, bar: progress.Progress, unit: str, seconds: float = 10.0) -> None:
@@ -241,7 +241,7 @@ class Bar:
         total : int, default=None
             Number of units of the step; None if it is unknown.
         unit : str, default=""
-            What is counted, by default that of the bar.
+            Unit that is counted; by default, the unit of the bar.
         """
         self._say(description)
         self._counted = unit or self._unit
@@ -249,13 +249,13 @@ class Bar:
         self._bar.tasks[0].total = total
 
     def advance(self, number: int = 1, description: str = "") -> None:
-        """Report units that were done.
+        """Report completed units.
 
         Parameters
         ----------
         number : int, default=1
         description : str, default=""
-            Of what is done next, if it is something else.
+            Description of the next task, if it differs from the current one.
         """
         task = self._bar.tasks[0]
         text = _as_markup(description) or task.description
@@ -281,12 +281,12 @@ def _as_markup(text: str) -> str:
 def progress_bar(unit: str = "rows") -> Iterator[Bar]:
     """Show a progress bar on stderr, with an estimate of the time that is left.
 
-    It disappears at the end, and is shown on terminals only.
+    The bar is shown on terminals only, and disappears at the end.
 
     Parameters
     ----------
     unit : str, default="rows"
-        What is counted.
+        Unit that is counted.
     """
     columns = (
         progress.SpinnerColumn(),
@@ -340,7 +340,7 @@ def show(sections: Iterable[Section]) -> None:
 
 
 def _grid(table: Table, bar: int = 16) -> Grid:
-    """Return a table with bars of at most some length."""
+    """Return a table for the terminal, with bars of at most the length `bar`."""
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for position, name in enumerate(table.header):
         is_number = position in table.numeric

@@ -1,4 +1,4 @@
-"""Pipelines of the command: a table's columns are read, encoded and learned from by a method."""
+"""Pipelines of the command, which read and encode the columns of a table and fit a method."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from mercer_command.values import Array
 
 
 def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:
-    """Return what the fit of a model takes beside columns and target: groups, if it takes any.
+    """Return the arguments of a fit other than columns and target: groups, if it takes any.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, An
 
 
 def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableModel:
-    """Make a pipeline of the preparation of a table's columns and a method's estimator.
+    """Make a pipeline that prepares the columns of a table and fits the estimator of a method.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
         A key of `METHODS`.
     problem : Problem
     rows : ndarray of int
-        Positions of the rows to learn from, which bound the number of folds.
+        Positions of the rows to learn from, whose number bounds the number of folds.
     seed : int, default=0
         Seed of learners that draw random numbers.
 
     Returns
     -------
     TableModel
-        Unfitted.
+        The unfitted model.
     """
     largest = len(rows)
     if problem.task == "classification":
@@ -100,12 +100,12 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     Returns
     -------
     float
-        A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
-        sum of its kernels. NaN for methods without a kernel.
+        A number from 0 to 1 for a positive semi-definite kernel. For a stack, the alignment of the
+        weighted sum of its kernels. NaN for methods without a kernel.
 
     Notes
     -----
-    Of more than 2,000 rows, this number is drawn, as the Gram matrix is in memory.
+    If there are more than 2,000 rows, this number is drawn, because the Gram matrix is in memory.
     """
     if len(y) > 2000:
         drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:2000])
@@ -114,7 +114,7 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
     step = getattr(step, "best_estimator_", step)
     if hasattr(step, "learned_gram"):
         gram = step.learned_gram(features)
-    else:  # That of `grid`, whose regression is inside a transformation of the target.
+    else:  # In `grid`, the regressor is inside a transformation of the target.
         gamma = getattr(getattr(step, "regressor_", step), "gamma", None)
         if gamma is None:
             return np.nan
@@ -123,7 +123,7 @@ def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
 
 
 def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
-    """Return the encoder of a problem's columns; names that would clash get prefixes.
+    """Return the encoder of a problem's columns, with prefixes of names that would clash.
 
     Parameters
     ----------
@@ -131,14 +131,13 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
     rows : ndarray of int
         The rows to learn from.
     seed : int, default=0
-        Categories of many levels, and text, are encoded by the target in other folds, which are
-        drawn; with groups, folds hold whole groups, and with times, text is encoded by earlier
-        rows.
+        Seed of the folds. Categories of many levels, and text, are encoded by the target in other
+        folds. With groups, folds hold whole groups; with times, text is encoded by earlier rows.
 
     Returns
     -------
     ColumnTransformer
-        Unfitted. It needs the target.
+        The unfitted encoder, whose fit needs the target.
     """
 
     def of(*roles: Role) -> list[str]:
@@ -152,7 +151,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         "categories": [name for name in of("category") if name not in many],
         "levels": many,
         "text": of("text"),
-        # Rows of a table that is read in parts are not predicted without them.
+        # Rows of a table that is read in parts are not scored out of fold.
         "scores": of("text") if problem.n_rows is None else [],
     }
     folds: Any = _folds_of_groups(problem, rows) or 5
@@ -173,7 +172,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
 
 
 def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
-    """Return at most five folds of whole groups; None without groups."""
+    """Return at most five folds of whole groups, or None if there are no groups."""
     if problem.groups is None:
         return None
     groups = problem.groups[rows]
@@ -184,13 +183,13 @@ def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
 
 
 def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
-    """Return an encoder of categories by the target's means."""
+    """Return an encoder of categories by the means of the target."""
     kind, n_folds, folds = "continuous", 5, KFold
     if problem.task == "classification":
         counts = np.unique(problem.target[rows], return_counts=True)[1]
         kind = "binary" if len(counts) == 2 else "multiclass"
         n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
-    # The shuffle was a setting of the encoder before scikit-learn 1.9.
+    # Before scikit-learn 1.9, the encoder itself shuffled the rows.
     drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
     if parse_version(sklearn.__version__) >= parse_version("1.9"):
         drawn_folds = folds(n_folds, shuffle=True, random_state=seed)

@@ -1,4 +1,4 @@
-"""Predictions of the rows of tables by saved models, also on Dask clusters."""
+"""Prediction of the rows of tables with saved models, also on Dask clusters."""
 
 import warnings
 from collections import Counter
@@ -22,18 +22,18 @@ from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
 from mercer_command.values import Array, as_dates, format_dates
 
-# Numbers of rows with categories that a model was not fitted on, of each column.
+# For each column, numbers of rows with categories that a model was not fitted to.
 NewCategories: TypeAlias = dict[str, Counter[str]]
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table that a model predicts, with the columns that it was fitted on.
+    """The rows of a table that a model predicts, with the columns that it was fitted to.
 
     Attributes
     ----------
     names : tuple of str
-        Of all columns of the table.
+        Names of all columns of the table.
     n_rows : int
     parts : ParquetSource or DataFrame
         The rows of Parquet files, or of a text file.
@@ -47,13 +47,13 @@ class TableRows:
     kept: tuple[str, ...] = ()
 
     def map(self, function: Callable[[pd.DataFrame], Any], client: Any) -> Iterator[Any]:
-        """Apply a function to consecutive rows, and yield results in order.
+        """Apply a function to parts of consecutive rows, and yield the results in order.
 
         Parameters
         ----------
         function : callable
         client : distributed.Client or None
-            Its workers read Parquet files.
+            Client of the cluster whose workers read Parquet files.
         """
         if isinstance(self.parts, ParquetSource):
             self.parts.client = client
@@ -120,30 +120,31 @@ def predict_file(
     model : fitted TableModel
     rows : TableRows
     out : Path
-        The file to write, which appears when it is complete.
+        File to write, which appears when it is complete.
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
     bar : Bar
-        It shows the number of rows that were done.
+        Progress bar that shows the number of predicted rows.
     n_reasons : int, default=0
         Number of contributions in words that are added to each prediction.
     client : distributed.Client, default=None
-        The cluster that reads Parquet files and predicts their rows; this process if None.
+        Client of the cluster that reads Parquet files and predicts their rows. If None, this
+        process does so.
 
     Returns
     -------
     list of str
-        What was ignored, and which categories the model was not fitted on.
+        Notes on ignored columns, and on categories that the model was not fitted to.
 
     Raises
     ------
     InputError
-        If the table cannot be read, or see `predict`.
+        If the table cannot be read, or in the cases listed in `predict`.
 
     Notes
     -----
-    Parquet files are read in parts, so that memory does not depend on their number of rows. Rows
-    in which the target is missing are predicted too.
+    Parquet files are read in parts, so that memory does not depend on the number of rows. Rows in
+    which the target is missing are predicted too.
     """
     found: NewCategories = {}
     with appended_table(out) as append:
@@ -179,9 +180,9 @@ def explained_rows(model: TableModel, frame: pd.DataFrame, bar: Bar) -> Reasons:
     ----------
     model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
-        With the columns of the model.
+        Rows, with at least the columns of the model.
     bar : Bar
-        It shows the number of rows that were explained.
+        Progress bar that shows the number of explained rows.
     """
     frame = frame[needed_columns(model, frame.columns)].reset_index(drop=True)
     typed = model["reader"].transform(frame)
@@ -199,16 +200,16 @@ def _predicted_part(
     n_reasons: int,
     advance: Callable[[int], Any] | None,
 ) -> tuple[pd.DataFrame, NewCategories]:
-    """Predictions of a part of a table behind columns that are copied, and new categories."""
+    """Return copied columns and predictions of a part of a table, and new categories."""
     found: NewCategories = {}
     predicted = predict(model, frame, coverage, found)
-    # A column of the table may be called as one of the predictions is.
+    # A column of the table may have the same name as a column of the predictions.
     copied = frame[list(kept)].reset_index(drop=True)
     copied.columns = [f"{name} (kept)" if name in predicted else name for name in kept]
     parts = [copied, predicted]
     if n_reasons:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The prediction has issued those of the cells.
+            warnings.simplefilter("ignore")  # The prediction has issued the same warnings.
             typed = model["reader"].transform(frame)
         why = reasons(model, frame, typed, predicted["prediction"], advance)
         parts.append(why.frame(n_reasons))
@@ -226,17 +227,17 @@ def predict(
     ----------
     model : fitted TableModel
     frame : DataFrame of shape (n_rows, n_columns)
-        The columns that the model was fitted on, in that order.
+        The columns that the model was fitted to, in that order.
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
     found : dict of str to Counter
-        The categories that the model was not fitted on are added.
+        Categories that the model was not fitted to are added.
 
     Returns
     -------
     DataFrame of shape (n_rows, n_outputs)
-        The column `prediction`. For classifiers with decision values, one column of them for two
-        classes (positive for the second), else one for each class. For classifiers with
+        The column `prediction`. For classifiers with decision values, one column for two classes
+        (positive values for the second class), else one for each class. For classifiers with
         probabilities, one column for each class. For regressors with uncertainties, the column
         `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
         and `upper`.
@@ -244,7 +245,7 @@ def predict(
     Raises
     ------
     InputError
-        If columns hold text where the model was fitted on numbers; or if the model predicts no
+        If columns hold text although the model was fitted to numbers, or if the model predicts no
         intervals.
     """
     typed = model["reader"].transform(frame)
@@ -272,7 +273,7 @@ def predict(
 
 
 def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
-    """Return predictions of dates as dates: in their notation, if they were text."""
+    """Convert predictions of dates to dates, written as in the training table if it had text."""
     if role not in ("date", "time"):
         return predicted
     return format_dates(predicted, notation) if notation else as_dates(predicted)
@@ -321,18 +322,18 @@ def intervals(model: TableModel, encoded: Any, coverage: float = 0.9) -> Array:
 
 
 def needed_columns(model: TableModel, names: Iterable[str]) -> list[str]:
-    """Return the names of the columns of a model, or refuse a table that lacks some of them.
+    """Return the names of the columns of a model, after checking that a table has them.
 
     Parameters
     ----------
     model : fitted TableModel
     names : iterable of str
-        Of the columns of the table.
+        Names of the columns of the table.
 
     Raises
     ------
     InputError
-        If it lacks some.
+        If the table lacks columns of the model.
     """
     needed, known = [str(name) for name in model.feature_names_in_], set(names)
     if missing := [name for name in needed if name not in known]:

@@ -19,7 +19,7 @@ from mercer_command.targets import MIN_ROWS, Task, known_target
 from mercer_command.values import Array, MissingCodes
 
 _PARTS = ("train", "test", "")
-"""What the cells of a file of splits say; the rows of an empty cell are left out."""
+"""Allowed cells of a file of splits; rows with an empty cell are left out."""
 
 
 @dataclass(frozen=True)
@@ -31,30 +31,30 @@ class Problem:
     features : DataFrame of shape (n_samples, n_features)
         Columns to learn from, converted to their types.
     target : ndarray of shape (n_samples,)
-        Classes or responses; of dates, the days since 1970.
+        Classes or responses; days since 1970 if the target is a date.
     name : str
         Name of the target's column.
     task : {"classification", "regression"}
     kind : {"", "ordinal", "count"}
-        Whether classes are grades, and responses counts.
+        Whether classes are grades or responses are counts; empty otherwise.
     columns : tuple of Column
         How each column but the target was read and used.
     target_column : Column
         How the target was read.
     notes : tuple of str
-        What was left out and why, and what may have been recognized wrongly.
+        Notes on what was left out and why, and on what may have been recognized wrongly.
     n_rows : int or None
-        Number of rows of the table, if the problem holds a sample of them; None if all.
+        Number of rows of the table if the problem holds a sample of them, else None.
     groups : ndarray of int of shape (n_samples,) or None
-        What rows belong to.
+        Codes of the groups that rows belong to.
     times : ndarray of shape (n_samples,) or None
-        Times of the rows, which are in their order.
+        Times of the rows, which are sorted by them.
     given_splits : ndarray of str of shape (n_samples, n_splits) or None
-        Which rows are learned from and tested on, if a file says it.
+        Which rows are for training and for testing, if a file defines it.
     beside : DataFrame of shape (n_samples, n_identifiers) or None
-        Identifiers, which are not learned from but may tell which rows belong together.
+        Identifiers, which are not used as features but may show which rows belong together.
     missing : dict of str to list of str
-        What stands for missing cells, by the columns' names.
+        Values that stand for missing cells, by the columns' names.
     """
 
     features: pd.DataFrame
@@ -74,7 +74,7 @@ class Problem:
 
 
 def unit_of(role: str) -> str:
-    """Return what a response of some role is measured in."""
+    """Return the unit of a response, given the role of its column."""
     return "days" if role in DATES else "the target's unit"
 
 
@@ -99,21 +99,21 @@ def as_problem(
     task : {"auto", "classification", "regression", "ordinal", "count"}, default="auto"
         If "auto", the target's values determine it. Grades are classes, and counts responses.
     choices : mapping from str to Choice, default=None
-        How columns are read and used; the others are recognized.
+        How columns are read and used; all other columns are recognized.
     missing : mapping from str to list of str, default=None
-        What stands for missing cells, by the columns' names.
+        Values that stand for missing cells, by the columns' names.
     group : str, default=None
-        Name of the column of what rows belong to, which is not learned from.
+        Name of the column of groups, which is not used as a feature.
     time : str, default=None
         Name of the column of dates or numbers by which the rows are sorted.
     split : Path, default=None
-        File that says which rows are learned from; see `read_split`.
+        File that defines training and test rows; see `read_split`.
 
     Raises
     ------
     InputError
         If the target is missing, constant, different in every row, or not suitable for the task; if
-        fewer than ten rows or no columns to learn from are left; if a number is infinite.
+        fewer than ten rows or no columns to learn from remain; or if a number is infinite.
     """
     cells = table if isinstance(table, Cells) else Cells(table)
     frame, notes = cells.frame, list(cells.notes)
@@ -128,7 +128,7 @@ def as_problem(
         used, values, times = used[order], values[order], times[order]
     typed = typed.iloc[used]
     if len(used) < len(frame):
-        # Rows that are left out may be all in which a column varies.
+        # A column may be constant in the remaining rows.
         typed, columns = recognize_columns(frame.iloc[used], choices, **reading)
     groups = None
     if group is not None:
@@ -155,7 +155,7 @@ def as_problem(
 
 
 def _target_name(frame: pd.DataFrame, target: str) -> str:
-    """Return the name of the target's column, of a table that can be learned from."""
+    """Return the name of the target's column, after checking the table."""
     names = [str(name) for name in frame.columns]
     # Spaces around the name of the target do not matter.
     if target not in names and (target := target.strip()) not in names:
@@ -171,23 +171,23 @@ def _target_name(frame: pd.DataFrame, target: str) -> str:
 def _used_columns(
     typed: pd.DataFrame, columns: tuple[Column, ...], notes: list[str]
 ) -> pd.DataFrame:
-    """Return the columns that are learned from, and note which are not, and why."""
+    """Return the columns to learn from, and note which others are left out, and why."""
     notes += left_out_notes(columns)
     notes += [f"column '{shown(c.name)}': {text}" for c in columns for text in c.warnings]
     features = typed[[column.name for column in columns if column.is_used]]
     if not features.shape[1]:
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in columns if column.role == "number"]
-    convert(features[numbers], "number")  # It refuses infinite numbers.
+    convert(features[numbers], "number")  # Infinite numbers raise an error.
     return features
 
 
 def group_codes(
     frame: pd.DataFrame, typed: pd.DataFrame, name: str, target: str
 ) -> tuple[Array, list[str]]:
-    """Return numbers of the groups of rows, after checking that they can be held out, and notes.
+    """Return codes of the groups of rows, and notes, after checking that groups can be held out.
 
-    Where codes differ in each row, the parts before a separator name the groups.
+    If the cells differ in each row, their parts before a separator define the groups.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def group_codes(
     Raises
     ------
     InputError
-        If there is no such column, a group is missing, or there are fewer than four.
+        If there is no such column, a group is missing, or there are fewer than four groups.
     """
     _check_column(frame, name, target, "groups")
     if missing := int(typed[name].isna().sum()):
@@ -256,15 +256,15 @@ def _check_column(frame: pd.DataFrame, name: str, target: str, of: str) -> None:
 
 
 def read_split(path: Path, n_rows: int) -> Array:
-    """Read a file that says which rows are learned from and which are tested on.
+    """Read a file that defines training rows and test rows.
 
     Parameters
     ----------
     path : Path
-        A table with a line for each row, and a column for each split, whose cells are train, test
-        or empty.
+        A table with a line for each row and a column for each split; its cells are train, test or
+        empty.
     n_rows : int
-        Of the table that is split.
+        Number of rows of the table that is split.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def read_split(path: Path, n_rows: int) -> Array:
     Raises
     ------
     InputError
-        If it has another number of lines, or cells that say something else.
+        If the file has another number of lines, or other cells.
     """
     frame = read_cells(path).frame
     if len(frame) != n_rows:

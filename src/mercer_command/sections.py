@@ -1,4 +1,4 @@
-"""Results in words: the sections that terminal and reports show of fits, models and comparisons."""
+"""Sections on fits, models and comparisons, for the terminal and for reports."""
 
 import platform
 import re
@@ -26,10 +26,10 @@ from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_te
 from mercer_command.targets import Task
 
 MOST_ROWS = 60
-"""Tables of kernels and columns in reports have at most this number of rows."""
+"""Largest number of rows of tables of kernels and columns in reports."""
 
 ON_SCREEN = 12
-"""Those in the terminal have this number, so that they fit on a screen."""
+"""Number of rows of such tables in the terminal, so that they fit on a screen."""
 
 
 def format_error(
@@ -42,9 +42,9 @@ def format_error(
     error : float
     task : {"classification", "regression"}
     deviation : float, default=None
-        Its standard deviation, which follows a plus-minus sign and has as many decimals.
+        Standard deviation, which follows a plus-minus sign and has the same number of decimals.
     beside : float, default=None
-        The largest error of a column, which four digits of are shown; this error where None.
+        Largest error of the column, which is shown with four digits; by default, `error`.
     """
     if task == "classification":
         digits = ".1%"
@@ -74,14 +74,14 @@ def describe_trial(trial: Trial) -> str:
 
 
 def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
-    """Return what the report on a model says, with a figure of the errors.
+    """Return the sections of the report on a model, with a figure of the errors.
 
     Parameters
     ----------
     trial : Trial
-        With a report.
+        A trial with a report.
     warned : bool
-        Whether the warnings are told elsewhere.
+        Whether the warnings are shown elsewhere.
     """
     assert trial.report is not None
     words = {"held-out": trial.rows, "Held-out": trial.rows.capitalize()}
@@ -104,7 +104,7 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
         warnings = [Text(shown(said(text), longest=1000), "warning") for text in told]
         sentences = (Text(said(text)) for text in one.sentences)
         parts: list[Part] = [*warnings, *table, *map(said, one.findings), *sentences]
-        # The title names a class of the library.
+        # The title of the library contains the name of a class.
         title = "Scores of the model" if one.title.startswith("Scores of the model") else one.title
         found.append(Section(said(title), parts))
     unit = [f"RMSE and MAE are in {trial.unit}"] if trial.task == "regression" else []
@@ -114,20 +114,20 @@ def tested_sections(trial: Trial, *, warned: bool) -> list[Section]:
 
 
 def hidden(n_rows: int, told: str) -> list[Part]:
-    """Return a line on how many rows a table in a report does not show, if there are any.
+    """Return a line on the number of rows that a table in a report omits, if there are any.
 
     Parameters
     ----------
     n_rows : int
         Number of all rows.
     told : str
-        What is said of those that are not shown.
+        Remark on the rows that are not shown.
     """
     return [Text(f"{n_rows - MOST_ROWS} more {told}.")] if n_rows > MOST_ROWS else []
 
 
 def kernel_section(trial: Trial, learner: str = "") -> Section:
-    """Return the kernels that a model combines, or whose predictions it combines.
+    """Return the section on the kernels that a model combines, or whose predictions it combines.
 
     Parameters
     ----------
@@ -172,14 +172,14 @@ def kernel_section(trial: Trial, learner: str = "") -> Section:
 
 
 def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
-    """Return how columns are read and used: first those that are left out or doubtful.
+    """Return the section on how columns are read and used, left-out or doubtful ones first.
 
     Parameters
     ----------
     columns : sequence of Column
     n_shown : int or None, default=40
-        The terminal lists this number of columns, and all that are left out or doubtful; None if
-        all.
+        Number of columns that the terminal lists, besides all that are left out or doubtful; None
+        for all columns.
     """
     remarkable = [c for c in columns if not c.is_used or c.warnings]
     ordered = [*remarkable, *(c for c in columns if c.is_used and not c.warnings)]
@@ -193,11 +193,11 @@ def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> S
 
 
 _ADDRESSED = re.compile(r"<(?:function )?(\S+)(?: object)? at 0x[0-9a-fA-F]+>")
-"""A function, or another object without a text of its own: its name, and where it is in memory."""
+"""Pattern of the default representation of functions and other objects, with their address."""
 
 
 def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> Section:
-    """Return command, versions and settings, and how to load the model.
+    """Return the section with the command, versions and settings, and code to load the model.
 
     Parameters
     ----------
@@ -207,15 +207,16 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     given : Fit
         Options of the fit.
     command : Options
-        Those of the command that is to be repeated.
+        Options of the command that is to be repeated.
     """
     packages = ("mercer", "numpy", "scipy", "sklearn", "pandas", "skops", "matplotlib")
     used = [[name, sys.modules[name].__version__] for name in packages if name in sys.modules]
     versions = [["python", platform.python_version()], *used]
     with config_context(print_changed_only=False):
         settings = _ADDRESSED.sub(r"\1", trial.model[-1].__repr__(N_CHAR_MAX=10_000))
+    of_system = "import sys\n\n" if given.table == STANDARD_INPUT else ""
     loading = (
-        "import mercer\nimport pandas as pd\n\n"
+        f"{of_system}import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({str(given.out or 'model.skops')!r})\n"
         f"table = {_pandas_call(given.table, header=not given.no_header)}\n"
         "predictions = model.predict(table)"
@@ -238,7 +239,7 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
 
 
 def comparison_section(frame: pd.DataFrame) -> Section:
-    """Return the table of methods, the best first, and what its columns mean.
+    """Return the table of methods, the best first, and the meaning of its columns.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ def comparison_section(frame: pd.DataFrame) -> Section:
 
 
 def _pandas_call(path: Path, *, header: bool) -> str:
-    """Return the call of pandas that reads the cells of a table, for models that are loaded."""
+    """Return the call of pandas that reads the cells of a table for a loaded model."""
     source = "sys.stdin" if path == STANDARD_INPUT else repr(str(path))
     if path != STANDARD_INPUT and is_parquet(path):
         return f"pd.read_parquet({source})"

@@ -33,16 +33,16 @@ from mercer_command.values import Array, as_dates, parse_missing
 
 @dataclass(frozen=True)
 class Training:
-    """The rows that a model is learned from and those that it is tested on.
+    """Training rows and test rows of a model.
 
     Attributes
     ----------
     problem : Problem
-        All rows in memory, or a sample of a table that is read in parts.
+        All rows, if they are in memory, or a sample of a table that is read in parts.
     train, test : ndarray of int
         Positions of training rows and test rows in the problem.
     source : ParquetSource or None
-        All rows but the test rows, as the files hold them, if the problem is a sample.
+        All rows but the test rows, read from the files, if the problem is a sample.
     """
 
     problem: Problem
@@ -52,18 +52,18 @@ class Training:
 
     @property
     def n_train(self) -> int:
-        """Number of rows that the model is learned from."""
+        """Number of training rows."""
         return len(self.train) if self.source is None else self.source.count_rows()
 
 
 def is_streamed(path: Path, max_values: int = 10**7) -> bool:
-    """Whether a table is read in parts: any folder, and a Parquet file of many values.
+    """Whether a table is read in parts, because it is a folder or a Parquet file of many values.
 
     Parameters
     ----------
     path : Path
     max_values : int, default=10**7
-        Larger files are read in parts; in double precision, these are 80 megabytes.
+        Files with more values are read in parts. In double precision, the default is 80 megabytes.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def parquet_source(
     target : str, default=None
         Column to predict.
     columns : sequence of str, default=None
-        All others by default.
+        Columns to read; by default, all others.
 
     Raises
     ------
@@ -111,10 +111,10 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     Parameters
     ----------
     options : Fit
-        Those that name the table, its target, the task, the columns, the share of test rows (of
-        which there are at most 10,000), and the seed.
+        Options, of which the table, its target, the task, the columns, the share of test rows (of
+        which there are at most 10,000), and the seed are used.
     n_sampled : int, default=20_000
-        What columns hold and how they are encoded is learned from at most this number of rows.
+        Largest number of rows from which the contents and the encoding of columns are learned.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
     Notes
     -----
-    A few passes over the target alone, and one over all columns.
+    This takes a few passes over the target alone, and one over all columns.
     """
     target, name, notes = options.target, shown(options.target), list[str]()
     source = parquet_source(options.table, target)
@@ -136,7 +136,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     single = np.empty(0, dtype=np.intp)
     if task == "classification":
         classes, counts = _class_counts(source)
-        # A table of hardly any other classes is refused with all of them.
+        # If fewer than two other classes remain, the table is refused later.
         if np.any(counts < 2) and np.sum(counts > 1) > 1:
             notes.append(single_class_note(name, classes[counts < 2]))
             rare, targets = classes[counts < 2], source.targets()
@@ -159,7 +159,7 @@ def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
 
 
 def _sampled_problem(source: ParquetSource, positions: Array, task: Task, options: Fit) -> Problem:
-    """Return the problem of some rows."""
+    """Return the problem for a sample of rows."""
     drawn, values = source.take_raw(positions)
     assert values is not None
     values = as_dates(values) if source.has_date_target else values
@@ -167,7 +167,7 @@ def _sampled_problem(source: ParquetSource, positions: Array, task: Task, option
     names = list(frame.columns)
     choices = read_choices(options.columns, names)
     if task == "classification":
-        # Labels that read as numbers are text in the files.
+        # Labels that look like numbers are text in the files.
         choices[options.target] = Choice("category")
     missing = parse_missing(options.missing, names)
     return as_problem(frame, options.target, task, choices=choices, missing=missing)
@@ -201,7 +201,7 @@ def _task_of(source: ParquetSource, name: str, task: str, notes: list[str], n_sa
     check_whole(labels, name)
     if task == "classification":
         return "classification"
-    # A sample may lack some of the values that tell whether numbers are classes.
+    # A sample may lack some of the values that decide whether numbers are classes.
     return inferred_task(_class_counts(source)[0], name, notes)
 
 
@@ -215,7 +215,7 @@ def check_cluster(options: Fit | Predict) -> None:
     Raises
     ------
     InputError
-        If both are given, or one for a table that is not Parquet.
+        If both options are given, or one of them for a table that is not Parquet.
     """
     address, workers, table = options.cluster, options.workers, options.table
     if address is not None and workers is not None:
@@ -231,21 +231,21 @@ def cluster_client(address: str | None, workers: int | None, timeout: str = "10s
     Parameters
     ----------
     address : str or None
-        Of the scheduler of a cluster, whose workers can read the table's files.
+        Address of the scheduler of a cluster whose workers can read the table's files.
     workers : int or None
-        Number of processes to start, of one thread each.
+        Number of processes to start, with one thread each.
     timeout : str, default="10s"
-        The scheduler of a cluster must answer within this time.
+        Time within which the scheduler of a cluster must answer.
 
     Yields
     ------
     distributed.Client or None
-        None if neither is given.
+        None if neither an address nor a number of workers is given.
 
     Raises
     ------
     InputError
-        If there is no cluster at the address, or it is lost inside the block.
+        If there is no cluster at the address, or if it is lost inside the block.
     """
     if address is None and workers is None:
         yield None
@@ -281,7 +281,7 @@ def cluster_client(address: str | None, workers: int | None, timeout: str = "10s
 def _interruptions_ignored() -> Iterator[None]:
     """Ignore Ctrl-C, also in processes that are started inside the block.
 
-    A terminal sends it to all processes. Only this one must react, which ends the others.
+    A terminal sends it to all processes. Only this process must react; it ends the others.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

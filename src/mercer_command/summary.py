@@ -1,4 +1,4 @@
-"""The first paragraph of a report, in plain words, and what its checks advise."""
+"""First paragraph of a report in plain words, and advice on the findings of its checks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mercer_command.targets import Rows
 
 
 def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:
-    """Return a report whose warnings advise options of the command.
+    """Return a report whose warnings recommend options of the command.
 
     Parameters
     ----------
     report : ModelReport
     used : collection of str
-        Names of the columns that the model learned from. That others tell the target does not
-        matter.
+        Names of the columns that the model learned from. Warnings of leakage in other columns are
+        omitted.
     """
     found = []
     for check in report.checks:
@@ -48,7 +48,7 @@ _PLAIN = {
     r"as \w+ has no predict_set": "as this method predicts no sets",
     r": pass train=\(X, y\)": "",
 }
-"""What remarks of the library are without names of its classes and arguments."""
+"""Replacements for names of classes and arguments in remarks of the library."""
 
 
 def _plain(text: str) -> str:
@@ -58,8 +58,8 @@ def _plain(text: str) -> str:
 
 
 def _advice(check: str, column: str) -> str:
-    """Return the option that does something about what a check found of a column."""
-    # Of codes, it is the part before a separator that names the group; so does the option.
+    """Return the option that responds to a finding of a check on a column."""
+    # If the part of a code before a separator defines the group, the option uses it too.
     name = shown(column.split(" before '", maxsplit=1)[0])
     if check == "identifiers":
         return f"--group '{name}' holds out whole groups, and does not learn from it"
@@ -76,12 +76,12 @@ def summary_section(trial: Trial, problem: Problem, n_train: int, test: Rows) ->
     Parameters
     ----------
     trial : Trial
-        With a report.
+        A trial with a report.
     problem : Problem
     n_train : int
         Number of training rows.
     test : ndarray of int
-        Test rows of the problem.
+        Positions of the test rows in the problem.
     """
     assert trial.report is not None
     report = with_advice(trial.report, list(trial.model.feature_names_in_))
@@ -113,7 +113,7 @@ def _target(trial: Trial) -> str:
 
 
 def _scores(report: ModelReport, kind: str) -> list[str]:
-    """Say what the first score is, and what simple predictors have."""
+    """Return sentences on the first score of the model and of simple predictors."""
     own, *others = rows = report.sections()[0].rows
     name = report.metric
     called = "mean absolute error, in grades," if kind == "ordinal" and name == "mae" else ""
@@ -136,7 +136,7 @@ def _scores(report: ModelReport, kind: str) -> list[str]:
 
 
 def _beside(best: Any, own: Any, sign: float) -> str:
-    """Say where a simple predictor is as good as the model, or its interval beyond the model's."""
+    """Return a remark if a simple predictor is no worse, or clearly better, than the model."""
     if sign * best.value < sign * own.value:
         return ""
     is_apart = best.low > own.high if sign > 0.0 else best.high < own.low
@@ -151,7 +151,7 @@ def _intervals(report: ModelReport) -> list[str]:
 
 
 def _doubts(report: ModelReport) -> str:
-    """Say how many things could be wrong with these figures."""
+    """Return a sentence on the number of reasons to doubt the scores."""
     n_warnings = len(report.warnings)
     if not n_warnings:
         return "The checks found nothing that makes these figures deceptive."

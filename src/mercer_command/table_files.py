@@ -1,4 +1,4 @@
-"""Files of tables: text, whose compression, encoding, separator and quotes are recognized."""
+"""Reading of tables from files; for text, encoding, separator and quotes are recognized."""
 
 import bz2
 import codecs
@@ -27,41 +27,41 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    # That of UTF-32 begins with that of UTF-16.
+    # The mark of UTF-32 begins with that of UTF-16.
     *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
     *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
 """Byte order marks, and the encodings that they stand for."""
 
 _STARTS = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
-"""What files of other formats begin with."""
+"""Beginnings of files of other formats."""
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
 
 
 STANDARD_INPUT = Path("-")
-"""This stands for a table of text on the standard input."""
+"""Path that stands for a table of text on the standard input."""
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    r"""How a text file holds a table.
+    r"""Format of a table in a text file.
 
     Attributes
     ----------
     separator : str
-        Between cells; ``\s+`` for any space.
+        Separator of cells; ``\s+`` for any white space.
     encoding : str
-        A name that Python knows.
+        Name of the encoding in Python.
     quote : str
-        It surrounds cells that hold separators.
+        Quotation mark around cells that contain separators.
     n_skipped : int
-        Lines before the header.
+        Number of lines before the header.
     names : tuple of str
         The columns' names.
     notes : tuple of str
-        What was recognized and is not usual.
+        Notes on unusual findings.
     """
 
     separator: str
@@ -78,26 +78,26 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
     Parameters
     ----------
     path : Path
-        Its suffix tells whether it is compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
+        File, which is decompressed depending on its suffix (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
     header : bool, default=True
         Whether the first line holds the names of the columns.
 
     Returns
     -------
     frame : DataFrame of str
-        Empty cells are empty text.
+        Cells; empty ones are empty strings.
     text_format : TextFormat
 
     Raises
     ------
     InputError
-        If the file is no text or empty, or its lines have more cells than the header.
+        If the file is not text or is empty, or if its lines have more cells than the header.
     ValueError, OSError, EOFError
         If it cannot be decompressed.
     """
     content, found = recognized_text(path, header=header)
     with catch_warnings():
-        # Cells beyond the header would be dropped with a warning.
+        # Otherwise, cells beyond the header would be dropped with a warning.
         simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
@@ -122,7 +122,7 @@ def read_text_table(path: Path, *, header: bool = True) -> tuple[pd.DataFrame, T
                 raise
             told = f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
             raise InputError(told) from error
-    # Cells that a short line lacks are missing.
+    # Cells that are absent from short lines are missing.
     frame = frame.fillna("")
     frame.columns = pd.Index(found.names)
     return frame, found
@@ -145,18 +145,18 @@ def _content(path: Path) -> bytes:
 
 
 def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextFormat]:
-    """Return a text file, and its encoding, separator, quotes and names; see `read_text_table`."""
+    """Return the bytes of a text file and its format; see `read_text_table`."""
     content = _content(path)
     encoding, notes = _encoding(content)
     text = TextIOWrapper(BytesIO(content), encoding)
     first = text.readline()
-    # Fewer of very long lines are enough.
+    # Fewer lines are enough if they are very long.
     most = min(max(2**20 // (len(first) + 1), 3), 200)
     lines = [line.rstrip("\r\n") for line in [first, *islice(text, most - 1)]]
     told = first.strip().strip('"').strip().lower()
     if kind := next((_STARTS[start] for start in _STARTS if told.startswith(start)), ""):
         raise InputError(f"the file is {kind}, not a table of cells")
-    # Excel writes the separator into a line of its own.
+    # Excel writes the separator into a line before the header.
     is_told = told.startswith("sep=") and len(told) in (4, 5)
     if not any(lines[is_told:]):
         raise InputError("the file is empty")
@@ -175,7 +175,7 @@ def recognized_text(path: Path, *, header: bool = True) -> tuple[bytes, TextForm
 
 
 def _encoding(content: bytes) -> tuple[str, list[str]]:
-    """Return the encoding, by the mark or by validity, and a note if it is not UTF-8."""
+    """Return the encoding, given by a mark or found by trial, and a note if it is not UTF-8."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return encoding, []
@@ -183,7 +183,7 @@ def _encoding(content: bytes) -> tuple[str, list[str]]:
         raise InputError(
             "the file holds NUL bytes, as no text does but UTF-16 without a byte order mark"
         )
-    # Windows-1252 has letters where Latin-1 has control characters, but for five bytes.
+    # Except for five bytes, Windows-1252 has letters in place of Latin-1's control characters.
     names = {"utf-8": "", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
     for encoding in names:
         try:
@@ -202,7 +202,7 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
     reader = csv.reader(
         (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
     )
-    # A line is one field to all separators that it does not have.
+    # For a separator that it lacks, a whole line is one field.
     before = csv.field_size_limit(2**31 - 1)
     try:
         return [row for row in reader if row]
@@ -213,15 +213,15 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
 def _separator(lines: list[str]) -> tuple[str, int]:
     """Return the separator, and the number of lines of titles and comments above the header.
 
-    The sniffer of Python's csv module takes decimal commas, or letters, for separators; that of
-    DuckDB reads lines of more cells than the header as a table of one column.
+    The sniffer of Python's csv module takes decimal commas, or letters, for separators; the sniffer
+    of DuckDB reads lines with more cells than the header as a table of one column.
     """
     scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
     if scores[best] > 0.0:
         return best, 0
-    # Lines below titles come before spaces as separators: a title may happen to have one word for
-    # each column. Commas come last, as they may be decimal marks.
+    # Lines below titles are tried before spaces as separators, because a title may happen to have
+    # one word for each column. Commas come last, because they may be decimal marks.
     if (found := _below_titles(lines, _SEPARATORS[1:])) is not None:
         return found
     if _score(lines, r"\s+") == 1.0:
@@ -230,7 +230,7 @@ def _separator(lines: list[str]) -> tuple[str, int]:
 
 
 def _below_titles(lines: list[str], separators: tuple[str, ...]) -> tuple[str, int] | None:
-    """Return the separator of the lines below at most 20 first ones, and how many these are."""
+    """Return the separator below at most 20 lines of titles, and the number of these lines."""
     for n_above in range(1, min(20, len(lines) - 2) + 1):
         for separator in separators if lines[n_above] else ():
             if _score(lines[n_above:], separator) >= 0.9:
@@ -239,9 +239,9 @@ def _below_titles(lines: list[str], separators: tuple[str, ...]) -> tuple[str, i
 
 
 def _score(lines: list[str], separator: str) -> float:
-    """Return the share of rows that have the usual number of cells, if that is the header's too."""
+    """Return the share of rows with the usual number of cells; zero if the header differs."""
     rows = _parsed(lines, separator)
-    # The last row may be cut within a quoted cell.
+    # The last row may be cut off within a quoted cell.
     sizes = [len(row) for row in rows[:-1] or rows]
     n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
     agreeing = sum(size == n_cells for size in sizes) / len(sizes)
@@ -250,7 +250,7 @@ def _score(lines: list[str], separator: str) -> float:
 
 
 def _quote(lines: list[str], separator: str) -> str:
-    """Return the quotation mark: single ones if they are around a cell of every other line."""
+    """Return the quotation mark, which is single if it encloses a cell of every other line."""
     cells = [cell.strip() for line in lines[1:] for cell in line.split(separator)]
     single, double = (sum(len(c) > 1 and c[0] == c[-1] == mark for c in cells) for mark in "'\"")
     return "'" if single > double and 2 * single >= len(lines) else '"'
@@ -262,7 +262,7 @@ def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
     Parameters
     ----------
     rows : list of list of str
-        The first ones of the file; the first of all holds the names.
+        First rows of the file, of which the first holds the names.
     """
     names, notes = [name.strip() for name in rows[0]], list[str]()
     sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
@@ -285,7 +285,7 @@ def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _are_data(names: list[str], rows: list[list[str]]) -> bool:
-    """Whether half of the names could be cells of their columns, by what these hold."""
+    """Whether half of the names could be cells of their columns, judging by the other cells."""
     alike = 0
     for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
         known = [cell.strip() for cell in cells if cell.strip()]
@@ -315,11 +315,11 @@ class Cells:
     Attributes
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
-        Text for text files, types for Parquet files.
+        Columns of text for text files, typed columns for Parquet files.
     separator : str
-        Between the cells of a text file; empty for Parquet files.
+        Separator of the cells of a text file; empty for Parquet files.
     notes : tuple of str
-        What is unusual about the file.
+        Notes on unusual properties of the file.
     """
 
     frame: pd.DataFrame
@@ -328,7 +328,7 @@ class Cells:
 
 
 def read_cells(path: Path, *, header: bool = True) -> Cells:
-    """Read a text file, which may be compressed, or a Parquet file, by the suffix.
+    """Read a text file, which may be compressed, or a Parquet file, depending on the suffix.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a table")
     if is_file and not path.is_file():
-        # Reading of a pipe may wait forever.
+        # Reading from a pipe may block forever.
         raise InputError(f"{path} is a pipe or a device, not a file; '-' reads the standard input")
     with readable(path):
         if is_file and is_parquet(path):
@@ -364,7 +364,7 @@ def read_cells(path: Path, *, header: bool = True) -> Cells:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn errors of reading a file into one line that names it."""
+    """Convert errors from reading a file to one line that names the file."""
     try:
         yield
     except (ValueError, OSError, EOFError, InputError) as error:
@@ -372,7 +372,7 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell Parquet files, and folders of them, and CSV files apart, by the suffix.
+    """Whether a path is a Parquet file or a folder of them rather than a CSV file, by the suffix.
 
     Parameters
     ----------

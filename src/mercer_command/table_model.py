@@ -14,7 +14,7 @@ from mercer_command.values import Array
 
 
 def _last_has(name: str) -> Callable[[Any], bool]:
-    """Return whether the last step of a model has a method."""
+    """Return a function that checks whether the last step of a model has a method."""
     return lambda model: hasattr(model.steps[-1][1], name)
 
 
@@ -28,8 +28,8 @@ class TableModel(Pipeline):
         The least and the largest possible response, and whether responses are whole numbers.
         Intervals stay within them.
     threshold : float or None, default=None
-        Of two classes, the second is predicted where its probability is at least this one; None for
-        the more probable class.
+        The second of two classes is predicted if its probability is at least this threshold; if
+        None, the more probable class is predicted.
     transform_input, memory, verbose : object
         See `sklearn.pipeline.Pipeline`.
     """
@@ -54,14 +54,14 @@ class TableModel(Pipeline):
         Parameters
         ----------
         X : DataFrame of shape (n_rows, n_columns)
-            With the columns of the training table, of text or of types, in any order.
+            Table with the columns of the training table, as text or typed, in any order.
         **params : object
-            Passed to the last step.
+            Arguments of the last step.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Classes or responses; of dates, days since 1970.
+            Classes or responses; days since 1970 if the target is a date.
         """
         if self.threshold is None or params:
             return np.asarray(super().predict(X, **params))
@@ -93,7 +93,7 @@ class TableModel(Pipeline):
         Returns
         -------
         ndarray of shape (n_rows, 2)
-            Within the limits of the responses, and whole numbers if these are.
+            Intervals within the limits of the responses; whole numbers if the responses are.
         """
         return self.intervals_of(self[:-1].transform(X), coverage)
 
@@ -111,7 +111,7 @@ class TableModel(Pipeline):
         low, high, whole = self.limits
         found = np.clip(found, low, high)
         if whole:
-            # No whole number is lost, and the end of an empty interval is the nearest one.
+            # No whole number is lost; an empty interval becomes the nearest whole number.
             ends = np.column_stack([np.ceil(found[:, 0]), np.floor(found[:, 1])])
             empty = ends[:, 0] > ends[:, 1]
             ends[empty] = np.round(found[empty].mean(axis=1))[:, None]
@@ -128,7 +128,7 @@ class TableModel(Pipeline):
         coverage : float, default=0.9
             The probability, between zero and one.
         **params : object
-            Passed to the last step.
+            Arguments of the last step.
 
         Returns
         -------
@@ -139,12 +139,12 @@ class TableModel(Pipeline):
 
 
 def limits_of(y: Array) -> tuple[float, float, bool]:
-    """Return the limits that responses keep by their nature: signs, shares, whole numbers.
+    """Return the natural limits of responses: signs, shares, whole numbers.
 
     Parameters
     ----------
     y : ndarray of shape (n_rows,)
-        Responses that are known.
+        Known responses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The first step of a model of the command: reading of a table's columns, and of its rows again."""
+"""First step of a model of the command, which reads columns and recognizes training rows."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Columns of text are read as numbers, dates, times of day or categories; columns of these types
     remain as they are, and numbers in place of dates are days since 1970. Other columns are
-    ignored. Where cells of text allow several notations, that of the training table is taken,
-    unless other columns of the table tell another.
+    ignored. If cells of text allow several notations, the notation of the training table is used,
+    unless other columns of the table indicate another one.
 
     Parameters
     ----------
     columns : list of (str, str, str)
         Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
-        Those of the column that is predicted.
+        Name, role and format of the column that is predicted.
     missing : dict of str to list of str, default=None
-        What stands for missing cells, by the columns' names.
+        Values that stand for missing cells, by the columns' names.
     remembers : bool, default=True
-        Whether hashes of the rows are kept, by which they are recognized.
+        Whether hashes of the rows are stored, by which training rows are recognized later.
 
     Attributes
     ----------
     row_hashes_ : ndarray of uint64 of shape (n_distinct,) or None
-        Of the rows of the fit, ascending.
+        Hashes of the training rows, in ascending order.
     feature_names_in_ : ndarray of str
         The names of the columns.
     n_features_in_ : int
@@ -74,12 +74,12 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.row_hashes_ = None
         if self.remembers and X is not None:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Those of `transform` come later.
+                warnings.simplefilter("ignore")  # `transform` issues its warnings later.
                 self.row_hashes_ = np.unique(row_hashes(self.transform(X), self.columns))
         return self
 
     def learned_from(self, typed: pd.DataFrame) -> Array | None:
-        """Return which rows equal one of the fit in all columns; None if it is not known.
+        """Return which rows equal a training row in all columns; None if this is unknown.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of shape (n_samples, n_columns)
-            Of pandas or polars; it has at least the columns of `columns`.
+            A data frame of pandas or polars with at least the columns of `columns`.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _read(name: str, cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
-    """Convert the cells of a column, and warn of those that cannot be read."""
+    """Convert the cells of a column, and warn of cells that cannot be read."""
     values, odd = parse_cells(cells, reading)
     told = [f"column '{shown(name)}': {text}; {OTHERWISE}" for text in reading.warnings]
     if len(odd):
@@ -183,7 +183,7 @@ def source_columns(encoder: ColumnTransformer) -> list[str]:
 
 
 def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Hashes:
-    """Return a number for each row, which is the same for equal rows, and hardly for others.
+    """Return a hash of each row: equal for equal rows, and hardly ever for different rows.
 
     Parameters
     ----------

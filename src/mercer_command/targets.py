@@ -19,13 +19,13 @@ Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array
 
 MIN_ROWS = 10
-"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
+"""Smallest number of rows that can be split into training rows, for five folds, and test rows."""
 
 
 def known_target(
     typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
 ) -> tuple[Rows, Array, Task, Column]:
-    """Return the rows that can be learned from, the target in them, its task, and its column.
+    """Return the usable rows, the target in these rows, its task, and its column.
 
     Parameters
     ----------
@@ -69,17 +69,17 @@ def known_target(
 
 
 def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
-    """Return the task by the target's values, and note where it could be the other one.
+    """Infer the task from the target's values, and note if it could be the other one.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
     name : str
-        Of the target's column, as it is shown.
+        Name of the target's column, as it is shown.
     notes : list of str
         A note is appended if whole numbers are taken for classes without an order, or could be.
     """
-    with collected_warnings([]):  # They name arguments of the library.
+    with collected_warnings([]):  # The warnings name arguments of the library.
         task: Task = infer_task(values)
     n_values = np.unique(values).size
     if values.dtype.kind in "iuf" and _are_whole(values) and 2 < n_values <= 50:
@@ -126,7 +126,7 @@ def _target_values(
 
 
 def _check_kind(target: pd.Series[Any], name: str, task: str) -> None:
-    """Refuse grades that are no whole numbers, and counts that are none or negative."""
+    """Raise an error if grades are not whole numbers, or if counts are not, or are negative."""
     values = np.empty(0)
     if kind_of(target) == "number":
         values = convert(target.to_frame(), "number")[:, 0]
@@ -141,7 +141,7 @@ def _are_whole(values: Array) -> bool:
 
 
 def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
-    """Check that values are numbers and, if their task was inferred, that they count no rows."""
+    """Check that values are numbers and, if the task was inferred, that they do not number rows."""
     if values.dtype.kind != "f":
         raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
     n_values = np.unique(values).size
@@ -153,7 +153,7 @@ def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
 
 
 def check_whole(values: Array, name: str) -> None:
-    """Refuse labels that are numbers with fractions by an `InputError`."""
+    """Raise an `InputError` if labels are numbers with fractions."""
     if values.dtype.kind == "f" and not _are_whole(values):
         raise InputError(
             f"'{name}' holds numbers with fractions: it cannot be the target of classification"
@@ -161,7 +161,7 @@ def check_whole(values: Array, name: str) -> None:
 
 
 def check_no_dates(task: str, name: str) -> None:
-    """Refuse dates that are to be classified by an `InputError`."""
+    """Raise an `InputError` if dates are to be classified."""
     if task == "classification":
         raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
 
@@ -178,7 +178,7 @@ def _as_classes(values: Array, name: str) -> Array:
 
 
 def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
-    """Return the rows of classes that have two rows at least, one to learn from and one to test."""
+    """Return the rows of classes with at least two rows, one to learn from and one to test on."""
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     rare = classes[counts < 2]
     if rare.size and rare.size >= classes.size - 1:
@@ -190,7 +190,7 @@ def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
 
 
 def single_class_note(name: str, classes: Array) -> str:
-    """Say that classes of a single row are left out.
+    """Return a note that classes of a single row are left out.
 
     Parameters
     ----------

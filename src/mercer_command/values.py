@@ -1,4 +1,4 @@
-"""Values of cells: dates, codes of missing ones, and whole numbers that may name things."""
+"""Values of cells: dates, codes of missing values, and whole numbers that may be names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer_command.messages import InputError, listing, shown
 Array: TypeAlias = npt.NDArray[Any]
 
 ISO = "ISO8601"
-"""Name of pandas for dates that begin with the year and may have a time."""
+"""Name in pandas of the format of dates that begin with the year and may have a time."""
 
 
 def as_dates(days: Array, name: str = ISO) -> Array:
@@ -58,7 +58,7 @@ MissingCodes: TypeAlias = Mapping[str, list[str]]
 """Texts and numbers that stand for missing cells, by the columns' names."""
 
 _FEWEST = 3
-"""A value that occurs less often may be a measurement."""
+"""Smallest number of occurrences of a code; a rarer value may be a measurement."""
 
 _NAMING = re.compile(
     r"(?i:(?:^|[\s_.-])(?:id|code|fips|zip|postcode|type|class|category|kind|cluster|group|zone"
@@ -66,23 +66,23 @@ _NAMING = re.compile(
     r"|line|product|item|dept|department|nr|no|number)$|fips$|zip$)"
     r"|[a-z](?:Id|ID|Code|Type|Class|SubClass|Category|Zone|Region|Area|Store|Nr|No)$"
 )
-"""This matches names whose last word says that whole numbers name things."""
+"""Pattern of column names whose last word suggests that whole numbers are names."""
 
 
 def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str]]:
-    """Read what stands for missing cells, as the option --missing says it.
+    """Parse the values that stand for missing cells, given by the option --missing.
 
     Parameters
     ----------
     given : str or None
         Values, separated by commas; COLUMN=VALUE for one column alone.
     names : iterable of str
-        Of the columns.
+        Names of the columns.
 
     Raises
     ------
     InputError
-        If there is no such column.
+        If a named column does not exist.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
 
 
 def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]:
-    """Replace what stands for missing cells by missing ones.
+    """Replace codes of missing cells by missing values.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]
 
 
 def _finite(numbers: pd.Series[Any]) -> Array:
-    """Return known numbers; none where some are infinite, which are refused elsewhere."""
+    """Return known numbers; none if some are infinite, which raises an error elsewhere."""
     try:
         values = convert(numbers.to_frame(), "number")[:, 0]
     except ValueError:
@@ -131,23 +131,23 @@ def _finite(numbers: pd.Series[Any]) -> Array:
 
 
 def odd_value(numbers: pd.Series[Any]) -> str:
-    """Say which repeated value is far from all others, as codes of missing cells are.
+    """Return a note on a repeated value far from all others, which may be a code of missing cells.
 
     Parameters
     ----------
     numbers : Series
-        Of a column of numbers.
+        Column of numbers.
 
     Returns
     -------
     str
-        Empty if there is none.
+        Note; empty if there is no such value.
 
     Notes
     -----
-    The smallest or the largest value is named that occurs three times at least and is farther from
-    its neighbor than the others are from each other; of values of two nines or more, a quarter of
-    that is enough.
+    The note names the smallest or the largest value if it occurs at least three times and is
+    farther from its neighbor than the other values are from each other. For values that consist of
+    two or more nines, a quarter of this distance is enough.
     """
     values = _finite(numbers)
     distinct, counts = np.unique(values, return_counts=True)
@@ -169,19 +169,19 @@ def odd_value(numbers: pd.Series[Any]) -> str:
 
 
 def naming_codes(name: str, numbers: pd.Series[Any], most: int = 100) -> str:
-    """Say that whole numbers may name things, by the name of their column.
+    """Return a note if whole numbers may be names, judging by the name of their column.
 
     Parameters
     ----------
     name : str
     numbers : Series
     most : int, default=100
-        Columns of more different values are not looked at.
+        Columns with more distinct values are not checked.
 
     Returns
     -------
     str
-        Empty if they do not.
+        Note; empty if they are unlikely to be names.
     """
     values = _finite(numbers)
     distinct = np.unique(values)

@@ -39,8 +39,8 @@ _HEADER = re.compile(
     r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
     re.ASCII,
 )
-"""Header of an array of numbers, times or texts in NumPy's format. Objects and records do not match,
-nor do types of zero bytes, of which a short file could hold any number of values."""
+"""Header of an array of numbers, times or texts in NumPy's format. Objects and records do not
+match, nor do types of zero bytes, of which a short file could hold any number of values."""
 
 _MAY_LACK_VALUES = frozenset(
     {
@@ -106,7 +106,7 @@ def members_of(file: BufferedReader) -> Members:
 
 
 def _listed(file: IO[bytes], most: int) -> list[tuple[ZipInfo, int]]:
-    """Return members, which follow each other from the first byte on, and starts of their contents."""
+    """Return the members, which follow each other without gaps, and where their contents begin."""
     _check_end(file, most)
     with ZipFile(file) as archive:
         listed = archive.infolist()

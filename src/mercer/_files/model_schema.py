@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[set[str], ...]] = {
         "DTypeNode": ("content",),
     }.items()
 }
-"""Kinds of objects that models consist of, and the keys of their descriptions besides the type."""
+"""Kinds of objects that models consist of, and keys of their descriptions besides the type."""
 
 _BUILT_IN = {
     "JsonNode": "builtins.str",
@@ -113,7 +113,8 @@ def read_schema(
         Returns, for a kind ("ObjectNode", "TypeNode", ...) and a full name, whether such an object
         may be created.
     fits : callable
-        Returns, for the full name of a type and a list of attributes, whether its objects have them.
+        Returns, for the full name of a type and a list of attributes, whether its objects have
+        these attributes.
 
     Returns
     -------

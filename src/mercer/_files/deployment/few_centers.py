@@ -21,7 +21,7 @@ from mercer.kernels import Categorical, Kernel, Lookup, Missing, Spectrum
 _PENALTIES = 10.0 ** np.arange(-12.0, 0.0, 1.5)
 """Penalties on squared coefficients of whitened features of unit scale, relative to the mean
 squared difference. The smallest is as small as rounding allows, because the fitted values have no
-noise; larger ones have smaller leave-one-out errors if there are nearly as many features as rows."""
+noise; with nearly as many features as rows, larger ones have smaller leave-one-out errors."""
 
 _LEAST_FREEDOM = 1e-6
 """Leave-one-out errors count as infinite if the leverage of a row is above one minus this."""
