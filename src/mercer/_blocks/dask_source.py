@@ -26,7 +26,7 @@ class DaskSource(BlockSource):
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
         The numbers of rows of partitions may be unknown. Chunks of columns are merged.
     y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
-        A Dask collection must have the partitions of X, except for an array with known chunks. An
+        A Dask collection must be partitioned like X; an array with known chunks is rechunked. An
         array-like is divided like X, whose numbers of rows must then be known.
     block_rows, encoder : see `BlockSource`
     client : distributed.Client, default=None

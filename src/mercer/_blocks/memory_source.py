@@ -80,7 +80,7 @@ def memory_source(
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Sparse matrices of other formats than CSR are converted, which copies them.
+        Sparse matrices in formats other than CSR are copied to CSR.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
     block_rows : int, default=None
     encoder : transformer, default=None

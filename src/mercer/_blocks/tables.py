@@ -369,7 +369,7 @@ def block_source(
     ----------
     X : array-like, sparse matrix, data frame, Dask array or data frame, or BlockSource
         A table of shape (n_rows, n_columns). Memory-mapped arrays are read block by block. Sparse
-        matrices of other formats than CSR are converted, which copies them. A source is returned
+        matrices in formats other than CSR are copied to CSR. A source is returned
         as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         A Dask collection that is divided like X, if X is a Dask collection.

@@ -30,7 +30,7 @@ _NO_RESULTS = ("_skl", "_metadata_request", "_callback", "_parent_callback")
 
 
 def with_callbacks(method: Method) -> Method:
-    """Return a `fit` that discards earlier results and always ends its callbacks.
+    """Return a `fit` that discards earlier results, and ends its callbacks even if it fails.
 
     An estimator whose fit fails is left as it was.
 

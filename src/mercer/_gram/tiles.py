@@ -65,7 +65,7 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ----------
     n_samples : int
     n_kernels : int, default=1
-        Number of matrices whose values on a tile are in memory together. Tiles are
+        Number of matrices that are held in memory together, tile by tile. Tiles are
         smaller for more matrices.
 
     Notes

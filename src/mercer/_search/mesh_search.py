@@ -37,7 +37,8 @@ class Peak:
     value : float
         The objective at the parameter.
     gap : float
-        Bound on how much larger the objective can be in the interval; infinite if unproven.
+        Bound on how far the maximum of the objective exceeds the value found; infinite without
+        proof.
     """
 
     theta: float

@@ -47,7 +47,7 @@ class Squared(Loss):
         return QuadraticModel(0.5 * curvature * (y - f) ** 2, curvature * (f - y), curvature)
 
     def conjugate(self, y: Array, c: Array) -> float:
-        """Return the sum of alpha / 2 c^2 - y c; see :meth:`Loss.conjugate`."""
+        """Return the sum of (alpha / 2) c^2 - y c; see :meth:`Loss.conjugate`."""
         return -float(y @ c) + 0.5 * float(c @ (self._penalties * c))
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:

@@ -98,8 +98,8 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
     succession.
 
     Probabilities of more than two classes are the probabilities of each class against the rest,
-    divided by their sum. The softmax of one multinomial regression predicts as well, but takes
-    longer. Separable classes are not a problem, because the penalty bounds the function.
+    divided by their sum. The softmax of one multinomial regression predicts equally well, but
+    takes longer. Separable classes are not a problem, because the penalty bounds the function.
 
     References
     ----------

@@ -112,7 +112,7 @@ class TreeRows:
 
     @property
     def is_learnable(self) -> bool:
-        """Whether there are at least two rows, of two classes if there are classes."""
+        """Whether there are at least two rows and, for classification, at least two classes."""
         return len(self.values) > 1 and (self.codes is None or bool(np.ptp(self.codes)))
 
 

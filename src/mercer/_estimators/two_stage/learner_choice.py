@@ -136,7 +136,7 @@ def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[Ev
 
 
 _Family = Callable[[float], Kernel]
-"""Maps the binary logarithm of the width, in units of the median distance, to a kernel."""
+"""Maps log2 of the width, divided by the median distance, to a kernel."""
 
 _Part = Callable[[Kernel], PenaltyLosses]
 """Maps a kernel to its left-out errors on some of the samples."""

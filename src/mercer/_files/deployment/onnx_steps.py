@@ -222,7 +222,7 @@ def _one_hot(op: Operators, step: OneHotEncoder, *texts: Tensor) -> Tensor:
 
 
 def _keys(categories: Array) -> list[str]:
-    """Return categories as text, in the form of the inputs of a graph."""
+    """Return categories as text, in the form that an ONNX graph takes as input."""
     return [
         _MISSING if value is None or value != value else str(value)  # noqa: PLR0124
         for value in categories
