@@ -39,7 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(tables, "drawn_rows", partial(tables.drawn_rows, max_rows=N_DRAWN))
     for module in ("two_stage.feature_stage", "stacking.drawn_views", "stacking.stack_left_out"):
-        monkeypatch.setattr(f"mercer._{module}.number_of_components", number)
+        monkeypatch.setattr(f"mercer._estimators.{module}.number_of_components", number)
     monkeypatch.setattr("mercer._blocks.approximation.EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._blocks.approximation.MOST_EXACT_ROWS", N_FEW)
     monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", N_FEW)

@@ -9,12 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 from probabilistic_reference import gaussian_evidence
 from reference import central_difference
-from scipy.optimize import OptimizeResult
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer._search.parameter_search import Optimum
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _searches, posterior
 
@@ -72,12 +72,12 @@ def searched(
     """The function of logarithms that a fit minimizes, and where it starts."""
     seen: list[Any] = []
 
-    def started(function: Any, x: np.ndarray, *_: Any, **__: Any) -> OptimizeResult:
+    def started(function: Any, x: np.ndarray, *_: Any, **__: Any) -> Optimum:
         seen.extend([function, x])
-        return OptimizeResult(x=x, fun=function(x)[0], success=True)
+        return Optimum(x, (function(x)[0],))
 
     with monkeypatch.context() as patch:
-        patch.setattr(_searches, "minimized", started)
+        patch.setattr(_searches, "descend", started)
         model.fit(X, y, **weights)
     return seen
 

@@ -39,7 +39,7 @@ _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
 
 
-_OWN_FOLDER = str(Path(__file__).parent)
+_OWN_FOLDER = str(Path(__file__).parents[1])
 """Frames of files below this folder belong to the package, not to its caller."""
 
 

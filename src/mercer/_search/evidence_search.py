@@ -170,7 +170,7 @@ def marginal_likelihood_widths(
         amplitude,
         value,
         tuple(-0.5 * value for value in found.path),
-        found.status not in (1, 2),
+        found.status != 1 and (found.status != 2 or have_slowed(found.path, tol, last=1)),
     )
 
 
