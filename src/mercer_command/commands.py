@@ -35,7 +35,7 @@ from mercer_command.output import Section, Text, write_page
 from mercer_command.problem import Problem, as_problem
 from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
-from mercer_command.targets import Rows
+from mercer_command.target_column import Rows
 from mercer_command.values import parse_missing
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")

@@ -14,7 +14,7 @@ from mercer_command.options import Compare
 from mercer_command.output import Bar
 from mercer_command.pipelines import fit_arguments, learned_alignment, make_model
 from mercer_command.problem import Problem
-from mercer_command.targets import Rows
+from mercer_command.target_column import Rows
 from mercer_command.values import Array
 
 

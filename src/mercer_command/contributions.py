@@ -25,7 +25,7 @@ from mercer_command.columns import DATES
 from mercer_command.messages import shown
 from mercer_command.table_model import TableModel
 from mercer_command.table_reader import source_columns
-from mercer_command.targets import Task
+from mercer_command.target_column import Task
 from mercer_command.values import Array
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sklearn.model_selection import (
 
 from mercer_command.messages import InputError, listing
 from mercer_command.problem import Problem
-from mercer_command.targets import Rows
+from mercer_command.target_column import Rows
 from mercer_command.values import Array
 
 Pair = tuple[Rows, Rows]

@@ -16,7 +16,7 @@ from mercer_command.messages import shown
 from mercer_command.models import Trial
 from mercer_command.output import Figure, Part, Section, Table, Text
 from mercer_command.sections import MOST_ROWS, ON_SCREEN, format_error, hidden
-from mercer_command.targets import Task
+from mercer_command.target_column import Task
 
 MOST_CARDS = 50
 """Largest number of rows that a report explains."""

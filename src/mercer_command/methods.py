@@ -28,7 +28,7 @@ from mercer.kernels import Gaussian
 from mercer_command.messages import InputError, checked_name, listing
 from mercer_command.names import CLASS_METRICS, COMPARED, KINDS, LEARNERS, RESPONSE_METRICS
 from mercer_command.problem import Problem
-from mercer_command.targets import Task
+from mercer_command.target_column import Task
 from mercer_command.values import Array
 
 _EXACT_ROWS = 10_000

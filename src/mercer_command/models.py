@@ -22,7 +22,7 @@ from mercer_command.problem import group_codes, read_split, times_of, unit_of
 from mercer_command.streaming import Training
 from mercer_command.table_files import Cells
 from mercer_command.table_model import TableModel
-from mercer_command.targets import MIN_ROWS, Task
+from mercer_command.target_column import MIN_ROWS, Task
 from mercer_command.values import Array
 
 

@@ -24,7 +24,7 @@ from mercer_command.methods import METHODS, takes
 from mercer_command.problem import Problem
 from mercer_command.table_model import TableModel, limits_of
 from mercer_command.table_reader import TableReader
-from mercer_command.targets import Rows, Task
+from mercer_command.target_column import Rows, Task
 from mercer_command.values import Array
 
 

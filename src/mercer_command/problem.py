@@ -15,7 +15,7 @@ from mercer_command.columns import DATES, Choice, Column, left_out_notes, recogn
 from mercer_command.messages import InputError, listing, shown
 from mercer_command.names import KINDS
 from mercer_command.table_files import Cells, read_cells
-from mercer_command.targets import MIN_ROWS, Task, known_target
+from mercer_command.target_column import MIN_ROWS, Task, known_target
 from mercer_command.values import Array, MissingCodes
 
 _PARTS = ("train", "test", "")

@@ -23,7 +23,7 @@ from mercer_command.output import Part, Section, Table, Text
 from mercer_command.problem import Problem
 from mercer_command.summary import with_advice
 from mercer_command.table_files import STANDARD_INPUT, is_parquet, recognized_text
-from mercer_command.targets import Task
+from mercer_command.target_column import Task
 
 MOST_ROWS = 60
 """Largest number of rows of tables of kernels and columns in reports."""

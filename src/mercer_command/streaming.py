@@ -20,7 +20,7 @@ from mercer_command.messages import InputError, checked_name, listing, shown
 from mercer_command.options import Fit, Predict
 from mercer_command.problem import Problem, as_problem
 from mercer_command.table_files import is_parquet, readable
-from mercer_command.targets import (
+from mercer_command.target_column import (
     Rows,
     Task,
     check_no_dates,

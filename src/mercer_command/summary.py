@@ -16,7 +16,7 @@ from mercer_command.models import Trial
 from mercer_command.names import HIGH_IS_GOOD, SCORES
 from mercer_command.output import Section, Text
 from mercer_command.problem import Problem
-from mercer_command.targets import Rows
+from mercer_command.target_column import Rows
 
 
 def with_advice(report: ModelReport, used: Collection[str]) -> ModelReport:

@@ -189,8 +189,8 @@ class PredictionSetMixin:
         check_choice("score", score, ("least_ambiguous", "adaptive"))
         held_out = self._held_out_probabilities("Prediction sets need")
         thresholds = held_out.thresholds(coverage, score, by_class=by_class)
-        needed = "groups" if held_out.groups is not None else "training samples"
-        needed = f"takes {least_number(coverage)} {needed}"
+        units = "groups" if held_out.groups is not None else "training samples"
+        needed = f"takes {least_number(coverage)} {units}"
         for label in self.classes_[np.isinf(thresholds)].tolist() if by_class else []:
             warn(
                 f"Every set holds the class {label!r}, because a coverage of {coverage:g} by class "
