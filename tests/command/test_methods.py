@@ -23,11 +23,11 @@ from mercer._estimators.two_stage.learner_choice import FORMS
 from mercer._search.records import MixingStep, WeightStep
 from mercer_command.commands import DEMONSTRATED
 from mercer_command.comparison import comparison_table
-from mercer_command.contributions import OTHERS, column_relevances
+from mercer_command.contributions import column_relevances
 from mercer_command.files import load_model
 from mercer_command.messages import InputError
 from mercer_command.methods import METHODS, check_fit, check_size, feasible, is_installed
-from mercer_command.names import COMPARED, DESCRIPTIONS, LEARNERS
+from mercer_command.names import COMPARED, DESCRIPTIONS, LEARNERS, OTHERS
 from mercer_command.pipelines import make_model
 from mercer_command.problem import as_problem
 
@@ -117,7 +117,6 @@ class TestFit:
         for told in (
             "Residuals",
             "Predicted and true",
-            "Coverage of intervals",
             "Coverage of 90% intervals by width",
             "RBF kernel ridge",
         ):
@@ -126,8 +125,8 @@ class TestFit:
         for candidate in model[-1].candidates_:
             assert candidate.description in " ".join(page.text.split())
             assert f"{candidate.loo_error:#.3g}" in result.stdout
-        # Errors, five of predictions, importance, three of dependence, candidates, Gram matrix.
-        assert page.tags.count("svg") == 12
+        # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
+        assert page.tags.count("svg") == 11
         arguments = ("predict", "m.skops", "t.csv", "--out", "p.csv")
         assert run(*arguments, "--intervals").exit_code == 0
         wide = pd.read_csv("p.csv")
@@ -225,7 +224,7 @@ class TestUnsupportedTask:
         assert "not for regression: 'l1-svm'" in line
 
     def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr("mercer_command.methods.make_model")
+        monkeypatch.delattr("mercer_command.comparison.make_model")
         arguments = ("--target", "kind", "--methods", "ca,l2-krr")
         assert "not for classification: 'l2-krr'" in error_line(
             run("compare", "classes.csv", *arguments)
