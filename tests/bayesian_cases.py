@@ -60,10 +60,17 @@ SOLVERS: dict[str, BaseEstimator] = {**CLASSIFIERS, **REGRESSORS}
 FINE_TOL = 1e-7
 """The tolerance of precise fits: those of support vector machines reach it, too."""
 PAIRS = [
-    (name, solver)
-    for name, make in PROBLEMS.items()
-    for solver in (CLASSIFIERS if make().classes else REGRESSORS)
+    *(("nested_widths", solver) for solver in CLASSIFIERS),
+    *(("regression_nested_widths", solver) for solver in REGRESSORS),
+    *(
+        (name, "logistic vb" if make().classes else "gaussian marginal")
+        for name, make in PROBLEMS.items()
+        if "nested_widths" not in name
+    ),
+    *(("three_classes", "logistic laplace"), ("two_outputs", "laplace vb")),
+    *(("more_kernels_than_samples", "logistic mkl"), ("regression", "gaussian mkl 2")),
 ]
+"""Problems, and the solvers that are tried on them."""
 
 
 @cache

@@ -111,12 +111,8 @@ def fitted(task: str, name: str) -> Any:
     return CLASSIFIERS[name]().fit(X, classes(X, 2 if task == "two classes" else 3))
 
 
-@cache
-def leaf_stack() -> Any:
-    """A stack with leaves of trees, of more than 3,000 rows."""
-    X = rows(3100, seed=2)
-    settings = {"n_components": 60, "max_samples": 100, "max_tree_samples": 1000}
-    return KernelStackingRegressor(**settings).fit(X, responses(X))
+LEAVES_OF = rows(300, seed=2)
+"""Training rows of the stack with leaves."""
 
 
 def with_category(X: Any) -> Any:
@@ -125,12 +121,13 @@ def with_category(X: Any) -> Any:
 
 
 @cache
-def leaf_stack_of_categories() -> Any:
-    """The same with a category among the columns, whose indicators trees read as one."""
-    X = rows(3100, seed=2)
-    settings = {"n_components": 60, "max_samples": 100, "max_tree_samples": 1000}
-    with patch("mercer._estimators.stacking.tree_rows._MANY_ROWS", 1000):
-        return KernelStackingRegressor(**settings).fit(with_category(X), responses(X))
+def leaf_stack(*, categories: bool = False) -> Any:
+    """A stack with leaves of trees, and maybe a category, whose indicators trees read as one."""
+    X = LEAVES_OF
+    y = responses(X) + 2.0 * (X[:, 0] > 0.3)
+    model = KernelStackingRegressor(approximation="nystroem", n_components=60, max_samples=150)
+    with patch("mercer._estimators.stacking.tree_rows._MANY_ROWS", 200):
+        return model.fit(with_category(X) if categories else X, y)
 
 
 @cache

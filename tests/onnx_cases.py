@@ -1,16 +1,13 @@
 """Graphs of fitted models beside the models, and parts of graphs."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
-from sklearn.preprocessing import FunctionTransformer
 
 from mercer._files.deployment.onnx_export import onnx_inputs
-from mercer._files.deployment.onnx_operators import Operators
 
 skl2onnx = pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -37,21 +34,3 @@ def compared(model: Any, graph: Any, table: Any, tolerance: float) -> None:
     if hasattr(model, "predict_proba") and "probabilities" in found:
         assert_allclose(found["probabilities"], model.predict_proba(table), atol=tolerance)
         assert list(found) == ["label", "probabilities"]
-
-
-def computed(formula: Callable[[Operators, str], str], X: np.ndarray) -> np.ndarray:
-    """What operators make of an array."""
-
-    def convert(scope: Any, operator: Any, container: Any) -> None:
-        found = formula(Operators(scope, container), operator.inputs[0].full_name)
-        container.add_node("Identity", found, operator.outputs[0].full_name)
-
-    kind, double = FunctionTransformer, skl2onnx.common.data_types.DoubleTensorType
-    graph = skl2onnx.convert_sklearn(
-        kind(),
-        initial_types=[("X", double([None, X.shape[1]]))],
-        target_opset=18,
-        custom_conversion_functions={kind: convert},
-        custom_shape_calculators={kind: lambda operator: None},
-    )
-    return run(graph, X)["variable"]

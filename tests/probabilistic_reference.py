@@ -6,12 +6,11 @@ fast.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_ndtr
+from scipy.special import expit
 
 Matrix = NDArray[np.float64]
 
@@ -30,12 +29,6 @@ class NaiveLikelihood(ABC):
     @abstractmethod
     def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """gamma of a free variable, d gamma / d t, h(gamma) and h'(gamma)."""
-
-    def bounds(self, y: Matrix, u: Matrix, t: Matrix) -> Matrix:
-        """The Gaussian bound of the width of t."""
-        b, c = self.site(y)
-        gamma, _, h, _ = self.widths(t)
-        return (u - c) ** 2 / gamma - 2.0 * b * (u - c) + h
 
 
 @dataclass(frozen=True)
@@ -178,44 +171,6 @@ def variational(
     return value, R @ x[:n], gamma, covariance
 
 
-def evidence(K: Matrix, y: Matrix, likelihood: NaiveLikelihood, points: int = 101) -> float:
-    """-2 ln int N(u | 0, K) p(y | u) du, by the trapezoidal rule in v, u = R v."""
-    grid = np.linspace(-9.0, 9.0, points)
-    V = np.array(list(product(grid, repeat=len(y))))
-    U = V @ root(K).T
-    values = np.sum(V**2, axis=1) + sum(
-        likelihood.losses(np.full(len(U), t), u)[0] for t, u in zip(y, U.T, strict=True)
-    )
-    least = values.min()
-    volume = ((grid[1] - grid[0]) / np.sqrt(2.0 * np.pi)) ** len(y)
-    return float(least - 2.0 * np.log(volume * np.exp(-0.5 * (values - least)).sum()))
-
-
-def laplace_evidence(K: Matrix, y: Matrix, rate: float) -> float:
-    """-2 ln int N(u | 0, K) p(y | u) du of one or two samples, kinks and all.
-
-    The last integral is in closed form; the first by Gauss-Legendre, in parts that end at its kink.
-    """
-
-    def log_integral(mean: Matrix, variance: float, t: float) -> Matrix:
-        s, a = np.sqrt(variance), t - mean
-        above = rate * a + log_ndtr(-a / s - rate * s)
-        below = -rate * a + log_ndtr(a / s - rate * s)
-        return np.log(0.5 * rate) + 0.5 * rate**2 * variance + np.logaddexp(above, below)
-
-    if len(y) == 1:
-        return -2.0 * float(log_integral(np.zeros(1), K[0, 0], y[0])[0])
-    deviation = np.sqrt(K[0, 0])
-    ends = np.unique(np.clip([*np.linspace(-12, 12, 49) * deviation, y[0]], -12 * deviation, None))
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    half, center = 0.5 * np.diff(ends)[:, None], 0.5 * (ends[1:] + ends[:-1])[:, None]
-    u = (center + half * nodes).ravel()
-    logs = log_integral(K[0, 1] / K[0, 0] * u, K[1, 1] - K[0, 1] ** 2 / K[0, 0], y[1])
-    logs += np.log(0.5 * rate) - rate * np.abs(u - y[0]) + np.log((half * weights).ravel())
-    logs -= 0.5 * (u**2 / K[0, 0] + np.log(2.0 * np.pi * K[0, 0]))
-    return -2.0 * float(np.logaddexp.reduce(logs))
-
-
 def gaussian_evidence(K: Matrix, y: Matrix, noise: float) -> float:
     """y'C^-1 y + ln|C| + n ln 2 pi with C = K + noise I."""
     C = K + noise * np.eye(len(y))
@@ -235,83 +190,3 @@ def laplace_approximation(K: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarr
     sign, log_det = np.linalg.slogdet(np.eye(n) + np.sqrt(np.outer(W, W)) * K)
     assert sign > 0
     return float(u @ a + 2.0 * np.logaddexp(0.0, -y * u).sum() + log_det), u
-
-
-@dataclass(frozen=True)
-class JointProblem(ABC):
-    """An objective of everything that it depends on at once, logarithms of weights last."""
-
-    grams: Matrix
-    y: Matrix
-    likelihood: NaiveLikelihood
-
-    @abstractmethod
-    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
-        """The objective and its gradient."""
-
-    @abstractmethod
-    def bounds(self) -> tuple[float, float]:
-        """Of the variables, one for each sample, that are not logarithms of weights."""
-
-    def best(self, n_starts: int, rng: np.random.Generator) -> float:
-        """The lowest value of L-BFGS from many random starts."""
-        n, p = len(self.y), len(self.grams)
-        bounds = [self.bounds()] * n + [(-30.0, 15.0)] * p
-        starts = [
-            np.concatenate([0.1 * rng.normal(size=n), rng.uniform(-6.0, 4.0, p)])
-            for _ in range(n_starts)
-        ]
-        options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-11}
-        return min(
-            float(
-                minimize(self, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun
-            )
-            for x in starts
-        )
-
-
-@dataclass(frozen=True)
-class NaiveVariational(JointProblem):
-    """The variational bound of free variables of widths and of weights.
-
-    Given those the bound is a Gaussian in u, r^2 / gamma - 2 b r = (u - m)^2 / gamma - gamma b^2
-    with m = c + gamma b, and the best u leaves m'C^-1 m, C = K + Gamma.
-    """
-
-    def bounds(self) -> tuple[float, float]:
-        return -20.0, 5.0
-
-    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
-        n = len(self.y)
-        weights = np.exp(x[n:])
-        b, c = self.likelihood.site(self.y)
-        gamma, inner, h, slope = self.likelihood.widths(x[:n])
-        C = np.tensordot(weights, self.grams, axes=1) + np.diag(gamma)
-        inverse = np.linalg.inv(C)
-        alpha = inverse @ (c + gamma * b)
-        value = (c + gamma * b) @ alpha + np.linalg.slogdet(C)[1]
-        value += np.sum(h - np.log(gamma) - gamma * b**2)
-        in_gamma = slope - 1.0 / gamma + np.diag(inverse) - (alpha - b) ** 2
-        in_weights = np.einsum("kij,ij->k", self.grams, inverse - np.outer(alpha, alpha))
-        return float(value), np.concatenate([inner * in_gamma, weights * in_weights])
-
-
-@dataclass(frozen=True)
-class NaiveJointMAP(JointProblem):
-    """Joint MAP of alpha and weights, u = K_e alpha."""
-
-    jitter: float
-
-    def bounds(self) -> tuple[float, float]:
-        return -50.0, 50.0
-
-    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
-        n = len(self.y)
-        alpha, weights = x[:n], np.exp(x[n:])
-        K = np.tensordot(weights, self.grams, axes=1) + self.jitter * np.eye(n)
-        u = K @ alpha
-        losses, slopes = self.likelihood.losses(self.y, u)
-        value = alpha @ u + losses.sum() + np.linalg.slogdet(K)[1]
-        in_weights = self.grams @ alpha @ (alpha + slopes)
-        in_weights += np.einsum("kij,ij->k", self.grams, np.linalg.inv(K))
-        return float(value), np.concatenate([2.0 * u + K @ slopes, weights * in_weights])

@@ -1,13 +1,14 @@
 """Predictions of fitted models: rows are validated once, and threads predict the same."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
 import pytest
-from deployment_cases import CLASSIFIERS, REGRESSORS, N, fitted, leaf_stack, rows
+from deployment_cases import N, fitted, leaf_stack, rows
 from numpy.testing import assert_array_equal
 from sklearn.utils import check_array
 
@@ -15,15 +16,16 @@ import mercer
 from mercer import compress
 
 NEW = rows()[N:]
-MODELS = [
-    *(("regression", name) for name in REGRESSORS),
-    *(("two classes", name) for name in CLASSIFIERS),
-]
-
-
-def model_of(task: str, name: str) -> Any:
-    """A fitted model; of trees where there is no other of the name."""
-    return leaf_stack() if name == "leaves" else fitted(task, name)
+MODELS: dict[str, Any] = {
+    "two-stage": partial(fitted, "regression", "two-stage, projections"),
+    "Nyström": partial(fitted, "regression", "two-stage, Nyström"),
+    "one-stage": partial(fitted, "regression", "one-stage"),
+    "Bayesian": partial(fitted, "two classes", "Bayesian"),
+    "stack": partial(fitted, "two classes", "stacking"),
+    "leaves": leaf_stack,
+    "compressed": lambda: compress(leaf_stack(), rows(400, seed=5), n_components=20),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
 
 
 def validations(model: Any) -> int:
@@ -44,23 +46,14 @@ def validations(model: Any) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize("is_compressed", [False, True], ids=["as it is", "compressed"])
-@pytest.mark.parametrize(("task", "name"), [*MODELS, ("regression", "leaves")])
-def test_rows_are_validated_once(task: str, name: str, is_compressed: bool) -> None:
-    model = model_of(task, name)
-    if is_compressed:
-        model = compress(model, rows(400, seed=5), n_components=20)
-    assert validations(model) == 1
+@every_model
+def test_rows_are_validated_once(name: str) -> None:
+    assert validations(MODELS[name]()) == 1
 
 
-@pytest.mark.parametrize("is_compressed", [False, True], ids=["as it is", "compressed"])
-@pytest.mark.parametrize(("task", "name"), [*MODELS, ("regression", "leaves")])
-def test_threads_predict_what_one_does(
-    task: str, name: str, is_compressed: bool, tmp_path: Path
-) -> None:
-    model = model_of(task, name)
-    if is_compressed:
-        model = compress(model, rows(400, seed=5), n_components=20)
+@every_model
+def test_threads_predict_what_one_does(name: str, tmp_path: Path) -> None:
+    model = MODELS[name]()
     mercer.save(model, tmp_path / "model.skops")
     expected = model.predict(NEW)
     # No thread has used it before, so that what is computed once is computed by several.

@@ -8,8 +8,7 @@ from deployment_cases import N, classes, fitted, responses, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from onnx_cases import compared, computed, run, skl2onnx
-from scipy.special import ndtri
+from onnx_cases import compared, run, skl2onnx
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -17,13 +16,11 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
-    MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
-    RobustScaler,
     SplineTransformer,
     StandardScaler,
 )
@@ -37,7 +34,6 @@ from mercer import (
     compress,
     to_onnx,
 )
-from mercer._files.deployment.onnx_model import interpolated, normal_quantile
 from mercer.kernels import Gaussian
 from mercer.preprocessing import SoftClippingScaler, column_encoders, table_encoder
 
@@ -80,29 +76,15 @@ class TestViewsAndEncoders:
         compared(model, to_onnx(model, table, dtype="float64"), new, 1e-7)
         compared(model, to_onnx(model, table), new, 1e-4)
 
-    def test_normal_quantiles(self) -> None:
-        smaller = np.geomspace(1e-4, 0.5, 300)
-        p = np.concatenate([smaller, 1.0 - smaller])
-        found = computed(normal_quantile, p[:, None])[:, 0]
-        assert_allclose(found, ndtri(p), rtol=0.0, atol=1e-12)
-        beyond = computed(normal_quantile, np.array([[0.0], [1e-9], [1.0]]))[:, 0]
-        assert_allclose(beyond, ndtri([1e-4, 1e-4, 1.0 - 1e-4]), atol=1e-12)
-
     @pytest.mark.parametrize(
         "step",
         [
-            StandardScaler(),
             StandardScaler(with_mean=False),
-            MinMaxScaler(),
-            MaxAbsScaler(),
-            RobustScaler(),
             SoftClippingScaler(),
             FunctionTransformer(),
-            PCA(2),
             make_union(StandardScaler(), PCA(1)),
             make_pipeline("passthrough", StandardScaler(), PCA(2)),
             make_column_transformer((StandardScaler(), [2, 0]), ("drop", [1])),
-            make_column_transformer((StandardScaler(), [2, 0, 1])),
             make_column_transformer((StandardScaler(), [True, False, True])),
             make_column_transformer((StandardScaler(), slice(1, None)), (PCA(1), np.array([0, 2]))),
             make_column_transformer((MinMaxScaler(), [-1]), remainder="passthrough"),
@@ -114,13 +96,13 @@ class TestViewsAndEncoders:
         model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(X, responses(X))
         compared(model, to_onnx(model, X, dtype="float64"), NEW, 1e-9)
 
-    @pytest.mark.parametrize("step", [PCA(2), StandardScaler(), IMPUTED, NAMED], ids=repr)
+    @pytest.mark.parametrize("step", [PCA(2), NAMED], ids=repr)
     def test_steps_of_columns_of_any_type(self, step: Any) -> None:
         """Whole numbers, single precision and truth values, some of which are missing."""
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame({"whole": np.arange(N) % 7, "single": X[:, 0].astype(np.float32)})
         frame["double"], frame["true"] = 1.0 / 3.0 + X[:, 1], X[:, 2] > 0.0
-        if step in (IMPUTED, NAMED):
+        if step is NAMED:
             frame.loc[::5, "double"] = np.nan
             frame["single"] = frame["single"].where(frame["whole"] > 1)
         model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
@@ -128,20 +110,19 @@ class TestViewsAndEncoders:
         compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
         compared(model, to_onnx(model, frame, dtype="float32"), new, 1e-4)
 
-    @pytest.mark.parametrize("unknown", ["ignore", "infrequent_if_exist"])
-    def test_categories(self, unknown: str) -> None:
+    def test_categories(self) -> None:
         """Rare, missing and unknown ones, and whole numbers as categories."""
         pd = pytest.importorskip("pandas")
         code = np.where(np.arange(N) % 9, np.arange(N) % 3, 7)
         frame = pd.DataFrame({"code": code, "size": X[:, 0]})
         frame["town"] = np.where(X[:, 1] > 1.0, None, np.where(X[:, 2] > 1.0, "Bern", "Chur"))
-        encoder = OneHotEncoder(handle_unknown=unknown, min_frequency=12)
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=12)
         step = make_column_transformer((encoder, ["town", "code"]), remainder="passthrough")
         model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
         new = pd.DataFrame({"code": [7, 1, 8], "size": 0.5, "town": ["Thun", None, "Chur"]})
         compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
 
-    @pytest.mark.parametrize("n_classes", [0, 2, 3])
+    @pytest.mark.parametrize("n_classes", [0, 3])
     def test_the_encoder_of_tables(self, n_classes: int) -> None:
         pd = pytest.importorskip("pandas")
         rng = np.random.default_rng(0)
@@ -180,28 +161,20 @@ class TestViewsAndEncoders:
         assert [found.name for found in graph.graph.input] == ["x0", "x1", "x2", "x3"]
         compared(model, graph, table, 1e-9)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(st.lists(NAMES, min_size=3, max_size=3))
     def test_names_of_columns(self, names: list[str]) -> None:
         """Every frame is exported exactly, or refused for what its names are."""
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(X, columns=names)
         refused = len(set(names)) < 3 or {"", "variable"} & set(names)
-        for model in (fitted("regression", "two-stage"), fitted("regression", "two-stage, scans")):
-            if refused:
-                with pytest.raises(ValueError, match=r"Several columns|A column has|The column"):
-                    to_onnx(model, frame, dtype="float64")
-                continue
-            found = run(to_onnx(model, frame, dtype="float64"), frame)["variable"]
-            assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
-
-    def test_names_of_internal_tensors(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame(np.tile(X, 5)[:, :13], columns=[f"c{k}" for k in range(13)])
-        model = TwoStageRegressor(UniformCombination([Gaussian(4.0)]), alpha=0.1)
-        graph = to_onnx(model.fit(frame, responses(X)), frame, dtype="float64")
-        assert [found.name for found in graph.graph.input] == list(frame.columns)
-        compared(model, graph, frame, 1e-9)
+        model = fitted("regression", "two-stage")
+        if refused:
+            with pytest.raises(ValueError, match=r"Several columns|A column has|The column"):
+                to_onnx(model, frame, dtype="float64")
+            return
+        found = run(to_onnx(model, frame, dtype="float64"), frame)["variable"]
+        assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
 
     def test_columns_that_are_not_used_may_have_names_of_outputs(self) -> None:
         pd = pytest.importorskip("pandas")
@@ -212,26 +185,6 @@ class TestViewsAndEncoders:
         model = TwoStageClassifier(C=1.0).fit(frame, classes(X, 2))
         with pytest.raises(ValueError, match="The column 'label' has the name of an output"):
             to_onnx(model, frame)
-
-    def test_frames_of_numbers(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame(X, columns=["a", "b", "c"])
-        model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]), alpha=0.1)
-        model.fit(frame, responses(X))
-        graph = to_onnx(model, frame, dtype="float64")
-        assert [found.name for found in graph.graph.input] == ["a", "b", "c"]
-        compared(model, graph, frame, 1e-9)
-
-
-def test_interpolation_between_nearly_equal_quantiles() -> None:
-    low, high = 100.0, np.nextafter(100.0, 200.0)
-    knots = np.array([-3.0, 0.0, low, high, np.nextafter(high, 200.0), 150.0, 150.0, 160.0])
-    references = np.linspace(0.0, 1.0, len(knots))
-    x = np.array([-3.0, -1.0, 0.0, low, high, 120.0, 150.0, 155.0, 160.0])
-    found = computed(lambda op, X: interpolated(op, X, knots[:, None], references), x[:, None])
-    downwards = np.interp(-x, -knots[::-1], -references[::-1])
-    expected = 0.5 * (np.interp(x, knots, references) - downwards)
-    assert_allclose(found[:, 0], expected, atol=1e-12)
 
 
 class TestStepsWithoutOperators:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from deployment_cases import N, classes, fitted, responses, rows, several_labels
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import log_softmax
 from sklearn.base import is_classifier
 from sklearn.datasets import make_classification
@@ -57,10 +57,9 @@ class TestStatedLoss:
         assert small.loss_ > np.sqrt(fitted_to / before) - 1.0 + 0.01
 
     @pytest.mark.parametrize("task", ["regression", "two classes"])
-    @pytest.mark.parametrize("n_rows", [150, 400])
-    def test_it_is_what_new_rows_lose(self, task: str, n_rows: int) -> None:
+    def test_it_is_what_new_rows_lose(self, task: str) -> None:
         """By labels of other rows, beside new ones: means of eight draws."""
-        found = []
+        found, n_rows = [], 150
         kernels = UniformCombination([Gaussian(2.0), Laplacian(3.0)])
         for seed in range(8):
             table = rows(n_rows + 3000, seed=seed)
@@ -84,26 +83,10 @@ class TestStatedLoss:
         )
         model = KernelStackingClassifier().fit(table[:150], y[:150])
         before = error_of(model, table[650:], y[650:])
-        for n_components in (75, "auto"):
-            small = compress(model, table[:150], n_components=n_components)
-            true = error_of(small, table[650:], y[650:]) / before - 1.0
-            assert true < 0.3
-            assert small.loss_ > true - 0.05
-
-    def test_it_tells_what_a_model_that_shrinks_does_not(self) -> None:
-        """A ripple that the model shrinks is dropped: more is lost than the model expects."""
-        rng = np.random.default_rng(0)
-        many = rng.uniform(-1.0, 1.0, size=(6000, 2))
-        y = many[:, 0] + 0.5 * np.sin(12.0 * many[:, 1]) + 0.2 * rng.normal(size=6000)
-        model = TwoStageRegressor(UniformCombination([Gaussian(0.25)]), alpha=[3.0])
-        model.fit(many[:500], y[:500])
-        small = compress(model, many[500:3000], y[500:3000], n_components=40)
-        before, after = (np.square(m.predict(many[3000:]) - y[3000:]) for m in (model, small))
-        growth = np.sqrt(after.mean() / before.mean()) - 1.0
-        assert abs(small.loss_ - growth) < 4.0 * small.loss_std_
-        blind = compress(model, many[500:3000], n_components=40)
-        assert blind.loss_ < 0.5 * growth
-        assert_array_equal(blind.predict(NEW[:, :2]), small.predict(NEW[:, :2]))
+        small = compress(model, table[:150], n_components=75)
+        true = error_of(small, table[650:], y[650:]) / before - 1.0
+        assert true < 0.3
+        assert small.loss_ > true - 0.05
 
     def test_without_labels_it_is_what_is_expected_of_responses(self) -> None:
         model = fitted("regression", "two-stage")
@@ -116,7 +99,8 @@ class TestStatedLoss:
         assert_allclose(std, 0.5 * spread / np.sqrt(1.0 + d.mean() / e))
 
     @pytest.mark.parametrize("task", ["two classes", "three classes"])
-    def test_without_labels_it_is_what_is_expected_of_classes(self, task: str) -> None:
+    def test_growth_of_the_logarithmic_loss(self, task: str) -> None:
+        """Without labels it is what is expected of them."""
         model = fitted(task, "stacking")
         mine = model.kernel_expansion()(NEW)
         theirs = mine + np.random.default_rng(0).normal(size=mine.shape)
@@ -128,6 +112,9 @@ class TestStatedLoss:
         error = -np.mean(np.log(model.loo_predictions_[np.arange(N), codes]))
         spread = divergences.std(ddof=1) / np.sqrt(N)
         assert_allclose(found, np.array([divergences.mean(), spread]) / error, rtol=1e-6)
+        at = np.arange(N), np.searchsorted(model.classes_, classes(NEW, len(model.classes_)))
+        found, _ = relative_growth(model, mine, theirs, classes(NEW, len(model.classes_)))
+        assert_allclose(found, q[at].mean() / p[at].mean() - 1.0, rtol=1e-8)
 
     def test_without_left_out_errors_it_is_the_difference(self) -> None:
         model = fitted("regression", "one-stage")
@@ -139,18 +126,6 @@ class TestStatedLoss:
         machine, values = fitted("two classes", "Bayesian"), np.repeat([[1.0], [-1.0]], 30, axis=0)
         changed = values * np.where(np.arange(60) % 10 == 0, -1.0, 1.0)[:, None]
         assert_allclose(relative_growth(machine, values, changed)[0], 0.2 / 0.5)
-
-    def test_growth_of_the_logarithmic_loss(self) -> None:
-        for task in ("two classes", "three classes"):
-            model = fitted(task, "stacking")
-            y = classes(NEW, len(model.classes_))
-            mine = model.kernel_expansion()(NEW)
-            theirs = mine + np.random.default_rng(0).normal(size=mine.shape)
-            scores = [np.column_stack([0 * s, s]) if s.shape[1] == 1 else s for s in (mine, theirs)]
-            at = np.arange(N), np.searchsorted(model.classes_, y)
-            before, after = (-log_softmax(s, axis=1)[at].mean() for s in scores)
-            found, _ = relative_growth(model, mine, theirs, y)
-            assert_allclose(found, after / before - 1.0, rtol=1e-8)
 
     def test_growth_of_the_losses_of_several_labels_and_of_counts(self) -> None:
         model = several_labels()

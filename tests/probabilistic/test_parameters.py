@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from probabilistic_reference import gaussian_evidence
 from reference import central_difference
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -15,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer._search.parameter_search import Optimum
-from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _searches, posterior
 
 
@@ -29,8 +28,7 @@ def problem(n: int = 80, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndar
 # --- the same kernel --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", [None, 0.05])
-@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize(("noise", "normalize"), [(None, True), (0.05, False)])
 def test_a_gaussian_process_of_the_same_kernel(noise: float | None, normalize: bool) -> None:
     X, y = problem(60)
     y = 3.0 * y + 7.0 if normalize else y
@@ -59,11 +57,6 @@ def test_a_gaussian_process_of_the_same_kernel(noise: float | None, normalize: b
 
 
 # --- gradients --------------------------------------------------------------------------------
-
-DICTIONARIES: dict[str, list[Kernel]] = {
-    "ard": [Gaussian(1.3, ard=True), Linear()],
-    "mixed": [Gaussian(0.9), Laplacian(2.0), Matern(1.5), Polynomial(2)],
-}
 
 
 def searched(
@@ -94,7 +87,6 @@ def test_of_many_rows_some_are_searched_with_their_weights(monkeypatch: pytest.M
     assert_allclose(some(x)[0], alone(x)[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("names", DICTIONARIES)
 @pytest.mark.parametrize(
     "model",
     [
@@ -104,15 +96,14 @@ def test_of_many_rows_some_are_searched_with_their_weights(monkeypatch: pytest.M
         BayesianMKLClassifier(),
     ],
 )
-def test_gradients_of_the_marginal_likelihood(
-    names: str, model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_of_the_marginal_likelihood(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In logarithms of weights, noise and parameters, together; of two responses, three classes."""
     X, y = problem(25, 3)
     target = np.column_stack([y, np.cos(3.0 * X[:, 1])])
     if isinstance(model, BayesianMKLClassifier):
         target = np.digitize(y, [-0.5, 0.5])
-    model = clone(model).set_params(kernels=DICTIONARIES[names], learn_parameters=True)
+    kernels = [Gaussian(1.3, ard=True), Polynomial(2), Linear()]
+    model = clone(model).set_params(kernels=kernels, learn_parameters=True)
     objective, x = searched(model, X, target, monkeypatch)
     x = x + np.random.default_rng(0).normal(scale=0.3, size=len(x))
     gradient = objective(x)[1]
@@ -123,16 +114,15 @@ def test_gradients_of_the_marginal_likelihood(
 # --- optima -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ard", [False, True])
-def test_the_optimum_of_a_gaussian_process(ard: bool) -> None:
+def test_the_optimum_of_a_gaussian_process() -> None:
     X, y = problem()
-    kernel = ConstantKernel(1.0, (1e-6, 1e6)) * RBF(np.ones(2) if ard else 1.0, (0.02, 70.0))
+    kernel = ConstantKernel(1.0, (1e-6, 1e6)) * RBF(np.ones(2), (0.02, 70.0))
     same = GaussianProcessRegressor(
         kernel + WhiteKernel(0.1, (1e-8, 1e2)), n_restarts_optimizer=3, random_state=0, alpha=0.0
     ).fit(X, y)
     bounds = (0.02 * np.sqrt(2.0), 70.0 * np.sqrt(2.0))
     model = BayesianMKLRegressor(
-        [Gaussian(ard=ard, bounds=bounds)], learn_parameters=True, normalize_y=False, tol=1e-6
+        [Gaussian(ard=True, bounds=bounds)], learn_parameters=True, normalize_y=False, tol=1e-6
     ).fit(X, y)
     best = same.log_marginal_likelihood_value_
     assert model.log_marginal_likelihood_ >= best - 1e-4 * abs(best)
@@ -145,35 +135,27 @@ def test_the_optimum_of_a_gaussian_process(ard: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "tolerance"),
-    [
-        (BayesianMKLRegressor(), 1e-3),
-        (BayesianMKLRegressor(noise=0.1), 1e-3),
-        (BayesianMKLRegressor(likelihood="laplace", objective="vb"), 1e-2),
-        (BayesianMKLClassifier(), 1e-2),
-    ],
+    "model",
+    [BayesianMKLRegressor(likelihood="laplace", objective="vb"), BayesianMKLClassifier()],
 )
-def test_learned_parameters_are_stationary(model: Any, tolerance: float) -> None:
+def test_learned_parameters_are_stationary(model: Any) -> None:
     """By central differences of the objective in a logarithm of the width."""
     X, y = problem(40)
     y = np.where(y > 0.0, 1.0, -1.0) if isinstance(model, BayesianMKLClassifier) else y
     model.set_params(kernels=[Gaussian(1.0), Linear()], learn_parameters=True, tol=1e-6)
     model.fit(X, y)
-    plain = BayesianMKLClassifier if isinstance(model, BayesianMKLClassifier) else None
     width = float(model.kernel_.kernels[0].theta[0])
-    noise = 1.0 if plain else model.noise_variance_
+    likelihood: Any = LogisticLikelihood()
+    if isinstance(model, BayesianMKLRegressor):
+        likelihood = LaplaceLikelihood.of_variance(model.noise_variance_)
 
     def phi(log_width: np.ndarray) -> float:
         kernels = [Gaussian(float(np.exp(log_width[0]))), Linear()]
-        if plain is None and model.objective == "marginal_likelihood":
-            K = np.tensordot(model.weights_, [k(X) for k in kernels], axes=1)
-            return gaussian_evidence(K, y, noise)
-        likelihood = LogisticLikelihood() if plain else LaplaceLikelihood.of_variance(noise)
         return posterior(X, y, kernels, model.weights_, likelihood=likelihood).objective
 
     assert_allclose(phi(np.array([width])), model.objective_, rtol=1e-7)
     slope = central_difference(phi, np.array([width]), 1e-3)
-    assert np.abs(slope).max() <= tolerance * max(abs(model.objective_), 1.0)
+    assert np.abs(slope).max() <= 1e-2 * max(abs(model.objective_), 1.0)
     history = model.objective_history_
     assert (np.diff(history) <= 1e-9 * np.abs(history).max()).all()
     assert model.objective_ <= history[-1] + 1e-6 * abs(history[-1])
