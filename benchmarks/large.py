@@ -14,10 +14,6 @@ memory
     Peak resident memory of a process that does the same, beyond that of the process with its data.
 growth
     Time of the fit to N rows relative to that of N / 10 rows.
-pairs
-    Test error and time of the default two-stage and stacking regressors beside those of features of
-    1,000 centers alone: of 60,000 rows of a response of three projections of eight columns, and the
-    two-stage regressor of 10^5 rows of the other table.
 parquet
     Time and peak resident memory, of the whole process, of a fit to a Parquet file of N rows.
 dask
@@ -44,7 +40,6 @@ from sklearn.metrics import r2_score
 
 from mercer import (
     ContinuousAlignment,
-    KernelStackingRegressor,
     ParquetSource,
     TwoStageRegressor,
 )
@@ -161,34 +156,6 @@ def growth(options: argparse.Namespace) -> None:
     print_table("growth [at most 11]", header, [[*line, *(f"{r:.2f}" for r in ratios)]])
 
 
-def rows_of_projections(n_rows: int, seed: int = 0) -> tuple[Array, Array]:
-    """Return a table, and responses that depend on three projections of its columns."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 8))
-    projected = X @ np.random.default_rng(9).normal(size=(8, 3)) / 2.5
-    y = np.sin(2.0 * projected[:, 0]) + np.cos(2.0 * projected[:, 1]) * projected[:, 2]
-    return X, y + 0.05 * rng.normal(size=n_rows)
-
-
-def pairs(options: argparse.Namespace) -> None:
-    """Compare fits that may take all pairs of some rows with those on features alone."""
-    lines = []
-    for name, draw, n_rows, kinds in (
-        ("projections", rows_of_projections, 60_000, (TwoStageRegressor, KernelStackingRegressor)),
-        ("sums", rows, 100_000, (TwoStageRegressor,)),
-    ):
-        X, y = draw(n_rows)
-        X_test, y_test = draw(TEST_ROWS, seed=1)
-        for kind in kinds:
-            for n_components in ("auto", 1000):
-                model = kind(n_components=n_components)
-                wall, processor, _ = timed(model.fit, X, y)
-                score = r2_score(y_test, model.predict(X_test))
-                line = [f"{name}, {kind.__name__}, {n_components}"]
-                lines.append([*line, f"{score:.4f}", f"{wall:.1f}", f"{processor:.1f}"])
-    print_table("pairs", ["table, estimator, centers", "R2", "s", "processor s"], lines)
-
-
 def fit_file(path: str) -> tuple[float, float, float]:
     """Return seconds of a fit to a file, and the peak memory before and after, in GB."""
     before = peak_resident()
@@ -255,7 +222,6 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "several_kernels": several_kernels,
     "memory": memory,
     "growth": growth,
-    "pairs": pairs,
     "parquet": parquet,
     "dask": dask,
 }

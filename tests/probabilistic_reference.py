@@ -4,7 +4,6 @@ Everything is on the -2 log scale. Nothing here uses the package, and nothing he
 fast.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,24 +14,13 @@ from scipy.special import expit
 Matrix = NDArray[np.float64]
 
 
-class NaiveLikelihood(ABC):
-    """-2 ln p(y | u), and the Gaussians that bound it: r^2 / gamma - 2 b r + h(gamma)."""
-
-    @abstractmethod
-    def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
-        """-2 ln p(y_i | u_i), and its slope in u_i."""
-
-    @abstractmethod
-    def site(self, y: Matrix) -> tuple[Matrix, Matrix]:
-        """b and c, where r = u - c."""
-
-    @abstractmethod
-    def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """gamma of a free variable, d gamma / d t, h(gamma) and h'(gamma)."""
-
-
 @dataclass(frozen=True)
-class NaiveLogistic(NaiveLikelihood):
+class NaiveLogistic:
+    """-2 ln p(y | u) and its slope, and its bounds r^2 / gamma - 2 b r + h(gamma), r = u - c.
+
+    `site` returns b and c; `widths` gamma of a free variable t, d gamma / d t, h and its slope.
+    """
+
     def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
         return 2.0 * np.logaddexp(0.0, -y * u), -2.0 * y * expit(-y * u)
 
@@ -48,7 +36,7 @@ class NaiveLogistic(NaiveLikelihood):
 
 
 @dataclass(frozen=True)
-class NaiveLaplace(NaiveLikelihood):
+class NaiveLaplace:
     rate: float
 
     def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
@@ -65,7 +53,7 @@ class NaiveLaplace(NaiveLikelihood):
 
 
 @dataclass(frozen=True)
-class NaiveGaussian(NaiveLikelihood):
+class NaiveGaussian:
     noise: float
 
     def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
@@ -79,6 +67,9 @@ class NaiveGaussian(NaiveLikelihood):
         zero = np.zeros_like(t)
         h = zero + np.log(2.0 * np.pi * self.noise)
         return zero + self.noise, zero, h, zero
+
+
+NaiveLikelihood = NaiveLogistic | NaiveLaplace | NaiveGaussian
 
 
 def root(K: Matrix) -> Matrix:

@@ -1,7 +1,7 @@
 """Blocks of rows, trees of merges, and streams of blocks in threads: order, read-ahead, errors."""
 
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import islice
 from threading import Barrier, current_thread
 
 import numpy as np
@@ -11,37 +11,12 @@ from block_cases import NormalSums, Starts, table
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from mercer._blocks.blocks import Block, merged
 from mercer._blocks.passes import run_in_threads
 from mercer._blocks.tables import block_source
 
 X, Y = table(60)
-
-
-def test_a_block_is_split_without_copies() -> None:
-    X, y = table(10)
-    parts = list(Block(X, y, 5).split(4))
-    assert [(part.start, part.n_rows) for part in parts] == [(5, 4), (9, 4), (13, 2)]
-    assert all(np.shares_memory(part.X, X) for part in parts)
-    assert_array_equal(np.concatenate([part.y for part in parts]), y)
-
-
-@given(st.integers(1, 40))
-def test_a_tree_keeps_the_order_and_is_balanced(n: int) -> None:
-    leaves = [((i,), 0) for i in range(n)]
-    order, depth = merged(leaves, lambda a, b: (a[0] + b[0], 1 + max(a[1], b[1])))
-    assert order == tuple(range(n))
-    assert depth == int(np.ceil(np.log2(n)))
-
-
-def test_encoders_without_names_of_features() -> None:
-    X, _ = table(10)
-    encoder = FunctionTransformer(lambda X: np.hstack([X, X[:, :1]]).astype(np.float32)).fit(X)
-    assert block_source(X, encoder=encoder).n_features == 4
 
 
 class TestReduce:
@@ -61,14 +36,6 @@ class TestReduce:
         assert np.all(np.abs(XtX - X.T @ X) <= 1e-12 * scale)
         assert np.all(np.abs(Xty - X.T @ (X[:, 0] + 1.0)) <= 1e-12 * (scale + np.abs(X).sum()))
 
-    def test_results_do_not_depend_on_timing(self) -> None:
-        X, y = table(5000, 20)
-        source = block_source(X, y, block_rows=64)
-        with threadpool_limits(4):
-            runs = [source.reduce(NormalSums()) for _ in range(3)]
-        for run in runs[1:]:
-            assert_array_equal(run[1], runs[0][1])
-
     def test_every_row_is_in_one_block_and_reported_in_the_calling_thread(self) -> None:
         rows: list[int] = []
         source = block_source(*table(50), block_rows=8)
@@ -77,10 +44,6 @@ class TestReduce:
         assert sorted(starts) == [(start, min(8, 50 - start)) for start in range(0, 50, 8)]
         assert rows == [8] * 6 + [2]
 
-    def test_no_rows_give_the_first_state(self) -> None:
-        source = block_source(np.empty((0, 3)), np.empty(0))
-        assert source.reduce(NormalSums()) == NormalSums().start()
-
     @pytest.mark.parametrize("threads", [1, 3])
     @pytest.mark.parametrize("of", ["X", "y"])
     def test_missing_numbers_of_a_block_are_refused(self, threads: int, of: str) -> None:
@@ -88,15 +51,6 @@ class TestReduce:
         (X if of == "X" else y[:, None])[33, 0] = np.nan
         with threadpool_limits(threads), pytest.raises(ValueError, match=f"{of} contains NaN"):
             block_source(X, y, block_rows=8).reduce(NormalSums())
-
-
-class TestMap:
-    @pytest.mark.parametrize("threads", [1, 3])
-    def test_results_are_in_the_order_of_rows(self, threads: int) -> None:
-        X, _ = table(100)
-        with threadpool_limits(threads):
-            sums = list(block_source(X, block_rows=7).map(lambda b: b.X.sum(axis=1)))
-        assert_allclose(np.concatenate(sums), X.sum(axis=1))
 
 
 class TestArguments:
@@ -145,12 +99,6 @@ def test_lanes_run_at_the_same_time() -> None:
     assert len({name for _, (_, name) in found}) == 3
 
 
-def test_a_single_item_needs_no_thread() -> None:
-    with threadpool_limits(3):
-        ((_, thread),) = run_in_threads(lambda item, _: current_thread(), [0])
-    assert thread is current_thread()
-
-
 @pytest.mark.parametrize("threads", [1, 3])
 def test_few_items_are_read_ahead(threads: int) -> None:
     read, done = [0], 0
@@ -167,14 +115,6 @@ def test_few_items_are_read_ahead(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_endless_streams_can_be_abandoned(threads: int) -> None:
-    with threadpool_limits(threads):
-        results = run_in_threads(lambda item, _: item, count())
-        assert [next(results), next(results)] == [(0, 0), (1 % threads, 1)]
-        results.close()
-
-
-@pytest.mark.parametrize("threads", [1, 3])
 def test_errors_reach_the_caller_in_order(threads: int) -> None:
     with threadpool_limits(threads):
         results = run_in_threads(lambda item, _: 1 / (7 - item), range(100))
@@ -182,12 +122,3 @@ def test_errors_reach_the_caller_in_order(threads: int) -> None:
         with pytest.raises(ZeroDivisionError):
             next(results)
     assert seen == [1 / (7 - item) for item in range(7)]
-
-
-def test_errors_of_the_stream_reach_the_caller() -> None:
-    def items() -> Iterator[int]:
-        yield from range(5)
-        raise OSError("the file is gone")
-
-    with threadpool_limits(3), pytest.raises(OSError, match="file is gone"):
-        list(run_in_threads(lambda item, _: item, items()))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from block_cases import NormalSums, Starts, sample_blocks, table
-from numpy.testing import assert_allclose, assert_array_equal
+from block_cases import NormalSums, Starts, table
+from numpy.testing import assert_allclose
 
 from mercer import ParquetSource
 from mercer._blocks.blocks import Block
@@ -75,11 +75,6 @@ class TestCluster:
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         assert after > before
 
-    def test_blocks_are_merged_in_order(self, client) -> None:
-        found = block_source(*parts(known=False), block_rows=8).reduce(Starts())
-        starts = [start for start, _ in found]
-        assert starts == sorted(starts) == np.cumsum([0, *(n for _, n in found)])[:-1].tolist()
-
     def test_rows_are_reported(self, client, expected) -> None:
         rows: list[int] = []
         source = block_source(*parts(known=False))
@@ -87,12 +82,6 @@ class TestCluster:
         found = source.reduce(NormalSums())
         assert_equal_sums(found, expected)
         assert sorted(rows) == sorted(LENGTHS)
-
-    def test_samples_are_those_of_the_array(self, client) -> None:
-        found = sample_blocks(block_source(*parts(LABELS, known=False)), 20, 0, stratify=True)
-        expected = sample_blocks(block_source(X, LABELS), 20, 0, stratify=True)
-        for one, other in zip(found, expected, strict=True):
-            assert_array_equal(one, other)
 
     def test_errors_of_a_block_reach_the_caller(self, client) -> None:
         Z = X.copy()
@@ -102,14 +91,6 @@ class TestCluster:
             source.on_rows = on_rows
             with pytest.raises(ValueError, match="X contains infinity"):
                 source.reduce(NormalSums())
-
-    def test_large_statistics_give_no_warning(self, client) -> None:
-        @dataclass(frozen=True)
-        class Large(NormalSums):
-            ballast: Any = None
-
-        statistic = Large(np.zeros(2_000_000))
-        assert block_source(*parts()).reduce(statistic)[0] == 60
 
     def test_row_groups_are_read_on_the_cluster(self, client, tmp_path, monkeypatch) -> None:
         frame = pd.DataFrame(X, columns=list("abc")).assign(y=Y)
@@ -145,14 +126,6 @@ class TestFailures:
             assert running_client(client) is client
         with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
             DaskSource(*parts(), None, None, client).reduce(NormalSums())
-
-    def test_a_client_is_closed_while_blocks_are_read(self, cluster) -> None:
-        with distributed.Client(cluster, set_as_default=False) as client:
-            blocks = iter(DaskSource(*parts(), block_rows=5, encoder=None, client=client))
-            assert next(blocks).n_rows == 5
-            client.close()
-            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
-                list(blocks)
 
     def test_a_cluster_is_closed_meanwhile(self) -> None:
         with (

@@ -1,5 +1,6 @@
 """Samples and folds of rows, and classes, their counts and weights: independent of blocks."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ from block_cases import sample_blocks, table
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.model_selection import TimeSeriesSplit
 
+from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.row_sample import (
     ClassCounts,
     RowWeights,
@@ -19,6 +23,7 @@ from mercer._blocks.row_sample import (
     row_keys,
 )
 from mercer._blocks.tables import block_source
+from mercer._data.resampling import InSplits, OneAtATime, Together
 from mercer._data.weights import SampleWeights, with_class_weights
 
 
@@ -64,20 +69,6 @@ class TestSampleBlocks:
             assert_array_equal(one, other)
         assert first[0].shape == (min(max_samples, 60), 3)
 
-    def test_rows_and_targets_belong_together_in_order(self) -> None:
-        y = np.arange(1000)
-        X, drawn = sample_blocks(block_source(y[:, None] * 2.0, y), 100, random_state=0)
-        assert_array_equal(X[:, 0], 2.0 * drawn)
-        assert np.all(np.diff(drawn) > 0)
-
-    def test_every_row_is_drawn_equally_often(self) -> None:
-        y = np.arange(20)
-        counts = np.zeros(20)
-        for seed in range(500):
-            counts[sample_blocks(block_source(y[:, None], y), 5, random_state=seed)[1]] += 1
-        # Five standard deviations of a binomial count with n = 500 and p = 1/4.
-        assert np.all(np.abs(counts - 125) < 5 * np.sqrt(500 * 0.25 * 0.75))
-
     def test_many_rows_are_pruned_on_the_way(self) -> None:
         """More rows than twice the sample come in several blocks: equal to sorting all keys."""
         y = np.random.default_rng(0).integers(0, 3, 300_000)
@@ -92,24 +83,6 @@ class TestSampleBlocks:
         ]
         assert_array_equal(X[:, 0], np.sort(np.concatenate(expected)))
         assert_array_equal(drawn, y[np.sort(np.argsort(keys)[:600])])
-
-    def test_rare_classes_have_at_least_five_rows(self) -> None:
-        y = np.repeat(["common", "rare", "rarest"], [1000, 7, 3])
-        _, drawn = sample_blocks(block_source(np.zeros((1010, 1)), y), 100, 0, stratify=True)
-        assert np.unique(drawn, return_counts=True)[1].tolist() == [92, 5, 3]
-
-    def test_more_classes_than_rows_are_refused(self) -> None:
-        source = block_source(np.zeros((10, 1)), np.arange(10))
-        with pytest.raises(ValueError, match="at least the number of classes, 10; got 4"):
-            sample_blocks(source, 4, stratify=True)
-
-    def test_frames_are_sampled_as_they_are(self) -> None:
-        pd = pytest.importorskip("pandas")
-        frame = pd.DataFrame({"city": list("abcdefghij"), "size": range(10)})
-        X, _ = sample_blocks(block_source(frame), 4, random_state=0, raw=True)
-        assert X.equals(frame.loc[X.index])
-        with pytest.raises(ValueError, match="not hold numbers: city"):
-            sample_blocks(block_source(frame), 4)
 
 
 class TestClassQuotas:
@@ -140,35 +113,22 @@ def counted(y, block_rows=4):
     return class_counts(source)
 
 
-@pytest.mark.parametrize("dtype", [int, object, str, bool, float])
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(1, 30))
-def test_any_division_gives_the_same_counts(dtype, y, block_rows) -> None:
-    y = np.array(y).astype(str).astype(object) if dtype is object else np.array(y).astype(dtype)
-    found = counted(y, block_rows)
-    classes, counts = np.unique(y, return_counts=True)
-    assert_array_equal(found.classes, classes)
-    assert_array_equal(found.counts, counts)
-    assert_array_equal(found.classes[found.codes(y)], y)
-
-
-@pytest.mark.parametrize("dtype", [object, "U2"])
-@pytest.mark.parametrize("new", ["c", "", "aa"])
-def test_unknown_classes_are_refused(dtype, new) -> None:
-    with pytest.raises(ValueError, match="unknown class"):
-        counted(np.array(["a", "b"], dtype=dtype)).codes(np.array(["a", new], dtype=dtype))
-
-
 @pytest.mark.parametrize(
-    ("y", "message"),
+    ("refused", "message"),
     [
-        (np.array(["a", None, "b"], dtype=object), "missing"),
-        (np.array(["a", 1, "b"], dtype=object), "several types: int, str"),
-        (np.zeros((5, 2)), "one column"),
+        (lambda: counted(np.array(["a", None, "b"], dtype=object)), "missing"),
+        (lambda: counted(np.array(["a", 1, "b"], dtype=object)), "several types: int, str"),
+        (lambda: counted(np.ones((5, 2))), "one column"),
+        (lambda: counted(np.array(["a", "b"])).codes(np.array(["a", "aa"])), "unknown class"),
+        (lambda: class_row_weights(block_source(X, Y), {"a": 0.0}), "must be positive"),
+        (lambda: class_row_weights(block_source(X, Y), {"d": 2.0}), "not in class_weight"),
+        (lambda: class_row_weights(block_source(X, Y), "equal"), "class_weight"),
+        (lambda: sample_blocks(block_source(X, Y), 2, stratify=True), "number of classes, 3"),
     ],
 )
-def test_what_is_no_class_is_refused(y, message: str) -> None:
+def test_bad_classes_weights_and_numbers_are_refused(refused: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        counted(y)
+        refused()
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"a": 0.5, "c": 3.0}])
@@ -183,15 +143,47 @@ def test_rows_have_their_weights(class_weight: Any) -> None:
     np.testing.assert_allclose(weights.of(Y[rows], rows).values, values[rows])
 
 
-@pytest.mark.parametrize(
-    ("class_weight", "message"),
-    [
-        ({"a": 0.0}, "must be positive"),
-        ({"a": -1.0}, "must be positive"),
-        ({"d": 2.0}, "not in class_weight"),
-        ("equal", "class_weight"),
-    ],
-)
-def test_weights_of_classes_are_checked(class_weight: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        class_row_weights(block_source(X, Y), class_weight)
+ROLES = st.lists(st.integers(0, 2), min_size=12, max_size=12)
+
+
+@given(st.lists(ROLES, min_size=1, max_size=5))
+def test_parts_make_up_the_rows_and_the_folds(roles: list[list[int]]) -> None:
+    splits = [
+        (np.flatnonzero(np.array(own) == 1), np.flatnonzero(np.array(own) == 2)) for own in roles
+    ]
+    found = ListedFolds.of(splits, 12)
+    assert len(found.folds) == len(splits)
+    assert_array_equal(np.unique(found.numbers), np.arange(found.n_parts))
+    for fold, (train, test) in zip(found.folds, splits, strict=True):
+        for parts, rows in ((fold.trained, train), (fold.held_out, test)):
+            assert_array_equal(np.flatnonzero(np.isin(found.numbers, parts).any(axis=0)), rows)
+        # All rows are in one part each.
+        own = np.concatenate([fold.trained, fold.left_out])
+        assert_array_equal(np.isin(found.numbers, own).sum(axis=0), np.ones(12))
+        assert np.isin(fold.held_out, fold.left_out).all()
+    rows = np.array([7, 2])
+    expected = [np.isin(rows, test) for _, test in splits]
+    assert_array_equal(found.held_out(rows), expected)
+    assert_array_equal(found.take(rows).held_out(np.arange(2)), expected)
+
+
+def test_folds_are_those_by_which_samples_are_left_out() -> None:
+    codes = np.array([0, 1, 1, -1, 0])
+    found = ListedFolds.of_resampling(Together(5, None, codes))
+    assert found is not None
+    held_out = Counter(tuple(np.flatnonzero(row)) for row in found.held_out(np.arange(5)))
+    assert held_out == Counter([(0, 4), (1, 2)])
+    split = (np.array([0, 1]), np.array([3]))
+    found = ListedFolds.of_resampling(InSplits(5, None, (split,)))
+    assert found is not None
+    assert_array_equal(np.isin(found.numbers[0], found.folds[0].trained), np.arange(5) < 2)
+    assert_array_equal(found.held_out(np.arange(5)), [np.arange(5) == 3])
+    assert ListedFolds.of_resampling(OneAtATime(5)) is None
+
+
+def test_folds_beyond_the_memory_are_refused() -> None:
+    found = ListedFolds.of(list(TimeSeriesSplit(4).split(np.zeros(10))), 10)
+    with config_context(working_memory=1):
+        found.check_memory(100)
+        with pytest.raises(ValueError, match="into 5 parts, whose sums take 3 MB for 200"):
+            found.check_memory(200)

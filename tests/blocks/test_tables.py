@@ -1,4 +1,4 @@
-"""Rows that are drawn of a large table keep their weights, and sources are predicted whole."""
+"""How many rows are drawn of a large table or are centers, their weights, and sources as inputs."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 
 from mercer import ParquetSource, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer._blocks import approximation
+from mercer._blocks.approximation import (
+    all_are_centers,
+    number_of_components,
+    number_of_paired_rows,
+)
 from mercer._blocks.tables import DrawnSample, block_source, drawn_rows
 from mercer.kernels import Gaussian
 
@@ -56,14 +63,6 @@ def test_drawn_rows_have_the_weights_of_their_classes(weights: Any) -> None:
     assert_weights(drawn(estimator, block_source(X, LABELS), None), of_classes)
 
 
-def test_the_weights_of_a_table_of_more_rows_than_are_drawn_by_default() -> None:
-    rows = np.arange(40_100)
-    weights = np.where(rows % 3, 1.0, 4.0)
-    data = drawn_rows(TwoStageRegressor(), rows[:, None], rows % 7, weights, random_state=0)
-    assert len(data.y) == 20_000
-    assert_array_equal(data.weights.values, weights[data.X[:, 0].astype(int)])
-
-
 @pytest.mark.parametrize("kind", ["memory", "parquet"])
 @pytest.mark.parametrize("labels", [True, False])
 def test_rows_are_predicted_whether_or_not_their_target_is_known(
@@ -93,3 +92,31 @@ def test_a_source_is_refused_by_what_was_fitted_exactly() -> None:
     model = TwoStageRegressor(UniformCombination([Gaussian(1.0)])).fit(X, RESPONSES)
     with pytest.raises(ValueError, match="predicts tables in memory; got a MemorySource"):
         model.predict(block_source(X))
+
+
+GIB = 2.0**30
+
+
+def test_all_rows_are_centers_where_working_memory_holds_their_pairs() -> None:
+    assert number_of_components("auto", 16_384) == 16_384
+    assert number_of_components("auto", 20_001) == 1500
+    assert number_of_components("auto", 50_001) == 1000
+    with config_context(working_memory=10_000):
+        assert all_are_centers(50_000)
+
+
+@pytest.mark.parametrize(
+    ("memory", "n_rows", "expected"),
+    [
+        (16.0 * GIB, 32_768, 32_768),
+        (16.0 * GIB, 32_769, 16_384),
+        (2.0 * GIB, 20_000, 11_585),
+        (None, 20_000, 16_384),
+        (1e6 * GIB, approximation.MOST_PAIRED_ROWS + 1, 16_384),
+    ],
+)
+def test_pairs_of_all_rows_fit_a_quarter_of_the_available_memory(
+    memory: float | None, n_rows: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approximation, "available_memory", lambda: memory)
+    assert number_of_paired_rows("auto", n_rows, n_rows) == expected

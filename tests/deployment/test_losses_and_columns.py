@@ -92,14 +92,6 @@ class TestGeneralizedMachines:
         with pytest.raises(TypeError, match=f"{name} has no operators in ONNX: its grades lie"):
             to_onnx(model, X)
 
-    def test_no_rows_are_added(self) -> None:
-        model = TwoStageRegressor(
-            UniformCombination([KERNEL]), predictor=KernelPoissonRegressor("precomputed")
-        ).fit(X, COUNTS)
-        with pytest.raises(TypeError, match="without a predictor"):
-            model.update(NEW, COUNTS)
-        assert not hasattr(KernelPoissonRegressor(), "update")
-
 
 class TestLogisticMembers:
     MODEL = KernelStackingClassifier([KERNEL, Gaussian(4.0)], loss="log_loss")

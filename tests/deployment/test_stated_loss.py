@@ -8,11 +8,9 @@ from deployment_cases import N, classes, fitted, responses, rows, several_labels
 from numpy.testing import assert_allclose
 from scipy.special import log_softmax
 from sklearn.base import is_classifier
-from sklearn.datasets import make_classification
 
 from mercer import (
     KernelPoissonRegressor,
-    KernelStackingClassifier,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -75,18 +73,6 @@ class TestStatedLoss:
         stated, true, error = np.mean(found, axis=0)
         assert true > 0.005
         assert abs(stated - true) < max(0.4 * true, 2.0 * error / np.sqrt(8))
-
-    def test_more_features_than_rows_are_penalized(self) -> None:
-        """Three kernels at 75 centers have 225 features of 150 rows."""
-        table, y = make_classification(
-            2150, 6, n_informative=4, n_redundant=0, flip_y=0.05, random_state=0
-        )
-        model = KernelStackingClassifier().fit(table[:150], y[:150])
-        before = error_of(model, table[650:], y[650:])
-        small = compress(model, table[:150], n_components=75)
-        true = error_of(small, table[650:], y[650:]) / before - 1.0
-        assert true < 0.3
-        assert small.loss_ > true - 0.05
 
     def test_without_labels_it_is_what_is_expected_of_responses(self) -> None:
         model = fitted("regression", "two-stage")

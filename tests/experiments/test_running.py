@@ -1,19 +1,25 @@
-"""Records that survive interruptions, and runs that give them."""
+"""Records that survive interruptions, runs that give them, and the command that starts them."""
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import experiments.__main__ as command
+import experiments.__main__ as main
 from experiments import catalog
+from experiments.__main__ import app
 from experiments.experiment import Experiment, Measures, Run, Unavailable
-from experiments.running import Archive, Failure, Outcome, Record, Skipped, attempt, without_times
+from experiments.running import Archive, Outcome, Record, attempt
 
 RUN = Run("toy", "easy", "CA-1D", 0)
 
@@ -31,20 +37,6 @@ def archive(tmp_path: Path) -> Archive:
 def test_a_record_is_read_as_it_was_written(archive: Archive) -> None:
     archive.append(RECORD)
     assert archive.records("toy") == [RECORD]
-
-
-def test_measures_of_numpy_and_without_a_value_are_written(archive: Archive) -> None:
-    measures = {
-        "a": np.float64(1 / 3),
-        "b": np.arange(2),
-        "c": np.nan,
-        "d": np.bool_(True),
-        "e": {"f": (np.int64(3),)},
-    }
-    archive.append(replace(RECORD, measures=measures))
-    (found,) = archive.records("toy")
-    expected = {"a": 0.3333333, "b": [0, 1], "c": None, "d": True, "e": {"f": [3]}}
-    assert found.measures == expected
 
 
 def test_an_incomplete_line_is_dropped_and_its_run_repeated(archive: Archive) -> None:
@@ -69,10 +61,6 @@ def test_a_run_alone_counts_for_both_and_is_preferred(archive: Archive) -> None:
     assert archive.latest("toy") == {RUN: alone}
 
 
-def test_times_of_runs_beside_others_are_dropped() -> None:
-    assert without_times({"error": 0.1, "seconds": 1, "seconds_search": 2}) == {"error": 0.1}
-
-
 def test_a_line_that_is_no_record_is_named(archive: Archive) -> None:
     archive.append(RECORD)
     with archive.path("toy").open("a") as file:
@@ -85,42 +73,76 @@ def missing(_: Any) -> Measures:
     raise Unavailable("no such package")
 
 
-def wrong(_: Any) -> Measures:
-    raise RuntimeError("a mistake")
-
-
-METHODS = {"missing": missing, "wrong": wrong, "right": lambda _: {"error": 0.5}}
+METHODS = {"missing": missing, "right": lambda _: {"error": 0.5}}
 EXPERIMENT = Experiment("A title", "a source", {"p": lambda repeat: repeat}, METHODS, repeats=1)
 
 
-@pytest.fixture(autouse=True)
-def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "experiment", lambda name, small=False: EXPERIMENT)
-
-
-def outcome(method: str) -> Outcome:
-    return attempt(Run("made up", "p", method, 0), alone=False, small=False)
-
-
-def test_a_missing_package_is_no_failure() -> None:
-    found = outcome("missing")
-    assert isinstance(found, Skipped)
-    assert found.reason == "no such package"
-    assert isinstance(outcome("wrong"), Failure)
-    assert isinstance(outcome("right"), Record)
-
-
-def test_skipped_runs_are_counted_by_reason_and_not_recorded(
+def test_skipped_runs_are_counted_by_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(catalog, "experiment", lambda name, small=False: EXPERIMENT)
+
     def carry_out(runs: list[Run], *_: Any, **__: Any) -> Iterator[Outcome]:
         for run in runs:
-            if run.method != "wrong":
-                yield outcome(run.method)
+            yield attempt(run, alone=False, small=False)
 
-    monkeypatch.setattr(command, "carry_out", carry_out)
+    monkeypatch.setattr(main, "carry_out", carry_out)
     given = ["run", "made up", "--records", str(tmp_path)]
-    found = CliRunner().invoke(command.app, given)
+    found = CliRunner().invoke(app, given)
     assert found.exit_code == 0, found.output
     assert "skipped 1 run: no such package" in found.output
-    assert Archive(tmp_path).records("made up") == []
+
+
+ROOT = Path(__file__).parents[2]
+# An experiment on synthetic data.
+WITHOUT_DATA = "relevance"
+CHEAP = ("DA", "DU")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "experiments", *arguments]
+
+
+def test_killed_runs_continue_and_are_listed_and_reported(tmp_path: Path) -> None:
+    archive = tmp_path / "records"
+    run = command("run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "2")
+    run += ["--records", str(archive), *(f"--method={method}" for method in CHEAP)]
+    path = Archive(archive).path(WITHOUT_DATA)
+    process = subprocess.Popen(run, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not (path.exists() and path.read_text().count("\n") > 1):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    begun = path.read_text().splitlines()[:2]
+    runner = CliRunner()
+    ended = runner.invoke(app, run[3:])
+    assert ended.exit_code == 0, ended.output
+    assert re.search(r"runs, [1-9]\d* of them recorded before", ended.output)
+    records = Archive(archive).records(WITHOUT_DATA)
+    planned = catalog.experiment(WITHOUT_DATA, small=True).runs(WITHOUT_DATA, 1)
+    some = sorted(run.method for run in planned if run.method in CHEAP)
+    assert sorted(record.run.method for record in records) == some
+    assert set(some) == {*CHEAP}
+    assert path.read_text().splitlines()[:2] == begun
+    assert not any("seconds" in json.loads(line)["measures"] for line in begun)
+
+    small = ["--small", "--records", str(archive)]
+    listed = runner.invoke(app, ["list", *small], env={"COLUMNS": "200"})
+    assert WITHOUT_DATA in listed.output
+    reported = runner.invoke(app, ["report", *small, "--out", str(tmp_path / "docs")])
+    assert reported.exit_code == 0, reported.output
+    page = (tmp_path / "docs" / "reproduction.md").read_text()
+    assert catalog.experiment(WITHOUT_DATA, small=True).title in page
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
+        assert (tmp_path / "docs" / picture).stat().st_size > 0
+
+
+def test_unknown_names_and_folders_are_rejected() -> None:
+    unknown = CliRunner().invoke(app, ["run", WITHOUT_DATA, "--method", "alchemy"])
+    assert unknown.exit_code == 2
+    assert "alchemy" in unknown.output
+    unknown = CliRunner().invoke(app, ["run", "alchemy"])
+    assert unknown.exit_code == 2
+    assert "alchemy" in unknown.output
+    nowhere = CliRunner().invoke(app, ["run", WITHOUT_DATA, "--data", "/nowhere/at/all"])
+    assert nowhere.exit_code == 2

@@ -1,24 +1,32 @@
-"""Formulas of experiments, against naive evaluations of the same."""
+"""Formulas of experiments against naive evaluations, and methods that several compare."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import make_blobs
+from sklearn.svm import SVC
 
 from experiments.building_block import COSTS, blocks
-from experiments.step_objective import RecordingSearch, StepObjective, minima
+from experiments.c_search import C_GRID, Grams, machines
+from experiments.objective_values import compare_objectives
+from experiments.problems import Split, three_parts
+from experiments.step_objective import RecordingSearch, StepObjective
 from experiments.studies.concentration import drawn_alignments
-from experiments.studies.output_kernels import learned_pairs, votes
-from experiments.studies.second_order import newton, second_derivatives
-from experiments.studies.sine_scan import features
-from experiments.studies.starts import Objective, bfgs, from_features, from_grid
-from mercer import KernelOptimization
+from experiments.studies.second_order import second_derivatives
+from experiments.studies.starts import Objective
 from mercer._gram.samples import Samples
 from mercer._search.family_search import family_searches
 from mercer._search.greedy_alignment import Growth, grow_dictionary
 from mercer._search.targets import as_target
-from mercer.datasets import make_sine
-from mercer.kernels import Dirichlet, Gaussian
+from mercer.kernels import Gaussian
 from mercer.metrics import centered_alignment
+from mercer.probabilistic import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+)
 
 
 def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
@@ -52,23 +60,6 @@ def objective(n_features, *, ard=False):
     return Objective("hsic", X, y, ard)
 
 
-def test_a_start_far_below_all_distances_stays_and_one_among_them_does_not():
-    problem = objective(60)
-    stuck, found = from_features(problem), from_grid(problem)
-    assert stuck.log_widths == pytest.approx(-np.log(60))
-    assert found.value > 1.5 * stuck.value
-    best = KernelOptimization().fit(problem.X, np.arange(40) % 2).objective_
-    assert found.value == pytest.approx(39**2 * best, rel=1e-4)
-
-
-def test_gradients_of_the_criterion_match_central_differences():
-    problem, start = objective(3, ard=True), np.log([0.5, 1.0, 2.0])
-    gradient = problem(start)[1]
-    steps = 1e-6 * np.eye(3)
-    numeric = [(problem(start + h)[0] - problem(start - h)[0]) / 2e-6 for h in steps]
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.parametrize("n_widths", [1, 3])
 def test_second_derivatives_match_differences_of_the_gradient(n_widths):
     problem = objective(3, ard=n_widths > 1)
@@ -79,35 +70,6 @@ def test_second_derivatives_match_differences_of_the_gradient(n_widths):
     numeric = [(problem(at + h)[1] - problem(at - h)[1]) / (2.0 * step) for h in moves]
     found = second_derivatives(problem.X, H @ target @ H, at)
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(found).max())
-
-
-@pytest.mark.parametrize("ard", [False, True])
-def test_newton_s_method_ends_at_a_maximum(ard):
-    problem = objective(3, ard=ard)
-    found = newton(problem, np.zeros(3 if ard else 1))
-    assert found.value >= (1.0 - 1e-3) * bfgs(problem, 0.0).value
-    assert found.value == pytest.approx(problem(found.log_widths)[0])
-
-
-def test_pairs_vote_for_separated_classes():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 10)
-    X = np.eye(3)[y] + 0.1 * rng.normal(size=(30, 3))
-    pairs = learned_pairs(X, y)
-    assert [(pair.first, pair.second) for pair in pairs] == [(0, 1), (0, 2), (1, 2)]
-    np.testing.assert_array_equal(votes(pairs, (X, y), X, np.array([1.0]))[0], y)
-
-
-def test_the_dirichlet_kernel_is_one_and_twice_the_inner_product_of_features() -> None:
-    X, _ = make_sine(20, random_state=0)
-    Z = features(X, 1.7)
-    np.testing.assert_allclose(1.0 + 2.0 * Z @ Z.T, Dirichlet(1.7)(X))
-
-
-def test_minima_are_counted_inside_and_with_the_ends_unless_shallow() -> None:
-    assert minima(np.array([0.0, -1.0, 0.0, -0.5, 0.0]), 0.1) == (2, 2)
-    assert minima(np.array([0.0, -1.0, 0.0, -0.05, 0.0]), 0.1) == (1, 1)
-    assert minima(np.array([-1.0, 0.0, -1.0, 0.0, -1.0]), 0.1) == (1, 3)
 
 
 def test_the_recorded_objective_is_minimal_at_the_width_that_the_search_finds() -> None:
@@ -122,3 +84,51 @@ def test_the_recorded_objective_is_minimal_at_the_width_that_the_search_finds() 
     step = 1e-5
     rise = objective.value(1.5 + step) - objective.value(1.5 - step)
     assert objective.slope(1.5) == pytest.approx(rise / (2.0 * step), rel=1e-5)
+
+
+LIKELIHOODS: dict[str, Any] = {
+    "gaussian": GaussianLikelihood(0.3),
+    "laplace": LaplaceLikelihood(2.5),
+    "logistic": LogisticLikelihood(),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_each_objective_bounds_the_next(name: str) -> None:
+    X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(30, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] ** 2 - 0.4
+    y = np.where(y > 0.0, 1.0, -1.0) if name == "logistic" else y
+    kernels = [Gaussian(0.6), Gaussian(3.0)]
+    path = np.linspace([3.0, 0.0], [0.0, 3.0], 13)
+    settings = {"likelihood": LIKELIHOODS[name], "jitter": 0.2, "tangent_at": [1.0, 1.5]}
+    for value in compare_objectives(X, y, kernels, path, **settings):
+        if name == "gaussian":
+            assert_allclose(value.variational, value.marginal, rtol=1e-9)
+            assert_allclose(value.map_bound, value.marginal, rtol=1e-9)
+        else:
+            assert np.isnan(value.marginal)
+            assert value.variational < value.map_bound
+        assert value.map < value.mkl_bound
+        assert value.log_determinant < value.tangent
+
+
+@pytest.fixture(scope="module")
+def blobs() -> Split:
+    X, y = make_blobs(180, centers=2, n_features=3, cluster_std=4.0, random_state=0)
+    return three_parts(X, 2 * y - 1, (60, 60, 60), seed=0)
+
+
+def test_machines_left_out_would_have_been_the_same(blobs: Split) -> None:
+    """All of the grid, by scikit-learn alone, gives the same accuracies as the grid cut short."""
+    grams = Grams.of(Gaussian(20.0), blobs)
+    y = blobs.train[1]
+    tried = list(machines(grams.train, y))
+    full = [SVC(kernel="precomputed", C=C).fit(grams.train, y) for C in C_GRID]
+    assert 0 < len(tried) <= len(full)
+    for got, expected in zip(tried, full, strict=False):
+        np.testing.assert_allclose(
+            got.decision_function(grams.test), expected.decision_function(grams.test), atol=1e-8
+        )
+    for expected in full[len(tried) :]:
+        last = tried[-1].decision_function(grams.test)
+        np.testing.assert_allclose(expected.decision_function(grams.test), last, atol=1e-2)

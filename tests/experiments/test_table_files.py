@@ -1,4 +1,4 @@
-"""Tables, and their random splits."""
+"""Files of data sets and of tables, and random splits of tables."""
 
 import json
 from collections.abc import Iterator
@@ -7,16 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array, issparse
 
-from experiments.studies.tables import sizes_by_problem
+from experiments.data_sets import load_data_set
 from experiments.tabular import table_files
 from experiments.tabular.table_files import (
-    CLASSES,
-    MIN_TEST,
-    MIXED,
-    SETS,
-    SIZES,
-    TABLES,
     load_table,
     table_split,
 )
@@ -75,45 +70,34 @@ def test_splits_are_disjoint_stratified_and_repeatable(monkeypatch: pytest.Monke
     assert len(table_split("fruit", 40, 0).y_test) == 15
 
 
-@pytest.mark.usefixtures("_made_up")
-def test_classes_of_training_rows_have_the_first_codes() -> None:
-    for repeat in range(5):
-        split = table_split("fruit", 20, repeat)
-        assert set(split.y_train) == set(range(split.y_train.max() + 1))
-        assert split.n_classes == 3
-    codes = table_files._codes(np.array([5, 2, 5]), np.array([1, 5, 2, 9]))
-    np.testing.assert_array_equal(codes[0], [1, 0, 1])
-    np.testing.assert_array_equal(codes[1], [2, 1, 0, 3])
-
-
-@pytest.mark.usefixtures("_made_up")
-def test_responses_have_the_deviation_of_the_whole_table_as_their_unit() -> None:
-    split = table_split("weight", 40, 0)
-    assert split.n_classes == 0
-    assert split.scale == pytest.approx(load_table("weight").target.std())
-    assert table_split("fruit", 40, 0).scale == 1.0
-
-
-def test_an_unknown_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a dense set, a sparse one and one of two views."""
+    X, y = np.arange(12.0).reshape(4, 3), np.array(["a", "b", "a", "b"])
+    sparse = csr_array(X)
+    parts = {key: getattr(sparse, key) for key in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "dense.npz", X=X, y=y, feature_names=np.array(["u", "v", "w"]))
+    np.savez(tmp_path / "sparse.npz", y=y, **parts)
+    np.savez(tmp_path / "twofold.npz", X=X, y=y, views='{"left": [0, 2], "right": [2, 3]}')
+    (tmp_path / "index.json").write_text('{"dense": {"source": "made up"}}')
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match="no data set 'nothing'"):
-        load_table("nothing")
+    return tmp_path
 
 
-@pytest.mark.parametrize("name", [*TABLES, *SETS])
-def test_the_experiment_knows_rows_tasks_and_types(name: str, data: object) -> None:
-    del data
-    load_table.cache_clear()
-    table = load_table(name)
-    assert len(table.target) == {**TABLES, **SETS}[name]
-    assert (table.task == "classification") == (name in CLASSES)
-    if name in TABLES:
-        assert table.plain == (name not in MIXED)
+@pytest.mark.usefixtures("folder")
+def test_load_reads_every_kind_of_file() -> None:
+    dense, sparse, twofold = map(load_data_set, ("dense", "sparse", "twofold"))
+    assert dense.feature_names == ["u", "v", "w"]
+    assert dense.DESCR == "made up"
+    assert sparse.feature_names is None
+    assert issparse(sparse.data)
+    np.testing.assert_array_equal(sparse.data.toarray(), dense.data)
+    np.testing.assert_array_equal(twofold.data[:, twofold.views["right"]], dense.data[:, 2:])
+    assert dense.target.tolist() == ["a", "b", "a", "b"]
 
 
-def test_every_problem_leaves_rows_for_a_test() -> None:
-    problems = sizes_by_problem()
-    for name, n_train in problems.values():
-        left = {**TABLES, **SETS}[name] - n_train
-        assert left >= (MIN_TEST if name in TABLES else n_train)
-    assert [n for _, n in problems.values()][: len(TABLES)] == [SIZES[0]] * len(TABLES)
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["absent", "../dense", ""])
+def test_load_names_the_sets_there_are(name: str) -> None:
+    with pytest.raises(ValueError, match="dense, sparse, twofold"):
+        load_data_set(name)

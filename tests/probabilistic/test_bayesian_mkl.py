@@ -121,32 +121,25 @@ def test_stacks_are_equivalent_to_their_kernels(solver: str) -> None:
         assert_allclose(found, here.predict_proba(Z), atol=1e-5)
         with pytest.raises(ValueError, match="pass them as diagonal, of shape"):
             there.predict_proba(across)
-        with pytest.raises(ValueError, match="diagonal must have shape"):
-            there.predict_proba(across, diagonal=diagonal[:3])
         with pytest.raises(ValueError, match='diagonal is for kernels="precomputed" only'):
             here.predict_proba(Z, diagonal=diagonal)
         return
     found = there.predict(across, return_std=True, diagonal=diagonal)
     assert_allclose(found[1], here.predict(Z, return_std=True)[1], rtol=1e-4)
-    with pytest.raises(ValueError, match="pass them as diagonal, of shape"):
-        there.predict(across, return_std=True)
     with pytest.raises(ValueError, match="diagonal contains NaN"):
         there.predict(across, return_std=True, diagonal=np.full_like(diagonal, np.nan))
 
 
-@pytest.mark.parametrize("solver", ["logistic vb", "gaussian marginal"])
-def test_stacks_of_constant_diagonals_need_no_new_diagonal(solver: str) -> None:
+def test_stacks_of_constant_diagonals_need_no_new_diagonal() -> None:
+    solver = "gaussian marginal"
     X, y = data(solver)
     kernels = [Gaussian(1.0), Gaussian(3.0)]
     Z = np.random.default_rng(5).normal(size=(12, 4))
     here = make(solver, kernels=kernels).fit(X, y)
     there = make(solver, kernels="precomputed").fit(np.stack([k(X) for k in kernels], axis=-1), y)
     across = np.stack([k(Z, X) for k in kernels], axis=-1)
-    if solver in CLASSIFIERS:
-        assert_allclose(there.predict_proba(across), here.predict_proba(Z), atol=1e-8)
-    else:
-        std = there.predict(across, return_std=True)[1]
-        assert_allclose(std, here.predict(Z, return_std=True)[1], rtol=1e-7)
+    std = there.predict(across, return_std=True)[1]
+    assert_allclose(std, here.predict(Z, return_std=True)[1], rtol=1e-7)
 
 
 # --- validation --------------------------------------------------------------------------------
@@ -210,14 +203,6 @@ def test_three_classes_share_one_kernel(solver: str) -> None:
     own = [LogisticLikelihood().probability(m, v) for m, v in zip(mean.T, std.T**2, strict=True)]
     assert_allclose(probability, (own / np.sum(own, axis=0)).T, rtol=1e-9)
     assert model.score(X, names) > 0.7
-    moved = make(solver, kernels="precomputed", tol=1e-6)
-    stack = np.stack([k(X) for k in KERNELS], axis=-1)
-    moved.fit(stack, np.array(["b", "c", "a"])[y])
-    assert_allclose(moved.objective_, model.objective_, rtol=1e-6)
-    diagonal = np.stack([k.diag(X) for k in KERNELS], axis=-1)
-    found = moved.predict_proba(stack, diagonal=diagonal)
-    assert_allclose(found[:, [1, 2, 0]], probability, atol=1e-3)
-    assert_array_equal(moved.predict(stack, diagonal), moved.classes_[found.argmax(axis=1)])
 
 
 @pytest.mark.parametrize("solver", CLASSIFIERS)

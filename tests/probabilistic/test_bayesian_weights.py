@@ -16,7 +16,7 @@ ESTIMATORS = [
     BayesianMKLClassifier([Gaussian()], learn_parameters=True),
     BayesianMKLRegressor(KERNELS),
     BayesianMKLRegressor(KERNELS, objective="mkl", noise=0.1),
-    BayesianMKLRegressor(KERNELS, likelihood="laplace", objective="vb"),
+    BayesianMKLRegressor(KERNELS, likelihood="laplace", objective="vb", noise=0.1),
     BayesianMKLRegressor(KERNELS, likelihood="laplace", objective="map", noise=0.1),
     BayesianMKLRegressor([Gaussian()], learn_parameters=True),
     BayesianMKLRegressor([Linear(per_feature=True)]),
@@ -34,7 +34,7 @@ NUMBERS = (
 )
 
 
-def problem(estimator, n=30):
+def problem(estimator, n=20):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
     signal = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=n)
@@ -114,15 +114,10 @@ def test_learned_noise_is_a_minimum_for_small_weights():
     assert value(model.noise) <= value(0.98 * model.noise)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [BayesianMKLClassifier("precomputed"), BayesianMKLRegressor("precomputed", noise=0.1)],
-)
-def test_stacks_take_weights(estimator):
+def test_stacks_take_weights():
+    estimator = BayesianMKLRegressor("precomputed", noise=0.1, tol=1e-6)
     X, y, weights = problem(estimator)
-    estimator.set_params(tol=1e-6)
     stack = np.stack([kernel(X) for kernel in KERNELS], axis=2)
-    diagonal = np.column_stack([kernel.diag(X) for kernel in KERNELS])
     weighted = clone(estimator).fit(stack, y, sample_weight=weights)
     there = np.flatnonzero(weights)
     left_out = clone(estimator)
@@ -132,9 +127,5 @@ def test_stacks_take_weights(estimator):
     again = np.repeat(np.repeat(stack, counts, axis=0), counts, axis=1)
     repeated = clone(estimator).fit(again, y.repeat(counts))
     assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
-    if is_classifier(estimator):
-        found = weighted.predict_proba(stack, diagonal=diagonal)
-        expected = repeated.predict_proba(np.repeat(stack, counts, axis=1), diagonal=diagonal)
-    else:
-        found, expected = weighted.predict(stack), repeated.predict(np.repeat(stack, counts, 1))
+    found, expected = weighted.predict(stack), repeated.predict(np.repeat(stack, counts, 1))
     assert_allclose(found, expected, atol=2e-3)

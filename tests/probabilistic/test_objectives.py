@@ -1,7 +1,11 @@
-"""Objectives for given weights, Laplace's approximation too: definitions, bounds, gradients."""
+"""Objectives for given weights, and likelihoods: definitions, bounds, gradients, integrals."""
+
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, SCALES, WEIGHTS, naive, problem
 from probabilistic_reference import (
@@ -11,9 +15,9 @@ from probabilistic_reference import (
     variational,
 )
 from reference import central_difference, gaussian
+from scipy.integrate import quad
+from scipy.special import expit, log_ndtr
 from sklearn.datasets import load_iris
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process import kernels as gp
 
 from mercer import BayesianMKLClassifier
 from mercer.kernels import Gaussian
@@ -147,21 +151,6 @@ def test_value_gradient_and_mode_of_given_weights(size: float) -> None:
     assert_allclose(found.gradient, slopes, rtol=1e-4, atol=1e-6 / size)
 
 
-def test_the_same_kernel_has_the_likelihood_of_scikit_learn() -> None:
-    X, y, _ = problem("logistic", n=40)
-    amplitude, width = 30.0, 0.5
-    kernel = gp.ConstantKernel(amplitude, "fixed") * gp.RBF(width / np.sqrt(2.0), "fixed")
-    theirs = GaussianProcessClassifier(kernel, optimizer=None).fit(X, y)
-    ours = posterior(
-        X, y, [Gaussian(width)], [amplitude], likelihood=LogisticLikelihood(), objective="laplace"
-    )
-    assert_allclose(-0.5 * ours.objective, theirs.log_marginal_likelihood_value_, rtol=1e-7)
-    new = np.random.default_rng(1).normal(size=(9, 2))
-    mean, variance = theirs.base_estimator_.latent_mean_and_variance(new)
-    assert_allclose(ours.predict(new)[0], mean, rtol=1e-4, atol=1e-6)
-    assert_allclose(ours.predict(new)[1], variance, rtol=1e-4)
-
-
 def test_several_classes_sum_over_their_latent_functions() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[::5], y[::5]
@@ -171,3 +160,85 @@ def test_several_classes_sum_over_their_latent_functions() -> None:
     assert_allclose(model.objective_, expected, rtol=1e-6)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert model.score(X, y) > 0.9
+
+
+values = st.floats(-60.0, 60.0)
+log_widths = st.floats(np.log(1e-6), np.log(1e6))
+
+
+def one(value: float) -> np.ndarray:
+    return np.array([float(value)])
+
+
+def label(name: str, y: float) -> np.ndarray:
+    """A response, or its sign where labels are meant."""
+    return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
+
+
+# --- losses and bounds -------------------------------------------------------------------------
+
+
+@every_likelihood
+@given(y=values, u=values, log_gamma=log_widths)
+def test_bounds_are_above_the_loss(name: str, y: float, u: float, log_gamma: float) -> None:
+    likelihood, naive = LIKELIHOODS[name]
+    target = label(name, y)
+    loss = naive.losses(target, one(u))[0]
+    bound = likelihood.bound(target, one(u), one(np.exp(log_gamma)))
+    assert bound >= loss - 1e-12 * (1.0 + np.abs(loss))
+
+
+@every_likelihood
+@given(y=values, u=values)
+def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None:
+    likelihood, naive = LIKELIHOODS[name]
+    target = label(name, y)
+    width = likelihood.tight_width(target, one(u))
+    bound = likelihood.bound(target, one(u), width)
+    # At the kink of a Laplace likelihood, the width that would be tight is zero.
+    kink = 4e-8 * getattr(likelihood, "rate", 0.0)
+    assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
+
+
+def test_the_height_of_the_logistic_bound() -> None:
+    """h(gamma) = max_x {-x / gamma - 2 g(x)}, with g(r^2) = ln p - b r, by brute force."""
+    likelihood = LogisticLikelihood()
+    for gamma in (1e-3, 1.0, 3.9, 4.0, 4.0 + 1e-9, 4.001, 5.0, 30.0, 1e3):
+        r = np.linspace(0.0, gamma, 400001)
+        height = np.max(2.0 * np.logaddexp(0.5 * r, -0.5 * r) - r**2 / gamma)
+        assert_allclose(likelihood.bound(one(1), one(0), one(gamma)), height, rtol=1e-9)
+
+
+# --- dual objectives ---------------------------------------------------------------------------
+
+
+# --- learned noise and probabilities -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance"),
+    [
+        *[(-700.0, 0.0), (-30.0, 1e-12), (-3.0, 0.1), (-0.1, 0.999), (0.0, 1.0)],
+        *[(1.0, 1.001), (12.0, 4.0), (500.0, 40.0), (0.5, 1e4), (2.0, 1e8)],
+    ],
+)
+def test_class_probabilities(mean: float, variance: float) -> None:
+    """Against adaptive quadrature, over the narrower of Gaussian and logistic density."""
+    found = LogisticLikelihood().probability(one(mean), one(variance))[0]
+    deviation = np.sqrt(variance)
+
+    def over_normal(z: float) -> float:
+        return float(expit(mean + deviation * z) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
+
+    def over_logistic(x: float) -> float:
+        return float(np.exp(log_ndtr((mean + x) / deviation)) * expit(x) * expit(-x))
+
+    precisely: dict[str, Any] = {"epsabs": 1e-15, "epsrel": 1e-13, "limit": 500}
+    if deviation <= 1.0:
+        expected = quad(over_normal, -12.0, 12.0, **precisely)[0]
+    else:
+        split = [0.0, float(np.clip(-mean, -44.0, 44.0))]
+        expected = quad(over_logistic, -45.0, 45.0, points=split, **precisely)[0]
+    assert_allclose(found, expected, rtol=0.0, atol=2e-12)
+    opposite = LogisticLikelihood().probability(one(-mean), one(variance))[0]
+    assert_allclose(found + opposite, 1.0, rtol=1e-13)

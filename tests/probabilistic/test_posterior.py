@@ -21,7 +21,6 @@ from probabilistic_reference import (
     variational,
 )
 from reference import gaussian
-from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
 from mercer import BayesianMKLClassifier
@@ -210,24 +209,6 @@ def test_gram_matrices_may_be_singular(name: str, kind: str) -> None:
 
 
 # --- inputs ------------------------------------------------------------------------------------
-
-
-def test_inputs_may_be_of_other_types() -> None:
-    X, y, _ = problem("logistic")
-    X = np.round(X, 1).astype(np.float32).astype(float)
-    expected = posterior(
-        X, y, [Linear(), Gaussian(1.5)], [1.0, 2.0], likelihood=LogisticLikelihood()
-    )
-    for table, labels in (
-        (X.astype(np.float32), y),
-        (csr_array(X), y),
-        (X.tolist(), y.astype(int).tolist()),
-    ):
-        found = posterior(
-            table, labels, ["linear", Gaussian(1.5)], (1, 2), likelihood=LogisticLikelihood()
-        )
-        assert_allclose(found.objective, expected.objective, rtol=1e-7)
-        assert_allclose(found.predict(table)[0], expected.predict(X)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from mercer._gram.tiles import check_gram_memory, working_memory
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"``, tables of at most this many rows are fitted exactly, which takes a
-few seconds (benchmarks/large_tables.py)."""
+few seconds."""
 
 MOST_EXACT_ROWS, MOST_PAIRED_ROWS = 20_000, 40_000
 """If the pairs of rows take more than scikit-learn's `working_memory`, rows are not all centers if
 there are more than the former number, because such a fit takes ten seconds or more. Up to the
 latter number, all pairs are fitted if smaller errors are expected; for still more rows, this takes
-minutes (benchmarks/large_tables.py)."""
+minutes."""
 
 
 def check_approximation(approximation: Any, **numbers: Any) -> None:

@@ -29,7 +29,7 @@ _MOST_OUTPUTS = 20
 
 _LEAST_GAIN = 0.9
 """Losses have to be lower than this fraction of those on features, because predictions take more
-kernel values, in proportion to the number of centers (benchmarks/large.py, pairs)."""
+kernel values, in proportion to the number of centers."""
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def rescaled_kernel(
     The best kernel is narrower for more rows, while ratios of widths, which represent the relevance
     of features, change less. Factors are powers of the square root of two between 1/8 and 8. They
     are tried from one on in the direction in which errors of ridge regression on Nyström features
-    fall, in five folds (benchmarks/large_tables.py).
+    fall, in five folds.
     """
     widened = _widened(kernel)
     if widened(0) == widened(1) == widened(-1):
