@@ -21,9 +21,11 @@ from experiments.__main__ import app
 from experiments.experiment import Experiment, Measures, Run, Unavailable
 from experiments.running import Archive, Outcome, Record, attempt
 
+ROOT = Path(__file__).parents[2]
+# An experiment on synthetic data.
+WITHOUT_DATA = "relevance"
+CHEAP = ("DA", "DU")
 RUN = Run("toy", "easy", "CA-1D", 0)
-
-
 RECORD = Record(
     RUN, {"error": 0.25, "found": [1.0, 2.0]}, alone=False, seconds=1.5, cpu_seconds=1.0
 )
@@ -93,29 +95,20 @@ def test_skipped_runs_are_counted_by_reason(
     assert "skipped 1 run: no such package" in found.output
 
 
-ROOT = Path(__file__).parents[2]
-# An experiment on synthetic data.
-WITHOUT_DATA = "relevance"
-CHEAP = ("DA", "DU")
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "experiments", *arguments]
-
-
 def test_killed_runs_continue_and_are_listed_and_reported(tmp_path: Path) -> None:
     archive = tmp_path / "records"
-    run = command("run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "2")
+    run = ["run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "1"]
     run += ["--records", str(archive), *(f"--method={method}" for method in CHEAP)]
     path = Archive(archive).path(WITHOUT_DATA)
-    process = subprocess.Popen(run, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = [sys.executable, "-m", "experiments", *run]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None and not (path.exists() and path.read_text().count("\n") > 1):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     begun = path.read_text().splitlines()[:2]
     runner = CliRunner()
-    ended = runner.invoke(app, run[3:])
+    ended = runner.invoke(app, run)
     assert ended.exit_code == 0, ended.output
     assert re.search(r"runs, [1-9]\d* of them recorded before", ended.output)
     records = Archive(archive).records(WITHOUT_DATA)

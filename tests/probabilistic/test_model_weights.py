@@ -75,7 +75,7 @@ def test_weights_are_stationary(problem: str, solver: str) -> None:
 )
 def test_no_restart_of_a_generic_search_is_better(solver: str) -> None:
     """The search is over logarithms of weights, from random starts."""
-    X, y = (given[:20] for given in data(solver))
+    X, y = (given[:15] for given in data(solver))
     kernels = [Gaussian(0.5), Gaussian(1.5), Gaussian(4.0)]
     model = make(solver, kernels=kernels, tol=FINE_TOL).fit(X, y)
     likelihood: Any = LogisticLikelihood()
@@ -97,7 +97,7 @@ def test_no_restart_of_a_generic_search_is_better(solver: str) -> None:
 
     logarithms = np.log(np.maximum(model.weights_, 1e-300))
     assert_allclose(model.objective_, phi(logarithms)[0], rtol=1e-7)
-    starts = np.random.default_rng(0).uniform(-6.0, 3.0, (4, 3))
+    starts = np.random.default_rng(0).uniform(-6.0, 3.0, (3, 3))
     search = {"method": "L-BFGS-B", "bounds": [(-25.0, 10.0)] * 3, "options": {"ftol": 1e-8}}
     best = min(minimize(phi, x, jac=True, **search).fun for x in starts)
     assert model.objective_ <= best + 1e-6 * abs(best)
