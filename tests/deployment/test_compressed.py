@@ -32,6 +32,8 @@ from mercer import (
     UniformCombination,
     compress,
 )
+from mercer._data.folds import sample_rows
+from mercer._files.deployment import compressed
 from mercer._files.deployment.compressed import (
     CompressedClassifier,
     CompressedRegressor,
@@ -70,6 +72,30 @@ class TestNumberOfCenters:
         assert not recwarn.list
         with pytest.warns(UserWarning, match=r"With \d+ centers, the error grows by \d+"):
             compress(model, NEW)
+
+    def test_the_least_loss_with_its_standard_error_is_kept(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = fitted("regression", "two-stage")
+        expected = compress(model, NEW, n_components=5).predict(X)
+        monkeypatch.setattr(compressed, "_NUMBERS", (5, 10, 15))
+        stated = iter([(0.3, 0.0), (0.1, 0.3), (0.35, 0.0)])
+        monkeypatch.setattr(compressed, "relative_growth", lambda *_: next(stated))
+        small = compress(model, NEW)
+        assert (small.loss_, small.loss_std_) == (0.3, 0.0)
+        assert_array_equal(small.predict(X), expected)
+
+    def test_a_sample_is_used_of_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model, y, some = (
+            fitted("regression", "two-stage"),
+            responses(NEW),
+            sample_rows(N, 40, None, 0),
+        )
+        expected = compress(model, NEW[some], y[some], 10)
+        monkeypatch.setattr(compressed, "_MOST_ROWS", 40)
+        found = compress(model, NEW, y, 10)
+        assert found.loss_ == expected.loss_ != compress(model, NEW[:40], y[:40], 10).loss_
+        assert_array_equal(found.predict(X), expected.predict(X))
 
     def test_noise_is_compressed_to_almost_nothing(self) -> None:
         y = np.random.default_rng(3).normal(size=N)

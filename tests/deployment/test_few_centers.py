@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelStackingRegressor, TwoStageRegressor, UniformCombination, compress
 from mercer._files.deployment import few_centers
-from mercer._files.deployment.few_centers import with_few_centers
+from mercer._files.deployment.few_centers import _means_of_clusters, with_few_centers
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -152,6 +152,14 @@ class TestWhatIsLeftOfTheRows:
         assert counts.min() >= 2
         assert counts.sum() <= N
 
+    def test_relevant_columns_tell_clusters_apart(self) -> None:
+        table = np.random.default_rng(0).normal(size=(300, 2))
+        kernel = Gaussian(np.array([0.5, 1e4]))
+        found, n_rows = _means_of_clusters({"given": table}, [("given", kernel)], 10)
+        spreads = np.sqrt(n_rows @ (found["given"] - table.mean(axis=0)) ** 2 / 300)
+        assert spreads[0] > 0.95 * table[:, 0].std()
+        assert spreads[1] < 0.4 * table[:, 1].std()
+
 
 class TestCoefficients:
     @pytest.mark.parametrize("penalty", [1e-12, 1e-3])
@@ -196,3 +204,10 @@ class TestCoefficients:
             others = np.delete(NEW, row, axis=0), np.delete(values, row, axis=0)
             without, _, _ = with_few_centers(function, {"given": others[0]}, others[1], 12)
             assert_allclose(left_out[row], without(NEW[[row]])[0], rtol=1e-6)
+
+    def test_rows_that_no_other_knows_choose_no_penalty(self) -> None:
+        """Features of which each row is alone in one fit all rows and predict none."""
+        Z, values = np.eye(20), np.random.default_rng(0).normal(size=(20, 1))
+        spread = values.var()
+        _, _, left_out = few_centers._ridge(Z, values)
+        assert np.mean((left_out - values) ** 2) > 0.5 * spread

@@ -110,6 +110,18 @@ class TestViewsAndEncoders:
         compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
         compared(model, to_onnx(model, frame, dtype="float32"), new, 1e-4)
 
+    def test_categories(self) -> None:
+        """Rare, missing and unknown ones, and whole numbers as categories."""
+        pd = pytest.importorskip("pandas")
+        code = np.where(np.arange(N) % 9, np.arange(N) % 3, 7)
+        frame = pd.DataFrame({"code": code, "size": X[:, 0]})
+        frame["town"] = np.where(X[:, 1] > 1.0, None, np.where(X[:, 2] > 1.0, "Bern", "Chur"))
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=12)
+        step = make_column_transformer((encoder, ["town", "code"]), remainder="passthrough")
+        model = make_pipeline(step, TwoStageRegressor(alpha=0.1)).fit(frame, responses(X))
+        new = pd.DataFrame({"code": [7, 1, 8], "size": 0.5, "town": ["Thun", None, "Chur"]})
+        compared(model, to_onnx(model, frame, dtype="float64"), new, 1e-9)
+
     @pytest.mark.parametrize("n_classes", [0, 3])
     def test_the_encoder_of_tables(self, n_classes: int) -> None:
         pd = pytest.importorskip("pandas")

@@ -29,6 +29,7 @@ from mercer.probabilistic import (
     LogisticLikelihood,
     posterior,
 )
+from mercer.probabilistic._bound_widths import DeterminantModel
 
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
@@ -242,3 +243,27 @@ def test_class_probabilities(mean: float, variance: float) -> None:
     assert_allclose(found, expected, rtol=0.0, atol=2e-12)
     opposite = LogisticLikelihood().probability(one(-mean), one(variance))[0]
     assert_allclose(found + opposite, 1.0, rtol=1e-13)
+
+
+@every_likelihood
+@pytest.mark.parametrize(
+    "determinant", [DeterminantModel(one(c), m) for c, m in ((0.1, 1.0), (7.0, 1.7), (1e8, 1e4))]
+)
+def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: DeterminantModel) -> None:
+    likelihood, _ = LIKELIHOODS[name]
+    u = np.array([-40.0, -3.3, -1.0, 0.3, 1.7, 9.0])
+    y, step = np.ones_like(u), 1e-4
+    determinant = DeterminantModel(np.full_like(u, determinant.c[0]), determinant.damping)
+
+    def at(shift: float) -> Any:
+        return likelihood.best_bound(y, u + shift, determinant)
+
+    (here, gamma), (ahead, wider), (behind, narrower) = at(0.0), at(step), at(-step)
+    slope = (ahead.value - behind.value) / (2 * step)
+    assert_allclose(here.slope, slope, rtol=1e-5, atol=1e-6)
+    assert (here.curvature >= 0.0).all()
+    curvature = (ahead.slope - behind.slope) / (2 * step)
+    # The curvature jumps at the width 4, and is limited from below where the model is not convex.
+    smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
+    smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
+    assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)
