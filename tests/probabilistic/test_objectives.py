@@ -267,3 +267,37 @@ def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: Determi
     smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
     smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
     assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)
+
+
+LOSSES: dict[str, Any] = {name: likelihood for name, (likelihood, _) in LIKELIHOODS.items()}
+LOSSES |= {"hinge": Deviance(Hinge(2.0)), "tube": Deviance(EpsilonInsensitive(2.0, 0.3))}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(y=values, u=values, alpha=values)
+def test_fenchel_young(name: str, y: float, u: float, alpha: float) -> None:
+    """-l*(-2 alpha) <= l(u) + 2 alpha u, whatever alpha and u."""
+    loss = LOSSES[name]
+    target = label("logistic" if name == "hinge" else name, y)
+    a = loss.loss.feasible(target, one(alpha))
+    bound = loss.dual(target, one(alpha))
+    assert bound == loss.dual(target, a)
+    value = loss.value(target, one(u)) + 2.0 * float(a[0]) * u
+    assert bound <= value + 1e-11 * (1.0 + abs(value) + abs(bound))
+
+
+@every_likelihood
+@pytest.mark.parametrize("kind", ["laplace", *OBJECTIVES])
+def test_weights_of_samples_are_numbers_of_copies(name: str, kind: str) -> None:
+    if (name, kind) == ("laplace", "laplace"):
+        return
+    X, y, _ = problem(name)
+    counts = np.random.default_rng(0).integers(1, 4, size=len(y))
+    options = {"objective": "laplace"} if kind == "laplace" else OBJECTIVES[kind]
+    likelihood = LIKELIHOODS[name][0]
+    rows = np.repeat(np.arange(len(y)), counts)
+    copies = posterior(X[rows], y[rows], KERNELS, WEIGHTS, likelihood=likelihood, **options)
+    weighted = likelihood.with_weights(counts.astype(float))
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=weighted, **options)
+    assert_allclose(found.objective, copies.objective, rtol=1e-8)
+    assert_allclose(found.gradient, copies.gradient, rtol=1e-4, atol=1e-5)
