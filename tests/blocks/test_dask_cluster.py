@@ -75,6 +75,11 @@ class TestCluster:
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         assert after > before
 
+    def test_blocks_are_merged_in_order(self, client) -> None:
+        found = block_source(*parts(known=False), block_rows=8).reduce(Starts())
+        starts = [start for start, _ in found]
+        assert starts == sorted(starts) == np.cumsum([0, *(n for _, n in found)])[:-1].tolist()
+
     def test_rows_are_reported(self, client, expected) -> None:
         rows: list[int] = []
         source = block_source(*parts(known=False))
