@@ -61,6 +61,26 @@ class TestRows:
         assert_array_equal(np.concatenate([b.X for b in again]), np.delete(X[kept], [1, 2], axis=0))
         assert source.without_target().count_rows() == 120
 
+    def test_a_pass_reads_each_row_group_once_and_needed_columns_only(
+        self, numbers, monkeypatch
+    ) -> None:
+        path, *_ = numbers
+        read: list[tuple[str, int, tuple[str, ...]]] = []
+        original = pq.ParquetFile.iter_batches
+
+        def recorded(self, batch_size, row_groups, columns):
+            read.extend((str(self), group, tuple(columns)) for group in row_groups)
+            return original(self, batch_size, row_groups, columns)
+
+        source = ParquetSource(path, "y", ["b"])
+        monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
+        source.reduce(NormalSums())
+        assert len(read) == 4 + 1 + 5
+        assert {columns for *_, columns in read} == {("b", "y")}
+        read.clear()
+        list(source.targets())
+        assert {columns for *_, columns in read} == {("y",)}
+
     @pytest.mark.skipif(pa.__version__.startswith("16."), reason="This pyarrow reads ahead.")
     def test_no_row_group_is_in_memory_as_a_whole(self, tmp_path) -> None:
         X = np.random.default_rng(0).normal(size=(300_000, 4))

@@ -113,6 +113,7 @@ def test_gradients_of_the_marginal_likelihood(model: Any, monkeypatch: pytest.Mo
 
 def test_the_optimum_of_a_gaussian_process() -> None:
     X, y = problem()
+    y = y + 0.5
     kernel = ConstantKernel(1.0, (1e-6, 1e6)) * RBF(np.ones(2), (0.02, 70.0))
     same = GaussianProcessRegressor(
         kernel + WhiteKernel(0.1, (1e-8, 1e2)), n_restarts_optimizer=3, random_state=0, alpha=0.0
