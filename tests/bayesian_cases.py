@@ -44,7 +44,6 @@ CLASSIFIERS: dict[str, BaseEstimator] = {
 }
 REGRESSORS: dict[str, BaseEstimator] = {
     "gaussian marginal": BayesianMKLRegressor(),
-    "gaussian vb": BayesianMKLRegressor(objective="vb"),
     "gaussian marginal, known noise": BayesianMKLRegressor(noise=0.3),
     "gaussian map": BayesianMKLRegressor(objective="map"),
     "gaussian mkl": BayesianMKLRegressor(objective="mkl"),

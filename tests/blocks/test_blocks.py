@@ -61,10 +61,6 @@ class TestArguments:
         with pytest.raises(ValueError, match="block_rows must be at least 1"):
             block_source(X, block_rows=0)
 
-    def test_a_source_is_returned_as_it_is(self) -> None:
-        source = block_source(X)
-        assert block_source(source) is source
-
     def test_floats_are_not_copied(self) -> None:
         assert all(np.shares_memory(block.X, X) for block in block_source(X, block_rows=7))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from block_cases import sample_blocks, table
+from block_cases import sample_blocks
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -54,21 +54,6 @@ def test_folds_are_the_ranks_of_keys_in_groups(seed: int, n_folds: int, order: l
 
 
 class TestSampleBlocks:
-    @given(st.integers(1, 60), st.integers(1, 60), st.booleans())
-    def test_it_does_not_depend_on_blocks(self, block_rows, max_samples, stratify) -> None:
-        X, _ = table(60)
-        y = np.array(["a", "b", "c"])[np.random.default_rng(1).choice(3, 60, p=[0.7, 0.2, 0.1])]
-        stratify = stratify and max_samples >= 3
-        first, second = (
-            sample_blocks(
-                block_source(X, y, block_rows=rows), max_samples, random_state=0, stratify=stratify
-            )
-            for rows in (block_rows, 60)
-        )
-        for one, other in zip(first, second, strict=True):
-            assert_array_equal(one, other)
-        assert first[0].shape == (min(max_samples, 60), 3)
-
     def test_many_rows_are_pruned_on_the_way(self) -> None:
         """More rows than twice the sample come in several blocks: equal to sorting all keys."""
         y = np.random.default_rng(0).integers(0, 3, 300_000)

@@ -15,7 +15,7 @@ from deployment_cases import (
     responses,
     rows,
 )
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -177,12 +177,6 @@ class TestEstimators:
             codes = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
             assert_array_equal(small.classes_[codes], chosen)
         assert not hasattr(compress(fitted("two classes", "Bayesian"), X), "predict_proba")
-
-    def test_a_compressed_model_is_explained_and_compressed_again(self) -> None:
-        small = compress(fitted("regression", "two-stage"), X, n_components=20)
-        found = mercer.inspection.shapley_values(small, NEW[:2], background=5)
-        assert_allclose(found.predictions, small.predict(NEW[:2]), atol=1e-8)
-        assert compress(small, NEW, n_components=10).predict(NEW).shape == (N,)
 
     def test_predictors_of_other_libraries_are_functions_of_kernels(self) -> None:
         learner = UniformCombination([Laplacian(3.0)])

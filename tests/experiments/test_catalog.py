@@ -22,13 +22,6 @@ def test_every_method_sees_the_same_data(name: str, data: Any) -> None:
         assert same(draw(1), draw(1))
 
 
-@pytest.mark.parametrize("name", catalog.names())
-def test_limits_name_problems_and_methods_of_the_experiment(name: str) -> None:
-    experiment = catalog.experiment(name)
-    assert {problem for problem, _ in experiment.limits} <= set(experiment.problems)
-    assert {method for _, method in experiment.limits} <= set(experiment.methods)
-
-
 def same(first: Any, second: Any) -> bool:
     """Whether two draws are equal, whatever they are made of."""
     if isinstance(first, pd.DataFrame):

@@ -63,14 +63,6 @@ def test_a_run_alone_counts_for_both_and_is_preferred(archive: Archive) -> None:
     assert archive.latest("toy") == {RUN: alone}
 
 
-def test_a_line_that_is_no_record_is_named(archive: Archive) -> None:
-    archive.append(RECORD)
-    with archive.path("toy").open("a") as file:
-        file.write("{}\n")
-    with pytest.raises(ValueError, match=r"toy\.jsonl, line 2 is no record"):
-        archive.records("toy")
-
-
 def missing(_: Any) -> Measures:
     raise Unavailable("no such package")
 

@@ -1,7 +1,5 @@
 """Formulas of experiments against naive evaluations, and methods that several compare."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,23 +8,12 @@ from sklearn.svm import SVC
 
 from experiments.building_block import COSTS, blocks
 from experiments.c_search import C_GRID, Grams, machines
-from experiments.objective_values import compare_objectives
-from experiments.problems import Split, three_parts
-from experiments.step_objective import RecordingSearch, StepObjective
+from experiments.problems import three_parts
 from experiments.studies.concentration import drawn_alignments
 from experiments.studies.second_order import second_derivatives
 from experiments.studies.starts import Objective
-from mercer._gram.samples import Samples
-from mercer._search.family_search import family_searches
-from mercer._search.greedy_alignment import Growth, grow_dictionary
-from mercer._search.targets import as_target
 from mercer.kernels import Gaussian
 from mercer.metrics import centered_alignment
-from mercer.probabilistic import (
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-)
 
 
 def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
@@ -72,54 +59,10 @@ def test_second_derivatives_match_differences_of_the_gradient(n_widths):
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(found).max())
 
 
-def test_the_recorded_objective_is_minimal_at_the_width_that_the_search_finds() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 3)), rng.choice([-1, 1], 40)
-    samples, target = Samples(X), as_target(y)
-    inner = family_searches([Gaussian()], samples, target.centered, starts=[None])
-    search = RecordingSearch(inner[0])
-    grow_dictionary([search], samples, target.centered, Growth(True, max_kernels=2))
-    objective = StepObjective.of(X, search.asked[0])
-    assert objective.value(search.found[0]) <= objective.curve(np.geomspace(0.1, 100, 50)).min()
-    step = 1e-5
-    rise = objective.value(1.5 + step) - objective.value(1.5 - step)
-    assert objective.slope(1.5) == pytest.approx(rise / (2.0 * step), rel=1e-5)
-
-
-LIKELIHOODS: dict[str, Any] = {
-    "gaussian": GaussianLikelihood(0.3),
-    "laplace": LaplaceLikelihood(2.5),
-    "logistic": LogisticLikelihood(),
-}
-
-
-@pytest.mark.parametrize("name", LIKELIHOODS)
-def test_each_objective_bounds_the_next(name: str) -> None:
-    X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(30, 2))
-    y = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] ** 2 - 0.4
-    y = np.where(y > 0.0, 1.0, -1.0) if name == "logistic" else y
-    kernels = [Gaussian(0.6), Gaussian(3.0)]
-    path = np.linspace([3.0, 0.0], [0.0, 3.0], 13)
-    settings = {"likelihood": LIKELIHOODS[name], "jitter": 0.2, "tangent_at": [1.0, 1.5]}
-    for value in compare_objectives(X, y, kernels, path, **settings):
-        if name == "gaussian":
-            assert_allclose(value.variational, value.marginal, rtol=1e-9)
-            assert_allclose(value.map_bound, value.marginal, rtol=1e-9)
-        else:
-            assert np.isnan(value.marginal)
-            assert value.variational < value.map_bound
-        assert value.map < value.mkl_bound
-        assert value.log_determinant < value.tangent
-
-
-@pytest.fixture(scope="module")
-def blobs() -> Split:
-    X, y = make_blobs(180, centers=2, n_features=3, cluster_std=4.0, random_state=0)
-    return three_parts(X, 2 * y - 1, (60, 60, 60), seed=0)
-
-
-def test_machines_left_out_would_have_been_the_same(blobs: Split) -> None:
+def test_machines_left_out_would_have_been_the_same() -> None:
     """All of the grid, by scikit-learn alone, gives the same accuracies as the grid cut short."""
+    X, y = make_blobs(180, centers=2, n_features=3, cluster_std=4.0, random_state=0)
+    blobs = three_parts(X, 2 * y - 1, (60, 60, 60), seed=0)
     grams = Grams.of(Gaussian(20.0), blobs)
     y = blobs.train[1]
     tried = list(machines(grams.train, y))

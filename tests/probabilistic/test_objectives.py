@@ -90,11 +90,9 @@ def test_variational_posteriors_are_their_definitions(name: str) -> None:
     assert_allclose(variance, np.diag(covariance), atol=1e-6)
     if name == "laplace":
         # The loss has no curvature at the mode.
-        for kind in ("map", "mkl"):
-            mode = posterior(
-                X, y, KERNELS, WEIGHTS, likelihood=LaplaceLikelihood(3.0), **OBJECTIVES[kind]
-            )
-            assert np.isnan(mode.predict(X)[1]).all()
+        likelihood = LaplaceLikelihood(3.0)
+        mode = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **OBJECTIVES["mkl"])
+        assert np.isnan(mode.predict(X)[1]).all()
 
 
 @pytest.mark.parametrize("name", ["logistic", "gaussian"])
@@ -199,15 +197,6 @@ def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None
     # At the kink of a Laplace likelihood, the width that would be tight is zero.
     kink = 4e-8 * getattr(likelihood, "rate", 0.0)
     assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
-
-
-def test_the_height_of_the_logistic_bound() -> None:
-    """h(gamma) = max_x {-x / gamma - 2 g(x)}, with g(r^2) = ln p - b r, by brute force."""
-    likelihood = LogisticLikelihood()
-    for gamma in (1e-3, 1.0, 3.9, 4.0, 4.0 + 1e-9, 4.001, 5.0, 30.0, 1e3):
-        r = np.linspace(0.0, gamma, 400001)
-        height = np.max(2.0 * np.logaddexp(0.5 * r, -0.5 * r) - r**2 / gamma)
-        assert_allclose(likelihood.bound(one(1), one(0), one(gamma)), height, rtol=1e-9)
 
 
 # --- dual objectives ---------------------------------------------------------------------------
