@@ -184,7 +184,7 @@ CLASSIFIER, REGRESSOR = BayesianMKLClassifier, BayesianMKLRegressor
 )
 def test_invalid_parameters_are_rejected(model: BaseEstimator, message: str) -> None:
     """Parameters are checked before the features are."""
-    _, y = data("logistic vb" if isinstance(model, CLASSIFIER) else "gaussian vb")
+    _, y = data("logistic vb" if isinstance(model, CLASSIFIER) else "gaussian marginal")
     with pytest.raises((ValueError, TypeError), match=message):
         clone(model).fit(np.full((len(y), 2), np.nan), y)
 
