@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from campaign import rotating
 from learner_cases import problem, refused
 from numpy.testing import assert_allclose
 from reference import gaussian
@@ -32,91 +31,69 @@ from mercer.kernels import (
 
 # --- kernels ----------------------------------------------------------------------------------
 
-AS_FAMILY = [ContinuousAlignment, KernelOptimization]
-AS_DICTIONARY = [UniformCombination, IndependentAlignment, AlignmentMaximization]
+MAKERS = [ContinuousAlignment, AlignmentMaximization]
 
 
-@pytest.mark.parametrize("make", [*AS_FAMILY, *AS_DICTIONARY])
+@pytest.mark.parametrize("make", MAKERS)
 def test_unknown_kernels(make: Any) -> None:
     X, y = problem("binary")
     refused(make(lambda A, B: np.ones(3)), X, y, r"returned an array of shape \(3,\) where")
-    if make in AS_FAMILY:
-        refused(make("precomputed"), X, y, "precomputed")
     refused(make("gausian"), X, y, "Unknown kernel 'gausian'; known names: .*dirichlet, .*gaussian")
     refused(make(3), X, y, "must be a mercer kernel, a name, a callable", TypeError)
     refused(make(Gaussian), X, y, "must be a mercer kernel, a name, a callable", TypeError)
-    if make is not KernelOptimization:
-        refused(make([]), X, y, "dictionary of kernels is empty")
-        refused(make([Gaussian(), None]), X, y, "must be a mercer kernel", TypeError)
+    refused(make([]), X, y, "dictionary of kernels is empty")
+    refused(make([Gaussian(), None]), X, y, "must be a mercer kernel", TypeError)
+    message = "dense data is required by the kernel"
+    refused(make(lambda A, B: A @ B.T), sp.csr_array(X), y, message, TypeError)
+    refused(ContinuousAlignment("precomputed"), X, y, "precomputed")
 
 
-@pytest.mark.parametrize(
-    ("make", "bad", "where"),
-    rotating([*AS_FAMILY, *AS_DICTIONARY], [np.nan, np.inf], ["everywhere", "in one place"]),
-)
-def test_kernels_that_return_nan_or_infinity(make: Any, bad: float, where: str) -> None:
+@pytest.mark.parametrize("make", [*MAKERS, KernelOptimization])
+def test_kernels_that_return_nan_or_infinity(make: Any) -> None:
     X, y = problem("binary")
 
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         gram = gaussian(A, 1.0, B)
-        if where == "everywhere":
-            gram[:] = bad
-        elif len(A) > 1:
-            gram[1, -1] = gram[-1, 1] = bad
+        if len(A) > 1:
+            gram[1, -1] = gram[-1, 1] = np.nan
         return gram
 
     message = "Kernel returned NaN or infinity on the training samples: broken"
     refused(make(broken), X, y, message)
-    if make is ContinuousAlignment:
-        refused(make([Gaussian(), broken]), X, y, message)
-    elif make is not KernelOptimization:
+    refused(make(lambda A, B: np.full((len(A), len(B)), np.inf)), X, y, "NaN or infinity")
+    if make is AlignmentMaximization:
         refused(make([Gaussian(), CallableKernel(broken), "linear"]), X, y, message)
 
 
-@pytest.mark.parametrize("make", AS_FAMILY)
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
         ((2.0, 1.0), "bounds are reversed: the lower end 2 is above the upper end 1"),
         ((-1.0, 1.0), "bounds must be positive and finite"),
-        ((1.0, np.inf), "bounds must be positive and finite"),
         ((1.0, np.nan), "bounds must be positive and finite"),
         ((1.0,), "bounds must be .* a pair"),
         ("dat", "bounds"),
-        (None, "bounds must be .* a pair"),
     ],
 )
-def test_bounds(make: Any, bounds: Any, message: str) -> None:
+def test_bounds(bounds: Any, message: str) -> None:
     X, y = problem("binary")
-    for family in (Gaussian(bounds=bounds), Gaussian(ard=True, bounds=bounds)):
-        refused(make(family), X, y, message)
-    refused(make(Dirichlet(bounds=bounds)), X[:, :1], y, message)
+    refused(ContinuousAlignment(Gaussian(ard=True, bounds=bounds)), X, y, message)
+    refused(KernelOptimization(Dirichlet(bounds=bounds)), X[:, :1], y, message)
 
 
-@pytest.mark.parametrize("make", [*AS_FAMILY, *AS_DICTIONARY])
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
         (Gaussian(-1.0), "bandwidth must be positive and finite; got -1.0"),
-        (Gaussian(np.nan), "bandwidth must be positive and finite"),
         (Gaussian([1.0, 2.0]), "2 widths, but X has 4 features"),
         (Matern(nu=1.0), "nu must be 0.5, 1.5 or 2.5; got 1.0"),
         (RationalQuadratic(alpha=0.0), "alpha must be positive and finite; got 0.0"),
         (OnColumns(Gaussian(), ["height"]), "'height' is chosen by name, but X has no column"),
-        (OnColumns(Gaussian(), [7]), "Column 7 is absent: X has 4 features"),
-        (OnColumns(Gaussian(), []), "No column is chosen"),
     ],
 )
-def test_parameters_of_kernels(make: Any, kernel: Any, message: str) -> None:
-    X, y = problem("binary")
-    refused(make(kernel), X, y, message)
-
-
-def test_kernels_that_do_not_take_sparse_tables() -> None:
-    X, y = problem("binary")
-    for make in (AlignmentMaximization, KernelOptimization, ContinuousAlignment):
-        message = "dense data is required by the kernel"
-        refused(make(lambda A, B: A @ B.T), sp.csr_array(X), y, message, TypeError)
+def test_parameters_of_kernels(kernel: Any, message: str) -> None:
+    for make in MAKERS:
+        refused(make(kernel), *problem("binary"), message)
 
 
 # --- parameters of learners -------------------------------------------------------------------
@@ -125,16 +102,9 @@ def test_kernels_that_do_not_take_sparse_tables() -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (
-            AlignmentMaximization(signs="both"),
-            'signs must be one of "nonnegative", "free"; got \'both\'',
-        ),
+        (AlignmentMaximization(signs="both"), 'signs must be one of "nonnegative", "free"; got'),
         (HSICWeights(norm=3), 'norm must be 1, 2 or "cka"; got 3'),
         (HSICWeights(normalize=1), 'normalize must be one of None, "trace"; got 1'),
-        (
-            UniformCombination(normalize="norm"),
-            "normalize must be one of None, \"trace\"; got 'norm'",
-        ),
         (KernelOptimization(criterion="hisc"), 'criterion must be one of "hsic", "cka", "ka"'),
         (
             ContinuousAlignment(Gaussian(ard=True), certificate=True),
@@ -190,11 +160,10 @@ def test_a_feature_constant_up_to_rounding_has_no_weight(container: Any) -> None
         assert learner.fit(table, y).weights_[-1] < 1e-9
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1e9])
-def test_the_unit_of_a_feature_does_not_matter_to_its_kernel(factor: float) -> None:
+def test_the_unit_of_a_feature_does_not_matter_to_its_kernel() -> None:
     X, y = problem("binary")
     here = AlignmentMaximization([Linear(per_feature=True)]).fit(X, y)
-    scale = np.array([factor, 1.0, 1.0, 1.0 / factor])
+    scale = np.array([1e9, 1.0, 1.0, 1e-9])
     there = clone(here).fit(X * scale, y)
     rescaled = there.weights_ * scale**2
     assert_allclose(rescaled / rescaled.sum(), here.weights_, atol=1e-9)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import in_campaign
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn import config_context
@@ -16,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
-from mercer._data.resampling import OneAtATime, left_out_together
+from mercer._data.resampling import left_out_together
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
 from mercer._model_selection.calibration import held_out_temperature
@@ -27,26 +26,22 @@ from mercer.losses._loss import Problems
 
 MODELS = [
     L1SVM([Gaussian(1.0), Gaussian(4.0)]),
-    MKLClassifier([Gaussian(1.0), Gaussian(4.0)], norm=2.0),
     MKLClassifier([Gaussian(4.0)], loss="squared", fit_intercept=False),
     MKLClassifier([Linear(), Linear(per_feature=True)], loss="squared"),
     MKLClassifier([Gaussian(4.0)], norm=2.0, loss="logistic"),
-    MKLClassifier([Gaussian(4.0)], loss="logistic", C=0.01),
     ContinuousMKLClassifier(tol=0.05),
-    ContinuousMKLClassifier(loss="squared", tol=0.05),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 
 @every_model
-@pytest.mark.parametrize("centers", [2, 3])
-def test_probabilities_agree_with_clear_predictions(model: Any, centers: int) -> None:
-    places = [[-3.0, 0.0], [3.0, 0.0], [0.0, 5.0]][:centers]
+def test_probabilities_agree_with_clear_predictions(model: Any) -> None:
+    places = [[-3.0, 0.0], [3.0, 0.0], [0.0, 5.0]]
     X, y = make_blobs(60, centers=places, cluster_std=0.7, random_state=0)
     labels = np.array(["x", "y", "z"])[y]
     model.fit(X, labels)
     found = model.predict_proba(X)
-    assert found.shape == (60, centers)
+    assert found.shape == (60, 3)
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
 
@@ -101,24 +96,6 @@ def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
     assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
 
 
-@pytest.mark.parametrize(("sizes", "n_folds"), [([20, 10, 3], 5), ([1, 1], 2)])
-def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
-    sizes: list[int], n_folds: int
-) -> None:
-    codes, tests = np.repeat(np.arange(len(sizes)), sizes), []
-
-    def held_out(train: Any, test: Any) -> Any:
-        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(codes.size))
-        tests.append(codes[test])
-        return np.eye(len(sizes))[codes[test]]
-
-    held_out_temperature(held_out, codes, UnitWeights(codes.size), OneAtATime(codes.size))
-    counts = np.array([np.bincount(test, minlength=len(sizes)) for test in tests])
-    assert len(counts) == n_folds
-    assert_array_equal(counts.sum(axis=0), sizes)
-    assert (np.ptp(counts, axis=0) <= 1).all()
-
-
 def patients(n: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Classes of the first feature and of a group, which the other features tell."""
     rng = np.random.default_rng(seed)
@@ -141,7 +118,7 @@ def test_groups_move_probabilities_alone(model: Any) -> None:
     assert_array_equal(named.predict_proba(X), together.predict_proba(X))
 
 
-@pytest.mark.parametrize("n_groups", [3, 8, 300])
+@pytest.mark.parametrize("n_groups", [3, 300])
 def test_folds_divide_no_group(n_groups: int) -> None:
     rng = np.random.default_rng(0)
     groups, codes = rng.integers(n_groups, size=600), rng.integers(3, size=600)
@@ -164,23 +141,20 @@ def test_folds_divide_no_group(n_groups: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* sets are empty")
-@pytest.mark.parametrize(
-    "model", [L1SVM(), *in_campaign(ContinuousMKLClassifier(tol=0.01))], ids=repr
-)
-def test_sets_hold_the_classes_of_new_groups(model: Any) -> None:
+def test_sets_hold_the_classes_of_new_groups() -> None:
     covered, alone = [], []
     for seed in range(8):
         X, y, groups = patients(30, 6, seed)
         new, expected, _ = patients(300, 1, 100 + seed)
         for found, given in ((covered, groups), (alone, None)):
-            sets = clone(model).fit(X, y, groups=given).predict_set(new)
+            sets = L1SVM().fit(X, y, groups=given).predict_set(new)
             found.append(sets[np.arange(300), expected.astype(int)].mean())
     error = np.std(covered, ddof=1) / np.sqrt(8)
     assert abs(np.mean(covered) - 0.9) < 3.0 * error
     assert np.mean(alone) < np.mean(covered) - 0.05
 
 
-@every_model
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[-1]], ids=repr)
 def test_copies_are_held_out_together(model: Any) -> None:
     X, y, _ = patients(40, 1, 0)
     rows = np.append(np.arange(40), np.arange(0, 40, 3))

@@ -49,21 +49,19 @@ def best(gram: np.ndarray, given: Likelihood) -> GLMFit:
     return solver.best(lambda eta, rows: deviance(given.take(rows), eta[0]))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_deviances_are_within_one_percent_of_refits(name: str, weighted: bool) -> None:
-    gram, given = problem(name, 120, weighted=weighted)
+def test_deviances_are_within_one_percent_of_refits(name: str) -> None:
+    gram, given = problem(name, 120, weighted=True)
     found = best(gram, given)
     expected = deviance(given, refitted(gram, found.machines[0], given))
     assert found.loss == pytest.approx(expected, rel=0.01)
     assert found.alphas[0] < found.alpha < found.alphas[-1]
 
 
-@pytest.mark.parametrize("size", [2, 5, 17])
 @pytest.mark.parametrize("name", NAMES)
-def test_groups_are_left_out_together(name: str, size: int) -> None:
+def test_groups_are_left_out_together(name: str) -> None:
     gram, given = problem(name, 120)
-    groups = np.random.default_rng(1).permutation(120) // size
+    groups = np.random.default_rng(1).permutation(120) // 5
     together = left_out_together(120, groups)
     machine = fit_machine(gram, given, 0.3)
     found = left_out_predictors(gram, machine, given, together, corrected=True)
@@ -89,26 +87,6 @@ def test_the_first_order_is_a_newton_step_on_the_losses_of_the_others(name: str,
         expected[removed] = values[:, None] + machine.levels + step.levels
     found = left_out_predictors(gram, machine, given, together)
     np.testing.assert_allclose(found, given.bounded(expected), atol=1e-6)
-
-
-def test_corrections_come_closer_to_refits() -> None:
-    gram, given = problem("classes", 120)
-    machine = fit_machine(gram, given, 0.1)
-    expected = refitted(gram, machine, given)
-    errors = []
-    for corrected in (False, True):
-        found = left_out_predictors(gram, machine, given, corrected=corrected)
-        errors.append(np.abs(found - expected)[:, 0])
-    errors = np.mean(errors, axis=1)
-    assert errors[1] < 0.2 * errors[0]
-
-
-def test_large_penalties_leave_the_mean_without_the_sample() -> None:
-    gram, given = problem("classes", 50)
-    machine = fit_machine(gram, given, 1e8)
-    found = left_out_predictors(gram, machine, given, corrected=True)
-    without = (given.y.sum() - given.y) / 49.0
-    np.testing.assert_allclose(given.means(found), without, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)

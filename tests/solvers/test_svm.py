@@ -14,7 +14,6 @@ from two_stage_cases import centered, shuffled
 from mercer import TwoStageClassifier, UniformCombination
 from mercer._data.weights import UnitWeights
 from mercer._solvers.svm import (
-    C_GRID,
     FIRST_TRIED,
     SVMPath,
     choose_c,
@@ -24,27 +23,6 @@ from mercer._solvers.svm import (
     svm_path,
 )
 from mercer.kernels import Gaussian
-
-
-@pytest.mark.parametrize("centers", [2, 3])
-@pytest.mark.parametrize("spread", [0.5, 2.0, 6.0])
-def test_svm_path_is_that_of_separate_fits(centers, spread):
-    X, y = make_blobs(100, centers=centers, cluster_std=spread, random_state=3)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    train, test = np.arange(70), np.arange(70, 100)
-    matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    weights = UnitWeights(70), UnitWeights(30)
-    path = svm_path(
-        matrices[0], y[train], matrices[1], y[test], weights, grid=C_GRID, n_classes=centers
-    )
-    for i, bound in enumerate(C_GRID):
-        machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
-        machine.set_params(break_ties=True)
-        assert path.scores[i] == machine.score(matrices[1], y[test])
-        np.testing.assert_allclose(
-            path.decisions[i], class_decisions(machine, matrices[1], centers), atol=1e-2
-        )
-    assert path.unbounded == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
 
 
 @pytest.mark.parametrize("known", [[0, 1, 2], [0, 2], [1, 2]])
@@ -114,17 +92,6 @@ def test_values_stay_given_up_and_folds_add_up():
     np.testing.assert_array_equal(surviving_values([first, second]), [True, False, False])
 
 
-def test_values_left_out_are_not_fitted():
-    X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
-    every = whole_path(gram, y, grid)
-    some = whole_path(gram, y, grid, chosen=chosen)
-    np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
-    np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
-    assert some.decisions[1] is None
-
-
 def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Three classes in a row, each mostly hidden by its neighbors."""
     rng = np.random.default_rng(seed)
@@ -132,8 +99,7 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
 
 
-@pytest.mark.parametrize(("seed", "n"), [(17, 300), (2, 450)])
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(("seed", "n", "n_jobs"), [(17, 300, None), (2, 450, 2)])
 def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
@@ -168,14 +134,6 @@ def test_rounding_errors_do_not_keep_a_fit_from_ending() -> None:
     assert rough.tol == 1e-3
     assert rough.max_iter == -1
     assert_allclose(rough.decision_function(gram), exact.decision_function(gram), atol=0.02)
-
-
-def test_a_machine_may_be_stopped_without_a_warning() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    stopped = fit_svm(1e4, X @ X.T, rng.integers(0, 2, 60), max_iter=5)
-    assert stopped.fit_status_ == 1
-    assert stopped.n_iter_.max() <= 5
 
 
 @pytest.mark.parametrize("best", [2.0**-3, 2.0**11])

@@ -11,7 +11,6 @@ from mercer import (
     ContinuousAlignment,
     GradientOuterProduct,
     KernelStackingClassifier,
-    KernelStackingRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -23,12 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:The best")
 NYSTROEM: dict[str, Any] = {"approximation": "nystroem", "n_components": 60}
 KERNELS = [Gaussian("median"), Laplacian("median")]
 ESTIMATORS = [
-    TwoStageRegressor(),
     TwoStageClassifier(),
     TwoStageRegressor(GradientOuterProduct(n_iter=2)),
     TwoStageRegressor(**NYSTROEM),
-    TwoStageClassifier(**NYSTROEM),
-    KernelStackingRegressor(KERNELS, **NYSTROEM),
     KernelStackingClassifier(KERNELS, **NYSTROEM),
     GradientOuterProduct(n_iter=3),
     ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", tol=0.05),

@@ -7,13 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVC
-from two_stage_cases import centered, isotropic, shuffled
+from two_stage_cases import centered, isotropic
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
-from mercer._estimators.two_stage.second_stages import Evaluation, best
 from mercer.kernels import Gaussian, Kernel, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
@@ -63,9 +60,8 @@ def test_errors_are_those_of_refits(problem: Any) -> None:
         assert candidate.description == the_kernel(candidate).describe()
 
 
-@pytest.mark.parametrize("problem", [smooth, additive])
-def test_no_octave_is_better(problem: Any) -> None:
-    X, y = problem()
+def test_no_octave_is_better() -> None:
+    X, y = additive()
     best = isotropic(X, y, "regression")[0]
     kernel: Any = the_kernel(best)
     for factor in (0.5, 2.0):
@@ -89,29 +85,11 @@ def test_kernels_of_support_vector_machines_are_wider() -> None:
     assert_allclose(wide.bandwidth, 2.0 * narrow.bandwidth, rtol=1e-6)
 
 
-def test_units_and_the_order_of_rows_do_not_matter() -> None:
-    X, y = additive()
-    order = np.random.default_rng(2).permutation(len(y))
-    plain = isotropic(X, y, "regression")
-    for other in (
-        isotropic(1e3 * X + 5.0, 1e-6 * y, "regression"),
-        isotropic(X[order], y[order], "regression"),
-    ):
-        assert_allclose([c.loo_error for c in other], [c.loo_error for c in plain], rtol=1e-5)
-
-
 def test_many_rows_are_compared_on_some() -> None:
     X, y = smooth(1200)
     found = isotropic(X, y, "regression")
     assert isinstance(the_kernel(found[0]), Gaussian)
     assert found[0].loo_error < 1e-3
-
-
-def test_only_near_errors_are_compared_further() -> None:
-    learner = UniformCombination()
-    found = [EvaluatedLearner("", learner, error, 1.0) for error in (0.5, 0.59, 0.61)]
-    assert comparable(found) == found[:2]
-    assert comparable(found[:1]) == found[:1]
 
 
 # --- the estimators ----------------------------------------------------------------------------
@@ -138,37 +116,10 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
     assert_array_equal(model.decision_function(X), best.decision_function(X))
 
 
-def test_fits_are_compared_by_their_held_out_accuracy() -> None:
-    fits = [Evaluation(k, None, score=score) for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
-    assert best(fits).learner == 1
-    assert best(fits[::-1]).learner == 2
-    assert best(iter([Evaluation(0, None), Evaluation(1, None, score=1.0)])).learner == 0
-
-
-@pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])
-def test_without_folds_the_error_decides(settings: dict[str, Any]) -> None:
+def test_without_folds_the_error_decides() -> None:
     X, y = additive()
-    model = TwoStageClassifier(**settings).fit(X, y > np.median(y))
+    model = TwoStageClassifier(C=1.0).fit(X, y > np.median(y))
     assert model.kernel_.kernels[0].theta == pytest.approx(the_kernel(model.candidates_[0]).theta)
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_few_rows(n: int) -> None:
-    X, y = smooth(n)
-    assert np.isfinite(TwoStageRegressor().fit(X, y).predict(X)).all()
-    labels = np.arange(n) % 2
-    assert set(TwoStageClassifier(cv=2, C=1.0).fit(X, labels).predict(X)) <= {0, 1}
-
-
-def test_constant_features_and_duplicated_rows() -> None:
-    X, y = np.ones((12, 2)), np.arange(12.0)
-    with pytest.warns(UserWarning, match="The learned kernel is constant"):
-        assert_allclose(TwoStageRegressor().fit(X, y).predict(X), y.mean())
-    X, y = additive(8)
-    repeated = TwoStageRegressor().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-    weighted = TwoStageRegressor().fit(X, y, sample_weight=np.full(8, 4.0))
-    assert repeated.alpha_ == weighted.alpha_
-    assert_allclose(repeated.predict(X), weighted.predict(X), rtol=1e-6)
 
 
 # --- folds and grids ---------------------------------------------------------------------------
@@ -181,12 +132,6 @@ def test_a_sorted_table_is_shuffled_into_folds() -> None:
     y = (np.sin(3.0 * angles) > 0.0).astype(int)
     model = TwoStageClassifier(UniformCombination([Gaussian(0.3)])).fit(X, y)
     assert model.cv_correct_.mean() > 0.9
-    gram = centered(model.kernel_(X))
-    grid = {"C": model.cv_results_["param_C"]}
-    search = GridSearchCV(
-        SVC(kernel="precomputed", break_ties=True), grid, cv=shuffled(5, X, y)
-    ).fit(gram, y)
-    assert_allclose(model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 
 def test_folds_of_responses_are_shuffled() -> None:

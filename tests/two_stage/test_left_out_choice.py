@@ -61,22 +61,14 @@ def test_responses_may_vary_in_one_fold_alone() -> None:
     assert np.isfinite(ends).all()
 
 
-def test_tables_of_single_precision_have_intervals() -> None:
-    X, y = table(40)
-    once, twice = (TwoStageRegressor().fit(Z, y).predict_interval(Z) for Z in (X, X.astype("f")))
-    assert_allclose(twice, once, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("n", "n_groups", "settings", "nested"),
     [
         (9, None, {}, False),
         (10, None, {}, True),
         (40, 9, {}, False),
-        (40, 10, {}, True),
         (40, None, {"alpha": [1.0]}, True),
         (40, None, {"cv": 5}, False),
-        (40, None, {"scoring": "r2"}, False),
         (40, None, {"learner": UniformCombination([Gaussian(2.0)])}, False),
         (1001, None, {}, False),
     ],
