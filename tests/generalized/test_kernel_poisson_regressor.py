@@ -84,16 +84,6 @@ def test_mostly_zeros() -> None:
     assert rare.loo_predictions_[5] == pytest.approx(1.0 / 300.0, rel=0.1)
 
 
-def test_groups_are_left_out_together() -> None:
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(50), 3)
-    features = X[:50][rows] + 0.01 * rng.normal(size=(150, 3))
-    y = rng.poisson(np.exp(rng.normal(size=50)[rows]))
-    leaking, honest = KernelPoissonRegressor(), KernelPoissonRegressor()
-    assert leaking.fit(features, y).loo_deviance_ < 1.7
-    assert honest.fit(features, y, groups=rows).loo_deviance_ > 1.9
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -120,17 +120,6 @@ def test_the_scaler_repeats_what_it_selected() -> None:
     assert again.kernel_ == chosen.kernel_
 
 
-def test_parameters_of_the_scaler_are_set_by_name() -> None:
-    X, y = table(1)
-    learner = ContinuousAlignment(scaling=ard_learner())
-    assert clone(learner).get_params()["scaling__width_penalty"] == "auto"
-    learner.set_params(scaling__width_penalty=np.inf, scaling__criterion="hsic")
-    fit = clone(learner).fit(X, y)
-    assert fit.scaler_.width_penalty_ == np.inf
-    spheres = ContinuousAlignment().fit(X, y)
-    assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
-
-
 # --- validation --------------------------------------------------------------------------------
 
 _FAMILY = "scaling needs families of one width, or one for each feature, such as Gaussian"

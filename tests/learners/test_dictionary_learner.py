@@ -1,4 +1,4 @@
-"""Learners of weights: kernels of single features, invalid kernels, invalid parameters."""
+"""Learners of weights: kernels of single features, stacks of Gram matrices, invalid kernels."""
 
 import tracemalloc
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from learner_cases import problem, refused
+from learner_cases import FINITE, problem, refused
 from numpy.testing import assert_allclose
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
@@ -17,6 +17,8 @@ from mercer import (
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
     UniformCombination,
 )
 from mercer.kernels import (
@@ -24,9 +26,8 @@ from mercer.kernels import (
     Dirichlet,
     Gaussian,
     Linear,
-    Matern,
-    OnColumns,
-    RationalQuadratic,
+    Precomputed,
+    WeightedSum,
 )
 
 # --- kernels ----------------------------------------------------------------------------------
@@ -79,21 +80,6 @@ def test_bounds(bounds: Any, message: str) -> None:
     X, y = problem("binary")
     refused(ContinuousAlignment(Gaussian(ard=True, bounds=bounds)), X, y, message)
     refused(KernelOptimization(Dirichlet(bounds=bounds)), X[:, :1], y, message)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (Gaussian(-1.0), "bandwidth must be positive and finite; got -1.0"),
-        (Gaussian([1.0, 2.0]), "2 widths, but X has 4 features"),
-        (Matern(nu=1.0), "nu must be 0.5, 1.5 or 2.5; got 1.0"),
-        (RationalQuadratic(alpha=0.0), "alpha must be positive and finite; got 0.0"),
-        (OnColumns(Gaussian(), ["height"]), "'height' is chosen by name, but X has no column"),
-    ],
-)
-def test_parameters_of_kernels(kernel: Any, message: str) -> None:
-    for make in MAKERS:
-        refused(make(kernel), *problem("binary"), message)
 
 
 # --- parameters of learners -------------------------------------------------------------------
@@ -167,3 +153,60 @@ def test_the_unit_of_a_feature_does_not_matter_to_its_kernel() -> None:
     there = clone(here).fit(X * scale, y)
     rescaled = there.weights_ * scale**2
     assert_allclose(rescaled / rescaled.sum(), here.weights_, atol=1e-9)
+
+
+# --- stacks of Gram matrices -------------------------------------------------------------------
+
+
+WIDTHS = (0.5, 1.0, 4.0)
+
+
+def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+    return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
+
+
+X, Y = problem("binary")
+STACK = stack(X)
+LEARNER = AlignmentMaximization("precomputed")
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier(LEARNER), TwoStageRegressor(LEARNER)])
+def test_two_stage_takes_the_layouts_of_its_learner(model: Any) -> None:
+    layout = list(np.moveaxis(STACK, -1, 0))
+    y = Y if model.__sklearn_tags__().classifier_tags else X[:, 0]
+    assert clone(model).fit(layout, y).predict(layout).shape == (60,)
+
+
+@pytest.mark.parametrize("name", ["align-trace", "alignf"])
+def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
+    X, y = problem("three classes")
+    Z = np.random.default_rng(3).normal(size=(7, 4))
+    direct = clone(FINITE[name]).set_params(kernels=[Gaussian(s) for s in WIDTHS]).fit(X, y)
+    learner = clone(direct).set_params(kernels="precomputed")
+    last = stack(X)
+    for layout in (last, np.moveaxis(last, -1, 0), list(np.moveaxis(last, -1, 0)), last.tolist()):
+        learner.fit(layout, y)
+        assert_allclose(learner.weights_, direct.weights_, atol=1e-9)
+        assert_allclose(learner.alignment_, direct.alignment_, rtol=1e-9)
+        assert learner.n_features_in_ == 60
+        assert learner.X_fit_ is None
+    gram = direct.transform(Z)
+    rows = stack(Z, X)
+    for layout in (rows, np.moveaxis(rows, -1, 0), list(np.moveaxis(rows, -1, 0))):
+        assert_allclose(learner.transform(layout), gram, atol=1e-8)
+
+
+def test_a_learned_stack_names_its_kernels() -> None:
+    X, y = problem("binary")
+    kernel = UniformCombination("precomputed").fit(stack(X), y).kernel_
+    assert isinstance(kernel, WeightedSum)
+    assert list(kernel.kernels) == [Precomputed(0), Precomputed(1), Precomputed(2)]
+
+
+def test_another_number_of_kernels_at_prediction() -> None:
+    learner = clone(LEARNER).fit(STACK, Y)
+    for matrices in (np.concatenate([STACK, STACK], axis=2), list(np.moveaxis(STACK, -1, 0))[:2]):
+        with pytest.raises(ValueError, match=r"kernel|stack"):
+            learner.transform(matrices)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        learner.fit(sp.csr_array(STACK[..., 0]), Y)

@@ -15,10 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
-from mercer._data.resampling import left_out_together
-from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
-from mercer._model_selection.calibration import held_out_temperature
 from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
@@ -116,28 +113,6 @@ def test_groups_move_probabilities_alone(model: Any) -> None:
     assert together.temperature_.factor != alone.temperature_.factor
     named = clone(model).fit(X, y, groups=np.array(list("abcdefghijkl"))[groups])
     assert_array_equal(named.predict_proba(X), together.predict_proba(X))
-
-
-@pytest.mark.parametrize("n_groups", [3, 300])
-def test_folds_divide_no_group(n_groups: int) -> None:
-    rng = np.random.default_rng(0)
-    groups, codes = rng.integers(n_groups, size=600), rng.integers(3, size=600)
-    held: list[Any] = []
-
-    def held_out(train: Any, test: Any) -> Any:
-        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(600))
-        assert not np.isin(groups[train], groups[test]).any()
-        held.append(test)
-        return rng.normal(size=(test.size, 3))
-
-    resampling = left_out_together(600, groups)
-    _, found = held_out_temperature(held_out, codes, UnitWeights(600), resampling)
-    rows = np.concatenate(held)
-    assert len(held) == min(n_groups, 5)
-    assert_array_equal(np.sort(rows), np.arange(600))
-    assert_array_equal(found.groups, groups[rows])
-    assert_array_equal(found.codes, codes[rows])
-    assert_array_equal(found.numbers, rows)
 
 
 @pytest.mark.filterwarnings("ignore:.* sets are empty")

@@ -7,10 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge, ridge_with_intercept
 
-from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.left_out import (
-    LEAST_ALPHA,
     MOST_ALPHA,
     LeaveOneOut,
     leave_one_out,
@@ -63,14 +61,6 @@ def test_losses_are_relative_to_the_means_of_all_others() -> None:
     assert_array_equal(found.best_predictions, found.predictions[found.best])
 
 
-def test_indicators_start_from_the_class_frequencies_of_the_others() -> None:
-    target = encode_target(["b", "a", "b", "c"], classification=True)
-    found = evaluated(np.zeros((4, 4)), target.values)
-    expected = (target.values.sum(axis=0) - target.values) / 3
-    assert_allclose(found.best_predictions, expected, atol=1e-15)
-    assert_allclose(found.losses, 1.0)
-
-
 @pytest.mark.parametrize("n", [2, 3])
 def test_few_samples(n: int) -> None:
     X, y = table(n), np.arange(n) % 2 + 0.0
@@ -92,19 +82,6 @@ def test_duplicated_rows_and_constant_kernels() -> None:
 
 
 # --- the grid ----------------------------------------------------------------------------------
-
-
-def test_the_grid_extends_to_a_smaller_penalty() -> None:
-    X = np.linspace(0.0, 4.0, 40)[:, None]
-    gram, _ = to_unit_scale(Gaussian(0.6)(X))
-    y = np.sin(2.0 * X[:, 0]) + 1e-3 * np.random.default_rng(0).normal(size=40)
-    found = leave_one_out(gram, y, np.array([0.1, 1.0, 10.0]))
-    assert found.alpha < 1e-3
-    assert found.best > 0
-    assert found.alphas[0] >= LEAST_ALPHA
-    assert_allclose(np.diff(np.log10(found.alphas)), 1.0)
-    again = leave_one_out(gram, y, found.alphas, extend=False)
-    assert_allclose(found.losses, again.losses, rtol=1e-6)
 
 
 def test_the_grid_extends_until_all_is_shrunk() -> None:
@@ -148,34 +125,6 @@ def test_errors_are_those_of_the_whole_path_and_small_gains_are_left(noise: floa
     best = leave_one_out(gram, targets, GRID).losses.min()
     assert best * (1.0 - 1e-9) <= found.losses.min() < 1.01 * best
     assert len(found.alphas) < 8
-
-
-@pytest.mark.parametrize("sample", [40, 1000])
-def test_samples_of_little_weight_have_little_say(sample: int) -> None:
-    """They oppose the others, so that their own errors fall with the penalty."""
-    weights = np.where(np.arange(120) % 2, 1.0, 1e-6)
-    targets = np.where(weights[:, None] == 1.0, 1.0, -9.0) * problem(0.1)[1]
-    X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(120, 2))
-    gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
-    found = losses_downhill(gram, targets, GRID, weights, n_first=sample, gain=0.0)
-    errors = [
-        np.average(square.mean(axis=1), weights=weights)
-        for square in (found.predictions - targets) ** 2
-    ]
-    best = int(np.argmin(errors))
-    expected = leave_one_out(gram, targets, GRID, weights=weights).alpha
-    assert_allclose(found.alphas[best], expected, rtol=1e-9)
-    # Both neighbors were tried.
-    ratio = GRID[1] / GRID[0]
-    assert_allclose(found.alphas[best - 1 : best + 2], expected * ratio ** np.arange(-1.0, 2.0))
-
-
-def test_the_grid_may_be_left() -> None:
-    gram, targets = problem(0.0)
-    found = losses_downhill(gram, targets, 10.0 ** np.arange(0.0, 2.0, 0.5))
-    assert 0.999 * LEAST_ALPHA < found.alphas[found.losses.argmin()] < 1e-3
-    noisy = losses_downhill(gram, np.random.default_rng(1).normal(size=(120, 1)), GRID[:3])
-    assert noisy.alphas[noisy.losses.argmin()] > 0.1
 
 
 def test_a_sample_is_left_out_with_all_of_its_weight() -> None:

@@ -13,8 +13,6 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._blocks.row_sample import row_folds
-from mercer._nystroem.features import NormalEquations
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best")
@@ -65,39 +63,6 @@ def test_folds_of_machines_divide_no_group() -> None:
     assert "split3_test_score" in number.cv_results_
     with pytest.raises(ValueError, match="9 folds need as many groups; there are 8"):
         TwoStageClassifier(cv=9).fit(X, y > 0, groups=groups)
-
-
-def test_intervals_are_over_groups() -> None:
-    covered = []
-    for seed in range(6):
-        X, y, groups = effects(20, 5, seed)
-        new, expected, _ = effects(200, 1, 100 + seed)
-        model = TwoStageRegressor().fit(X, y, groups=groups)
-        low, high = model.predict_interval(new).T
-        covered.append(np.mean((low <= expected) & (expected <= high)))
-    assert 0.8 < np.mean(covered) < 0.97
-    assert np.isinf(model.predict_interval(new, coverage=0.96)).all()
-
-
-def test_folds_of_features_divide_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[np.ndarray, int]] = []
-    add = NormalEquations.add
-
-    def recorded(self: NormalEquations, state: Any, block: Any) -> Any:
-        assert self.groups is not None
-        seen.append((self.groups[block.positions], self.n_folds))
-        return add(self, state, block)
-
-    monkeypatch.setattr(NormalEquations, "add", recorded)
-    X, y, groups = effects(40, 5, 0)
-    model = TwoStageRegressor(**NYSTROEM).fit(X, y, groups=groups)
-    for inside, n_folds in seen:
-        folds = row_folds(0, inside, n_folds)
-        assert all(len(np.unique(folds[inside == group])) == 1 for group in np.unique(inside))
-        assert np.bincount(folds, minlength=n_folds).min() > 0
-    n_groups = len(np.unique(groups))
-    masses = np.array([model._residual_masses[groups == group].sum() for group in range(n_groups)])
-    assert_allclose(masses, 1.0 / (n_groups + 1.0))
 
 
 @pytest.mark.parametrize(

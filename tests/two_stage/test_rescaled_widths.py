@@ -114,17 +114,3 @@ def test_learned_widths_are_rescaled_within_bounds_that_are_given(widest: float)
     (alone,) = clone(learner).fit(X, smooth).kernels_
     assert found.bandwidth > 1.4 * alone.bandwidth
     assert found.bandwidth <= widest * (1.0 + 1e-12)
-
-
-def test_a_clipped_spectrum_is_that_of_the_kernel_that_predicts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    factors_double(monkeypatch)
-    learner = AlignmentMaximization(signs="free", clip_spectrum=True)
-    learner.fit(X, Y)
-    assert (learner.weights_ < 0.0).any()
-    kernels = [Gaussian(2.0 * kernel.bandwidth) for kernel in learner.kernels_]
-    learner._refitted(kernels, X, Y, None)
-    gram = learner.transform(X)
-    assert np.linalg.eigvalsh((gram + gram.T) / 2.0)[0] > -1e-8
-    assert_allclose(np.trace(gram) / 400 - gram.mean(), 1.0)

@@ -17,7 +17,7 @@ from mercer._estimators.learners import (
     UniformCombination,
 )
 from mercer._estimators.two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian
 
 
 @pytest.mark.parametrize(("problem", "n_jobs"), [("binary", None), ("three_classes", 2)])
@@ -193,20 +193,6 @@ def test_stacks_are_sliced_in_folds(binary, regression):
     for estimator, (X, y) in ((TwoStageClassifier, binary), (TwoStageRegressor, regression)):
         model = estimator(learner, nested=True).fit(gaussian_stack(X, X), y)
         assert model.predict(gaussian_stack(X[:4], X)).shape == (4,)
-
-
-def test_columns_by_name(binary):
-    pd = pytest.importorskip("pandas")
-    X, y = binary
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    learner = AlignmentMaximization(
-        [OnColumns(Gaussian(2.0), ["a", "b"]), OnColumns(Gaussian(2.0), ["c", "d", "e", "f"])]
-    )
-    model = TwoStageClassifier(learner, nested=True).fit(frame, y)
-    assert list(model.feature_names_in_) == list("abcdef")
-    assert model.predict(frame).shape == y.shape
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[list("bacdef")])
 
 
 def test_two_samples_have_no_probabilities():
