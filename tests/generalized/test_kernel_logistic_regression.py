@@ -128,14 +128,6 @@ def test_class_weights_multiply_those_of_samples() -> None:
     assert_allclose(by_class.fit(X, Y).predict_proba(X), by_sample.predict_proba(X))
 
 
-def test_sets_hold_the_true_class() -> None:
-    model = KernelLogisticRegression().fit(X, Y)
-    new, labels = make_moons(2000, noise=0.3, random_state=2)
-    sets = model.predict_set(new, coverage=0.95)
-    assert 0.9 < sets[np.arange(2000), labels].mean() < 0.99
-    assert model.held_out_classifier().samples_.shape == (150, 1)
-
-
 def test_explanations_of_several_classes_are_of_decision_values() -> None:
     several = KernelLogisticRegression([Gaussian("median")], alpha=1.0).fit(X_IRIS, Y_IRIS)
     expansion = several.kernel_expansion()

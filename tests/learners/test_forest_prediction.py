@@ -57,13 +57,6 @@ def test_two_stages_learn_nothing_from_noise() -> None:
     assert classifier.cv_results_["mean_test_score"].max() < 0.6
 
 
-def test_two_stages_classify() -> None:
-    model = TwoStageClassifier(fewer()).fit(X, CLASSES)
-    truth = model.score(NEW, LABELS)
-    assert truth > 0.8
-    assert model.cv_results_["mean_test_score"].max() == pytest.approx(truth, abs=0.05)
-
-
 def test_several_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="ForestKernel learns no kernel for several labels"):
         TwoStageClassifier(fewer()).fit(X, np.column_stack([CLASSES, COINS]))
@@ -96,15 +89,6 @@ def test_stacks_learn_nothing_from_noise() -> None:
     assert np.ptp(model.predict(NEW)) < 0.5 * NOISE.std()
     classifier = KernelStackingClassifier([fewer("extra-trees")]).fit(X, COINS)
     assert 0.97 < classifier.candidates_[0].loo_error < 1.05
-
-
-def test_a_stack_weighs_trees_with_other_kernels() -> None:
-    steps = np.sign(X[:, 0] - 0.5) * np.sign(X[:, 1] - 0.5) + 0.1 * NOISE
-    model = KernelStackingRegressor([ForestKernel(), "rbf"]).fit(X, steps)
-    trees, smooth = model.candidates_
-    assert trees.loo_error < 0.5 * smooth.loo_error
-    assert trees.weight > smooth.weight
-    assert model.relevance_[:2].sum() > 0.6
 
 
 @pytest.mark.parametrize("made", [TwoStageRegressor, KernelStackingRegressor])

@@ -132,27 +132,14 @@ def test_the_published_search_starts_from_one_over_the_number_of_features(
     assert_allclose(learner.kernels_[0](X), gaussian(X, np.exp(found)), atol=1e-5)
 
 
-def test_the_start_is_where_a_plateau_keeps_the_search() -> None:
-    X, y = table(3)
-    learner = KernelOptimization(Gaussian(bounds=(0.5, 2.0)), start=1e-6).fit(X, y)
-    assert learner.kernels_[0].bandwidth == pytest.approx(1e-6)
-    wide = KernelOptimization(Gaussian(bounds=(0.5, 0.6)), start=1.0).fit(X, y)
-    assert wide.kernels_[0].bandwidth > 0.6
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"start": 0.0}, "start must hold positive and finite widths"),
         ({"start": [1.0, np.inf, 1.0]}, "start must hold positive and finite widths"),
         ({"start": "1/d"}, "start must hold positive and finite widths"),
         ({"start": [1.0, 2.0]}, "start must be one width, or one for each"),
         ({"start": 1.0, "kernel": Linear()}, "start must be one width, or one for each"),
         ({"start": 1.0, "kernel": Gaussian(ard=True)}, "set width_penalty=0.0"),
-        (
-            {"start": 1.0, "kernel": Gaussian(ard=True), "width_penalty": 0.0, "early_stopping": 3},
-            "set width_penalty=0.0 and early_stopping=False",
-        ),
     ],
 )
 def test_starts_are_validated(settings: dict[str, Any], message: str) -> None:

@@ -190,16 +190,6 @@ def test_families_of_several_kinds_are_combined() -> None:
 # --- degenerate data and settings ----------------------------------------------------------------
 
 
-def test_responses_within_the_tube_need_no_kernel() -> None:
-    X = table()
-    y = 1e-2 * target("regression", X)
-    found = ContinuousMKLRegressor(loss="epsilon_insensitive").fit(X, y)
-    assert found.objective_ == 0.0
-    assert found.support_.size == 0
-    assert np.ptp(found.predict(X)) == 0.0
-    assert np.abs(found.predict(X) - y).max() <= 0.1
-
-
 def test_equal_rows_are_predicted_alike() -> None:
     X = np.ones((20, 3))
     y = target("regression", table(20))

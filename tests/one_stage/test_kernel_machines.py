@@ -102,14 +102,6 @@ def test_stacks_that_are_no_gram_matrices_are_refused(make: Any) -> None:
         fitted.predict(rows)
 
 
-@pytest.mark.parametrize(("make", "value"), [(MKLClassifier, 0.0), (MKLRegressor, 3.0)])
-def test_stacks_of_constant_matrices_predict_one_value(make: Any, value: float) -> None:
-    _, y = data_for(make())
-    fitted = make("precomputed").fit(np.full((60, 60, 2), value), y)
-    assert np.isfinite(fitted.weights_).all()
-    assert len(np.unique(fitted.predict(np.full((2, 60, 2), value)))) == 1
-
-
 # --- validation --------------------------------------------------------------------------------
 
 

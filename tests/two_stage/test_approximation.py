@@ -20,6 +20,7 @@ from mercer.kernels import Gaussian, Linear, Polynomial
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
 N_TRAIN = 300
+GIVEN = UniformCombination([Gaussian(2.0)])
 
 
 def problem(kind: Any, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -61,14 +62,14 @@ def test_auto_is_exact_for_few_rows_only(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_classes_have_probabilities_and_decision_values() -> None:
-    X, y = problem(TwoStageClassifier)
-    found = approximate(TwoStageClassifier).fit(X, y)
+    X, y = problem(TwoStageClassifier, 150)
+    found = approximate(TwoStageClassifier, learner=GIVEN).fit(X, y)
     probabilities = found.predict_proba(X)
     assert_allclose(probabilities.sum(axis=1), 1.0)
     best = found.classes_[probabilities.argmax(axis=1)]
     assert (found.predict(X) == best).all()
     assert_allclose(found.decision_function(X), np.log(probabilities))
-    two = approximate(TwoStageClassifier).fit(X, y == "low")
+    two = approximate(TwoStageClassifier, learner=GIVEN).fit(X, y == "low")
     assert ((two.decision_function(X) > 0.0) == two.predict(X)).all()
 
 
@@ -77,11 +78,11 @@ def test_a_file_is_fitted_like_the_table(kind: Any, tmp_path: Path) -> None:
     """Classes of a file may have weights; samples may not."""
     pytest.importorskip("pyarrow")
     frames = pytest.importorskip("pandas")
-    X, y = problem(kind)
+    X, y = problem(kind, 200)
     table = frames.DataFrame(X, columns=["a", "b", "c"])
-    table.assign(y=y).to_parquet(tmp_path / "table.parquet", row_group_size=90)
+    table.assign(y=y).to_parquet(tmp_path / "table.parquet", row_group_size=60)
     source = ParquetSource(tmp_path / "table.parquet", target="y")
-    model = approximate(kind, learner=UniformCombination([Gaussian(2.0)]))
+    model = approximate(kind, learner=GIVEN)
     if kind is TwoStageClassifier:
         model.set_params(class_weight="balanced")
     streamed, in_memory = clone(model).fit(source), clone(model).fit(table, y)
@@ -90,15 +91,15 @@ def test_a_file_is_fitted_like_the_table(kind: Any, tmp_path: Path) -> None:
     rows = ParquetSource(tmp_path / "table.parquet", columns=["a", "b", "c"])
     assert_allclose(outputs(in_memory, rows), outputs(in_memory, table))
     with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
-        model.fit(source, sample_weight=np.ones(400))
+        model.fit(source, sample_weight=np.ones(200))
 
 
 def test_several_outputs_and_sparse_tables() -> None:
-    X, y = problem(TwoStageRegressor)
+    X, y = problem(TwoStageRegressor, 150)
     X[np.abs(X) < 0.3] = 0.0
     found = approximate(TwoStageRegressor).fit(sp.csr_matrix(X), np.column_stack([y, -y]))
     predicted = found.predict(sp.csr_matrix(X))
-    assert predicted.shape == (400, 2)
+    assert predicted.shape == (150, 2)
     assert_allclose(predicted[:, 0], -predicted[:, 1], atol=1e-6)
 
 
@@ -131,7 +132,7 @@ def test_rows_of_weight_zero_are_left_out_and_ratios_of_weights_count(kind: Any)
     found = approximate(kind).fit(X, y, sample_weight=weights)
     expected = approximate(kind).fit(X[there], y[there], sample_weight=weights[there])
     assert_allclose(outputs(found, X), outputs(expected, X))
-    given = approximate(kind, learner=UniformCombination([Gaussian(2.0)]))
+    given = approximate(kind, learner=GIVEN)
     one, other = (clone(given).fit(X, y, sample_weight=w) for w in (weights, 1e-3 * weights))
     assert_allclose(outputs(other, X), outputs(one, X), atol=1e-5)
 
@@ -155,7 +156,7 @@ def test_whole_weights_count_copies() -> None:
 def test_balanced_classes_have_equal_weight() -> None:
     X, y = problem(TwoStageRegressor, 200)
     rare = y > 2.0
-    model = approximate(TwoStageClassifier, learner=UniformCombination([Gaussian(2.0)]))
+    model = approximate(TwoStageClassifier, learner=GIVEN)
     found = clone(model).set_params(class_weight="balanced").fit(X, rare)
     weights = np.where(rare, 1.0 / rare.mean(), 1.0 / np.mean(~rare)) / 2.0
     equal = clone(model).fit(X, rare, sample_weight=weights)

@@ -56,7 +56,7 @@ def learned(model: Any, X: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=NAMES)
 def test_copies_are_groups_of_their_own(model: Any) -> None:
-    X, y, rows = joined(80)
+    X, y, rows = joined(60)
     y, groups = targets(model, y), copies(X, y)
     assert groups is not None
     assert_array_equal(groups[:, None] == groups, rows[:, None] == rows)

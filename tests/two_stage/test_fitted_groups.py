@@ -71,7 +71,7 @@ def test_folds_of_machines_divide_no_group() -> None:
     ids=lambda model: type(model).__name__,
 )
 def test_scores_on_features_are_nearer_to_those_for_new_groups(model: Any) -> None:
-    X, y, groups = effects(40, 10, 0)
+    X, y, groups = effects(30, 8, 0)
     new, expected, _ = effects(400, 1, 100)
     truth = model.fit(X, y, groups=groups).score(new, expected)
     found = score_of(model)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.svm import SVC, SVR
 
@@ -56,7 +56,6 @@ OF_CLASSES: list[tuple[dict[str, Any], str]] = [
     ({"learner": "best"}, r"learner must be 'auto', None or a .*; got 'best'"),
     ({"predictor": SVC}, r"must be an estimator, such as SVC\(kernel='precomp"),
     ({"predictor": SVC()}, "must take a precomputed kernel matrix"),
-    ({"predictor": LogisticRegression()}, "must take a precomputed kernel matrix"),
     ({"predictor": GridSearchCV(SVC(), {"C": [1]})}, "must take a precomputed kernel matrix"),
     ({"predictor": SVR(kernel="precomputed")}, "must be a classification estimator"),
     ({"C": "best"}, "C must be 'auto'"),
@@ -65,7 +64,6 @@ OF_CLASSES: list[tuple[dict[str, Any], str]] = [
     ({"cv": "many"}, "Expected `cv` as an integer, a cross-validation object"),
     ({"cv": 15}, r"cv=15 folds need .* largest class has \d+: pass cv="),
     ({"cv": HALVES, "approximation": "nystroem"}, "cv has no effect on Nyström"),
-    ({"C": 1.0, "approximation": "nystroem"}, "C has no effect on Nyström"),
     ({"cv": 5, "predictor": SVM}, "cv .* where a predictor is given"),
     ({"C": 1.0, "predictor": SVM}, "C .* where a predictor is given"),
     ({"predictor": SVM, "approximation": "nystroem"}, "needs"),
@@ -78,19 +76,16 @@ OF_RESPONSES: list[tuple[dict[str, Any], str]] = [
     ({"predictor": SVM}, "must be a regression estimator"),
     ({"alpha": -1.0}, "alpha must be 'auto'"),
     ({"approximation": "fast"}, "approximation must be one of"),
-    ({"n_components": 0}, "n_components must be"),
     ({"max_samples": 1}, "max_samples must be"),
     ({"cv": 1}, "cv must be at least 2 folds; got cv=1"),
     ({"cv": 21}, "cv=21 folds need as many samples; there are 20"),
     ({"cv": GroupKFold(5)}, "The 'groups' parameter should not be None"),
     ({"cv": np.arange(20) % 5}, "cv lists what is no pair of training and held-out samples"),
     ({"cv": [(np.arange(9), [])]}, "Each fold of cv must train on some samples and hold out some"),
-    ({"cv": []}, "Each fold of cv must train on some samples"),
     ({"cv": [(np.arange(9), [20])]}, "index 20 is out of bounds"),
     ({"nested": True, "approximation": "nystroem"}, "nested has no effect on Nyström features"),
     ({"alpha": 1.0, "predictor": SVR(kernel="precomputed")}, "alpha .* where a predictor is"),
     ({"alpha": 1.0, "cv": HALVES}, r"cv .* where alpha is a number: .* or pass alpha=\[1.0\]"),
-    ({"alpha": 1.0, "nested": True}, "nested .* where alpha is a number"),
     ({"scoring": "balance"}, "'balance' is not a valid scoring value"),
     ({"scoring": "accuracy"}, "'accuracy' does not suit this target"),
 ]
