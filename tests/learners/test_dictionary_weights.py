@@ -18,6 +18,7 @@ from mercer import (
     UniformCombination,
     metrics,
 )
+from mercer._search.weights.alignment_weights import dependence_weights
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian, as_kernel
 
@@ -35,6 +36,12 @@ def test_the_scale_of_a_kernel_matters_unless_normalized() -> None:
         plain = clone(here).set_params(normalize=None).fit(grams, y)
         moved = clone(plain).fit(grams * scale, y)
         assert_allclose(moved.hsic_, plain.hsic_ * scale, rtol=1e-9)
+
+
+def test_ties_up_to_rounding_go_to_the_first() -> None:
+    assert_array_equal(dependence_weights(np.array([0.5, 1.0 - 1e-15, 1.0]), 1), [0.0, 1.0, 0.0])
+    assert_array_equal(dependence_weights(np.zeros(3), 1), [1.0, 0.0, 0.0])
+    assert_array_equal(dependence_weights(np.array([-1e-18, 2.0]), 2), [0.0, 2.0])
 
 
 def test_nothing_to_find() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mercer import (
-    ContinuousAlignment,
     GradientOuterProduct,
     KernelOptimization,
     KernelStackingRegressor,
@@ -20,7 +19,6 @@ from mercer.kernels import Gaussian
 LEARNERS = [
     GradientOuterProduct(n_iter=3),
     KernelOptimization(Gaussian(ard=True)),
-    ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", tol=0.05),
 ]
 
 

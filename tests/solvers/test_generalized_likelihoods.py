@@ -66,6 +66,13 @@ def test_losses_are_negative_logarithms_of_probabilities() -> None:
     np.testing.assert_allclose(counts.losses(eta), logarithms, atol=1e-12)
 
 
+def test_levels_out_of_order_have_an_infinite_loss() -> None:
+    grades = OrderedLogit(np.array([0, 1, 2]), UnitWeights(3), n_grades=3)
+    assert np.isinf(grades.losses(np.tile([0.0, 0.0], (3, 1)))[1])
+    assert np.isinf(grades.losses(np.tile([-1.0, 0.0], (3, 1)))[1])
+    assert np.isfinite(grades.losses(np.tile([1.0, 0.0], (3, 1)))).all()
+
+
 @pytest.mark.parametrize(
     "absent",
     [

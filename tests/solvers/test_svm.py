@@ -20,11 +20,28 @@ from mercer._solvers.svm import (
     FIRST_TRIED,
     SVMPath,
     choose_c,
+    class_decisions,
     fit_svm,
     surviving_values,
     svm_path,
 )
 from mercer.kernels import Gaussian
+
+
+@pytest.mark.parametrize("known", [[0, 1, 2], [0, 2], [1, 2]])
+def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
+    """Classes without training samples lose, and the others are ranked as the machine does."""
+    X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=0)
+    gram, rows = centered(Gaussian(bandwidth=3.0)(X)), np.flatnonzero(np.isin(y, known))
+    machine = SVC(kernel="precomputed").fit(gram[np.ix_(rows, rows)], y[rows])
+    decisions = class_decisions(machine, gram[:, rows], 3)
+    assert decisions.shape == (60, 3)
+    np.testing.assert_array_equal(decisions.argmax(axis=1), machine.predict(gram[:, rows]))
+    if len(known) == 3:
+        np.testing.assert_array_equal(decisions, machine.decision_function(gram[:, rows]))
+    else:
+        absent = np.setdiff1d(range(3), known)
+        assert (decisions[:, absent] < decisions[:, known]).all()
 
 
 def test_a_machine_within_its_bounds_serves_every_larger_c():

@@ -175,3 +175,11 @@ def test_machines_of_labels_have_folds_of_all_rows_that_were_given() -> None:
     assert_allclose(
         weighted.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"], rtol=1e-12
     )
+
+
+def test_machines_of_labels_have_their_kernel_chosen_in_given_folds() -> None:
+    X, y, groups = grouped(40, 6, 1)
+    Y = np.column_stack([y > 0.0, X[:, 0] > 0.0, y > 1.0]).astype(int)
+    splits = group_folds(X, y, groups)
+    alone, by_group = (TwoStageClassifier(C=1.0, cv=cv).fit(X, Y) for cv in (None, splits))
+    assert by_group.kernel_ != alone.kernel_

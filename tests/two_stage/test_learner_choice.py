@@ -85,6 +85,24 @@ def test_no_octave_is_better() -> None:
 # --- the estimators ----------------------------------------------------------------------------
 
 
+def test_gaussians_of_support_vector_machines_are_wider() -> None:
+    X, y = smooth()
+    labels = (y > np.median(y)).astype(int)
+    found = isotropic(X, labels, "classification"), isotropic(X, np.eye(2)[labels], "regression")
+    wide, narrow = (
+        next(k.bandwidth for k in map(the_kernel, kernels) if isinstance(k, Gaussian))
+        for kernels in found
+    )
+    assert_allclose(wide, 2.0 * np.asarray(narrow), rtol=1e-6)
+
+
+def test_only_near_errors_are_compared_further() -> None:
+    learner = UniformCombination()
+    found = [EvaluatedLearner("", learner, error, 1.0) for error in (0.5, 0.59, 0.61)]
+    assert comparable(found) == found[:2]
+    assert comparable(found[:1]) == found[:1]
+
+
 def test_the_regressor_takes_the_lowest_error() -> None:
     X, y = additive()
     model = TwoStageRegressor().fit(X, y)
