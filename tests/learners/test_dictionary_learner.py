@@ -21,14 +21,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer.kernels import (
-    CallableKernel,
-    Dirichlet,
-    Gaussian,
-    Linear,
-    Precomputed,
-    WeightedSum,
-)
+from mercer.kernels import CallableKernel, Dirichlet, Gaussian, Linear, Precomputed, WeightedSum
 
 # --- kernels ----------------------------------------------------------------------------------
 

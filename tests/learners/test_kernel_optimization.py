@@ -1,14 +1,10 @@
-"""Penalized ellipsoids whatever the unit, the kernel, or the table."""
+"""Penalized ellipsoids of other kernels and odd tables, and searches from a given start."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from ard_cases import (
-    ard_learner,
-    table,
-    widths,
-)
+from ard_cases import ard_learner, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import (
     center,
@@ -23,27 +19,6 @@ from scipy.optimize import minimize
 
 from mercer import KernelOptimization
 from mercer.kernels import Gaussian, Linear, RationalQuadratic
-
-# --- units -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("criterion", "form", "unit"),
-    [("hsic", "log_widths", 1e-8), ("cka", "inverse_widths", 1e8), ("ka", "log_widths", 1e8)],
-)
-def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, unit: float) -> None:
-    # The best common width, on which the penalty depends, and the widths themselves are where the
-    # criterion changes by less than a fraction tol, in which it is quadratic: logarithms of widths
-    # are known to about sqrt(tol). Under a penalty the criterion has a slope there, so that it is
-    # known to no more digits.
-    X, y, tol = *table(5), 1e-12
-    plain = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form, tol=tol).fit(X, y)
-    other = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form, tol=tol).fit(
-        unit * X, y
-    )
-    assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=tol**0.5)
-    assert_allclose(other.objective_, plain.objective_, rtol=tol**0.5)
-
 
 # --- other kernels -----------------------------------------------------------------------------
 
@@ -72,14 +47,6 @@ def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere() -> None
     nothing = ard_learner("cka", width_penalty=0.1).fit(np.ones((12, 3)), y[:12])
     assert_allclose(np.ptp(nothing.kernel_.theta), 0.0, atol=1e-12)
     assert nothing.objective_ == 0.0
-
-
-def test_one_feature_has_one_width() -> None:
-    X, y = table(12, d=2)
-    fit = ard_learner("cka", width_penalty=0.1, tol=1e-9).fit(X[:, :1], y)
-    sphere = KernelOptimization(criterion="cka", tol=1e-9).fit(X[:, :1], y)
-    assert_allclose(fit.kernels_[0](X[:, :1]), sphere.kernels_[0](X[:, :1]), rtol=1e-3)
-    assert fit.width_penalty_ == 0.0
 
 
 # --- from a start ------------------------------------------------------------------------------

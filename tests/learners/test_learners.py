@@ -5,15 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
-from learner_cases import (
-    KERNELS,
-    KINDS,
-    LEARNERS,
-    SEARCHING,
-    problem,
-    target_gram,
-    training_gram,
-)
+from learner_cases import KERNELS, KINDS, LEARNERS, SEARCHING, problem, target_gram, training_gram
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import alignf, alignment, center, centered_alignment, hsic
 from sklearn.base import BaseEstimator, clone
@@ -182,7 +174,7 @@ def test_ellipsoids_see_which_features_matter() -> None:
     assert relevance[:2].sum() > 2 * relevance[2:].sum()
 
 
-# --- with scikit-learn ------------------------------------------------------------------------
+# --- memory and names ---------------------------------------------------------------------------
 
 
 def test_little_working_memory_learns_the_same() -> None:

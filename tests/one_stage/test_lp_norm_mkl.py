@@ -25,12 +25,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from mercer import (
-    L2KRR,
-    ContinuousMKLRegressor,
-    MKLClassifier,
-    MKLRegressor,
-)
+from mercer import L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
 from mercer.kernels import Gaussian, Polynomial
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 

@@ -9,12 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from mercer import (
-    ParquetSource,
-    TwoStageClassifier,
-    TwoStageRegressor,
-    UniformCombination,
-)
+from mercer import ParquetSource, TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer.kernels import Gaussian, Linear, Polynomial
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import (
-    TwoStageRegressor,
-    UniformCombination,
-)
+from mercer import TwoStageRegressor, UniformCombination
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")

@@ -11,11 +11,7 @@ from sklearn.svm import SVC
 from two_stage_cases import isotropic, shuffled
 
 from mercer._estimators.learners import ContinuousAlignment, UniformCombination
-from mercer._estimators.two_stage import (
-    TwoStageClassifier,
-    TwoStageRegressor,
-    two_stage,
-)
+from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor, two_stage
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best")

@@ -12,11 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from sklearn.svm import SVC
 from two_stage_cases import shuffled
 
-from mercer import (
-    TwoStageClassifier,
-    TwoStageRegressor,
-    UniformCombination,
-)
+from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._solvers.left_out import ALPHA_GRID
