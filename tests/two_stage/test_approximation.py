@@ -113,7 +113,7 @@ def test_intervals_hold_as_many_responses_as_they_say() -> None:
     assert 0.85 < np.mean((ends[:, 0] <= y[600:]) & (y[600:] <= ends[:, 1])) < 0.95
 
 
-def outputs(model: Any, X: np.ndarray) -> np.ndarray:
+def outputs(model: Any, X: Any) -> np.ndarray:
     """Responses or probabilities."""
     return np.asarray(getattr(model, "predict_proba", model.predict)(X))
 

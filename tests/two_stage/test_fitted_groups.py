@@ -55,6 +55,18 @@ def best_score(model: Any) -> float:
     return float(np.nanmax(model.cv_results_["mean_test_score"]))
 
 
+def test_intervals_are_over_groups() -> None:
+    covered = []
+    for seed in range(3):
+        X, y, groups = effects(20, 5, seed)
+        new, expected, _ = effects(200, 1, 100 + seed)
+        model = TwoStageRegressor().fit(X, y, groups=groups)
+        low, high = model.predict_interval(new).T
+        covered.append(np.mean((low <= expected) & (expected <= high)))
+    assert 0.8 < np.mean(covered) < 0.97
+    assert np.isinf(model.predict_interval(new, coverage=0.96)).all()
+
+
 def test_folds_of_machines_divide_no_group() -> None:
     X, y, groups = effects(8, 6, 0)
     listed = TwoStageClassifier(cv=GroupKFold(4)).fit(X, y > 0, groups=groups)

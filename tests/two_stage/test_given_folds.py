@@ -10,8 +10,14 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeri
 from sklearn.svm import SVC
 from two_stage_cases import isotropic, shuffled
 
+from mercer._data.folds import sample_rows
 from mercer._estimators.learners import ContinuousAlignment, UniformCombination
-from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor, two_stage
+from mercer._estimators.two_stage import (
+    TwoStageClassifier,
+    TwoStageRegressor,
+    learner_choice,
+    two_stage,
+)
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best")
@@ -91,6 +97,22 @@ def test_losses_are_those_of_refits(cv: Any, weighted: bool) -> None:
         kernel = candidate.learner.fit(X, y, sample_weight=sample_weight).kernel_
         errors, of_mean = refitted(kernel(X), y, candidate.alpha, splits, weights)
         assert_allclose(candidate.loo_error, sum(errors) / sum(of_mean), rtol=1e-7)
+
+
+def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The only fold holds out one row, which is not drawn."""
+    X, y, _ = grouped(12, 5, 0)
+    row = int(np.delete(np.arange(60), sample_rows(60, 12, None, 0))[0])
+    splits = [(np.delete(np.arange(60), row), np.array([row]))]
+    expected = isotropic(X, y, "regression", splits=splits)
+    monkeypatch.setattr(learner_choice, "SEARCH_ROWS", (12, 12))
+    monkeypatch.setattr(learner_choice, "FAMILY_ROWS", 12)
+    found = isotropic(X, y, "regression", splits=splits)
+    assert [candidate.loo_error for candidate in found] == [
+        candidate.loo_error for candidate in expected
+    ]
 
 
 # --- every kind of `cv` ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from sklearn.svm import SVC
 from two_stage_cases import shuffled
 
-from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer import KernelOptimization, TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._solvers.left_out import ALPHA_GRID
@@ -161,6 +161,21 @@ def test_the_scorer_chooses_the_penalty_on_features() -> None:
     held_out = model.held_out_classifier()
     found = get_scorer("neg_log_loss")(held_out, held_out.samples_, held_out.labels_)
     assert 1.05 * scores.max() < found < scores.max()
+
+
+def test_the_scorer_chooses_the_penalty_where_all_rows_are_centers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three penalties are compared, around that of least squared error on a part of the rows."""
+    monkeypatch.setattr("mercer._nystroem.second_stage.FEW_ROWS", 100)
+    X, y = responses(200)
+    settings: dict[str, Any] = {"approximation": "nystroem", "n_components": 200}
+    model = TwoStageRegressor(KernelOptimization(), scoring="neg_mean_absolute_error", **settings)
+    results = model.fit(X, y).cv_results_
+    assert len(results["param_alpha"]) == 3
+    best = int(np.argmax(results["mean_test_score"]))
+    assert model.alpha_ == results["param_alpha"][best]
+    assert_allclose(results["mean_test_score"][best], -np.abs(model.cv_residuals_).mean())
 
 
 def test_left_out_groups_are_scored() -> None:
