@@ -12,7 +12,13 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from sklearn.svm import SVC
 from two_stage_cases import shuffled
 
-from mercer import KernelOptimization, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer import (
+    GradientOuterProduct,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer._model_selection.calibration import fit_temperature
 from mercer._model_selection.scoring import LeftOutProbabilities, LeftOutResponses
 from mercer._solvers.left_out import ALPHA_GRID
@@ -144,6 +150,17 @@ def test_a_number_as_penalty_leaves_the_choice_of_the_kernel() -> None:
     assert best.alpha_ == worst.alpha_ == 0.1
     assert best.kernel_ != worst.kernel_
     assert best.cv_results_["mean_test_score"] > -worst.cv_results_["mean_test_score"]
+
+
+def test_the_scorer_chooses_between_a_form_and_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = responses(80, 1)
+    form = GradientOuterProduct(Gaussian(), n_iter=1)
+    monkeypatch.setattr("mercer._estimators.two_stage.two_stage.choose_form", lambda *_: form)
+    found = [
+        type(TwoStageRegressor("auto", scoring=scoring).fit(X, y).learner_).__name__
+        for scoring in ("neg_mean_absolute_error", WORST)
+    ]
+    assert len(set(found)) == 2
 
 
 def test_the_scorer_chooses_the_penalty_on_features() -> None:
