@@ -66,6 +66,11 @@ def test_large_counts() -> None:
     assert_allclose(model.predict(new), 1e9 * rates(new), rtol=0.25)
 
 
+def test_far_samples_do_not_overflow() -> None:
+    model = KernelPoissonRegressor([Linear()]).fit(X, Y)
+    assert np.isfinite(model.predict(1e6 * X)).all()
+
+
 def test_constant_counts_are_predicted() -> None:
     model = KernelPoissonRegressor().fit(X, np.full(150, 7.5))
     assert_allclose(model.predict(X), 7.5, rtol=1e-6)

@@ -131,6 +131,22 @@ def test_a_clipped_spectrum_is_a_kernel() -> None:
     assert_allclose(learner.transform(X[:5]), clipped[:5], atol=1e-9 * values[-1])
 
 
+def test_indefinite_kernels_are_noticed() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.sign(X[:, 0] - 0.3)
+
+    def negative(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.asarray(A[:, :1] * B[:, :1].T - 0.5 * A[:, 1:] * B[:, 1:].T)
+
+    told = "'negative' is not positive semi-definite: eigenvalues on training rows are negative"
+    with pytest.warns(UserWarning, match=f"{told}, so the learned combination may not be"):
+        assert not AlignmentMaximization([negative]).fit(X, y).is_psd_
+    clipped = AlignmentMaximization([negative], clip_spectrum=True).fit(X, y)
+    assert clipped.is_psd_
+    assert np.linalg.eigvalsh(clipped.transform(X)).min() > -1e-8
+    assert AlignmentMaximization([lambda A, B: A @ B.T]).fit(X, y).is_psd_
+
+
 # --- searches ---------------------------------------------------------------------------------
 
 

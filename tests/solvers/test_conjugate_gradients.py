@@ -59,6 +59,15 @@ def test_preconditioners_that_rounding_makes_indefinite_are_shifted(monkeypatch)
     np.testing.assert_allclose(gram @ solved, gram @ expected, atol=0.1)
 
 
+def test_a_preconditioner_is_indefinite_for_the_first_residual():
+    gram = (GRAM + 1000.0).astype(np.float32)
+    ridge, roots = PreconditionedRidge(gram, np.arange(40)), np.ones((1, N), dtype=np.float32)
+    systems = _Systems(ridge._factor, roots, np.array([1e-3]), 1, shift=0.0)
+    constant = np.linalg.eigh(gram.astype(float))[1][:, -1:].astype(np.float32)
+    power = np.sum(constant * systems.precondition(constant, np.arange(1)))
+    assert (ridge._iterated(systems, constant, 1e-4, 500) is None) == (power < 0.0)
+
+
 @pytest.mark.parametrize(("shape", "n_vectors"), [((3000, 700), 3), ((7, 2**18 + 1), 20)])
 def test_large_products_are_products(shape, n_vectors):
     draws = np.random.default_rng(1)
