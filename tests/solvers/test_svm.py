@@ -88,6 +88,13 @@ def test_values_that_are_expensive_and_behind_are_given_up(right, expensive, exp
     np.testing.assert_array_equal(surviving_values([path]), np.array(expected, dtype=bool))
 
 
+def test_values_stay_given_up_and_folds_add_up():
+    first = path_of([hits_of(30), hits_of(25), hits_of(10)], [0, 1, 0], [1, 1, 0])
+    second = path_of([hits_of(30), hits_of(25), hits_of(40)], [0, 0, 0], [1, 1, 1])
+    np.testing.assert_array_equal(surviving_values([first]), [True, True, False])
+    np.testing.assert_array_equal(surviving_values([first, second]), [True, False, False])
+
+
 def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Three classes in a row, each mostly hidden by its neighbors."""
     rng = np.random.default_rng(seed)
