@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge, ridge_with_intercept
 
+from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.left_out import MOST_ALPHA, LeaveOneOut, leave_one_out, losses_downhill
 from mercer.kernels import Gaussian, Linear
@@ -74,6 +75,13 @@ def test_duplicated_rows_and_constant_kernels() -> None:
     assert found.loss < 1e-6
     constant = leave_one_out(to_unit_scale(np.ones((18, 18)))[0], y)
     assert_allclose(constant.losses, 1.0)
+
+
+def test_a_constant_target_has_a_loss_of_one() -> None:
+    target = encode_target(np.full(18, 7.0), classification=False)
+    found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], target.values)
+    assert_allclose(found.losses, 1.0)
+    assert_allclose(target.decode(found.best_predictions), 7.0)
 
 
 # --- the grid ----------------------------------------------------------------------------------
