@@ -15,7 +15,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
+from mercer._data.resampling import OneAtATime
+from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
+from mercer._model_selection.calibration import held_out_temperature
 from mercer._search.weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
@@ -91,6 +94,24 @@ def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
     ridge = Ridge(2.0, fit_intercept=intercept).fit(scaled[:40], Y[:40, 0])
     found = rotated.held_out(weights, problems, train, test)
     assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("sizes", "n_folds"), [([20, 10, 3], 5), ([1, 1], 2)])
+def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
+    sizes: list[int], n_folds: int
+) -> None:
+    codes, tests = np.repeat(np.arange(len(sizes)), sizes), []
+
+    def held_out(train: Any, test: Any) -> Any:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(codes.size))
+        tests.append(codes[test])
+        return np.eye(len(sizes))[codes[test]]
+
+    held_out_temperature(held_out, codes, UnitWeights(codes.size), OneAtATime(codes.size))
+    counts = np.array([np.bincount(test, minlength=len(sizes)) for test in tests])
+    assert len(counts) == n_folds
+    assert_array_equal(counts.sum(axis=0), sizes)
+    assert (np.ptp(counts, axis=0) <= 1).all()
 
 
 def patients(n: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
