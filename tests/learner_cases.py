@@ -1,6 +1,5 @@
 """Every learner, and a problem of each kind, for the tests that hold for all."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ FINITE: dict[str, BaseEstimator] = {
     "hsic-2-trace": HSICWeights(KERNELS, normalize="trace"),
     "hsic-cka": HSICWeights(KERNELS, norm="cka"),
     "alignf": AlignmentMaximization(KERNELS),
-    "alignf-default": AlignmentMaximization(),
     "alignf-free": AlignmentMaximization(KERNELS, signs="free", clip_spectrum=True),
 }
 SEARCHING: dict[str, BaseEstimator] = {
@@ -46,9 +44,6 @@ SEARCHING: dict[str, BaseEstimator] = {
     "ka": KernelOptimization(criterion="ka"),
     "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, max_iter=20),
     "cka-held": KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.3),
-    "ca-held": ContinuousAlignment(
-        Gaussian(ard=True), width_penalty=0.3, width_penalty_on="log_widths"
-    ),
     "ca-scaled": ContinuousAlignment(
         scaling=KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.3)
     ),
@@ -63,20 +58,6 @@ TREES: dict[str, BaseEstimator] = {
     "extra-trees": ForestKernel("extra-trees", n_trees=20),
 }
 LEARNERS: dict[str, BaseEstimator] = {**FOR_OUTPUT_KERNELS, **TREES}
-
-
-def rotating(
-    values: Sequence[str], share: int, learners: dict[str, BaseEstimator] = LEARNERS
-) -> list[Any]:
-    """Pytest's parameters: each learner with every `share`-th value, from another one on for each.
-
-    Each learner and each value occur, at a fraction of the pairs.
-    """
-    return [
-        pytest.param(learner, value, id=f"{name}-{value}")
-        for i, (name, learner) in enumerate(learners.items())
-        for value in values[i % share :: share]
-    ]
 
 
 def problem(kind: str, n: int = 60) -> tuple[np.ndarray, Any]:

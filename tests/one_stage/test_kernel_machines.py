@@ -1,31 +1,26 @@
-"""Estimators with kernel machines: training data, parameters, predictions, scikit-learn's tools."""
+"""Estimators with kernel machines: responses, stacks, and what they refuse."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from campaign import rotating
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from one_stage_cases import CLASSIFIERS, MAKERS, MAKERS_OF_ONE_BASE, SOLVERS, data_for, refused
+from one_stage_cases import CLASSIFIERS, PAIR, SOLVERS, data_for, refused
 from reference import gaussian
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
-from threadpoolctl import threadpool_limits
 
-from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
-from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial, Precomputed
+from mercer import L1SVM, L2KRR, BayesianMKLRegressor, MKLClassifier, MKLRegressor
+from mercer.kernels import Gaussian, Laplacian, Polynomial, Precomputed
+from mercer.losses import Hinge, Squared
 
 KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
-NAMES = ["age", "bmi", "dose", "noise"]
-CHOSEN = ["l1-svm", "svm-2", "logistic-1", "squared-4", "krr-1", "krr-2", "svr-4/3", "l2-krr"]
+CHOSEN = ["l1-svm", "logistic-1", "krr-1", "svr-4/3"]
 MODELS: dict[str, BaseEstimator] = {
     name: clone(SOLVERS[name]).set_params(kernels=KERNELS) for name in CHOSEN
 }
-every_model = pytest.mark.parametrize("name", MODELS)
 
 
 def data(name: str, n: int = 60) -> tuple[np.ndarray, Any]:
@@ -40,75 +35,10 @@ def new_samples() -> np.ndarray:
     return np.random.default_rng(5).normal(size=(7, 4))
 
 
-# --- tables -----------------------------------------------------------------------------------
-
-
-@every_model
-def test_single_precision_is_as_good_as_double(name: str) -> None:
-    X, y = data(name)
-    double = clone(MODELS[name]).fit(X.astype(np.float32).astype(np.float64), y)
-    single = clone(MODELS[name]).fit(X.astype(np.float32), y)
-    assert_allclose(single.objective_, double.objective_, rtol=1e-9)
-    assert_allclose(single.weights_, double.weights_, atol=1e-6)
-    Z = new_samples().astype(np.float32)
-    found, expected = values(single, Z), values(double, Z.astype(np.float64))
-    assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(
-    ("name", "container"), rotating(MODELS, [sp.csr_array, sp.csc_matrix, sp.coo_array])
-)
-def test_sparse_features_are_those_of_dense_ones(name: str, container: Any) -> None:
-    X, y = data(name)
-    X, Z = np.maximum(X, 0.0), np.maximum(new_samples(), 0.0)
-    dense = clone(MODELS[name]).set_params(tol=1e-6).fit(X, y)
-    sparse = clone(MODELS[name]).set_params(tol=1e-6).fit(container(X), y)
-    assert_allclose(sparse.objective_, dense.objective_, rtol=2e-6)
-    expected = values(dense, Z)
-    atol = 1e-2 * np.abs(expected).max()
-    assert_allclose(values(sparse, container(Z)), expected, atol=atol)
-    assert sp.issparse(sparse.X_fit_)
-    assert get_tags(sparse).input_tags.sparse
-
-
-def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
-    module = pytest.importorskip(library)
-    return module.DataFrame({name: X[:, k] for k, name in enumerate(names)})
-
-
-@pytest.mark.parametrize(("name", "library"), rotating(MODELS, ["pandas", "polars"]))
-def test_columns_are_chosen_by_name(library: str, name: str) -> None:
-    X, y = data(name)
-    table, Z = frame(library, X, NAMES), new_samples()
-    by_name = [OnColumns(Gaussian(2.0), ["dose", "age"]), OnColumns(Linear(), "bmi")]
-    by_place = [OnColumns(Gaussian(2.0), [2, 0]), OnColumns(Linear(), [1])]
-    named = clone(MODELS[name]).set_params(kernels=by_name).fit(table, y)
-    placed = clone(MODELS[name]).set_params(kernels=by_place).fit(X, y)
-    assert list(named.feature_names_in_) == NAMES
-    assert not hasattr(placed, "feature_names_in_")
-    assert_allclose(named.weights_, placed.weights_, rtol=1e-9)
-    assert_allclose(values(named, frame(library, Z, NAMES)), values(placed, Z), rtol=1e-9)
-    with pytest.raises(ValueError, match="feature names should match"):
-        named.predict(frame(library, Z, NAMES[::-1]))
-
-
 # --- targets ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if n in CLASSIFIERS])
-def test_labels_of_any_kind_are_predicted(name: str) -> None:
-    X, codes = problem("three classes")
-    for classes in (np.array(["b", "a", "c"]), np.array([7, -2, 0]), np.array([0.0, 2.0, 9.0])):
-        model = clone(MODELS[name]).fit(X, classes[codes])
-        assert_array_equal(model.classes_, np.unique(classes))
-        assert set(model.predict(X)) <= set(classes)
-        assert model.score(X, classes[codes]) > 0.6
-        assert model.decision_function(X).shape == (60, 3)
-    boolean = clone(MODELS[name]).fit(X, codes > 0)
-    assert boolean.predict(X).dtype == bool
-
-
-@pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
+@pytest.mark.parametrize("name", ["krr-1", "svr-4/3"])
 def test_several_responses_share_a_kernel(name: str) -> None:
     X, Y = problem("two outputs")
     model = clone(MODELS[name]).fit(X, Y)
@@ -132,7 +62,7 @@ def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
     return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
 
 
-@every_model
+@pytest.mark.parametrize("name", MODELS)
 def test_stacks_give_the_results_of_their_kernels(name: str) -> None:
     X, y = data(name)
     Z = new_samples()
@@ -150,54 +80,19 @@ def test_stacks_give_the_results_of_their_kernels(name: str) -> None:
         assert_allclose(values(given, layout), values(given, stack(X)), rtol=1e-12)
 
 
-def test_pairwise_tags_slice_stacks_in_cross_validation() -> None:
-    X, y = problem("binary")
-    model = MKLClassifier("precomputed")
-    assert not get_tags(MKLClassifier()).input_tags.pairwise
-    cv = StratifiedKFold(3)
-    scores = cross_val_score(model, stack(X), y, cv=cv)
-    for (train, test), score in zip(cv.split(X, y), scores, strict=True):
-        fitted = clone(model).fit(stack(X[train]), y[train])
-        assert fitted.score(stack(X[test], X[train]), y[test]) == score
-    grid = {"C": [0.1, 10.0], "norm": [1, 2]}
-    search = GridSearchCV(model, grid, cv=cv).fit(stack(X), y)
-    assert search.predict(stack(X)).shape == (60,)
-    piped = make_pipeline(MKLClassifier("precomputed"))
-    assert_array_equal(cross_val_score(piped, stack(X), y, cv=cv), scores)
-
-
-@every_model
-def test_models_keep_features_of_their_own(name: str) -> None:
-    X, y = data(name)
-    model, before = clone(MODELS[name]).fit(X, y), X.copy()
-    expected = values(model, before)
-    X[:] = 0.0
-    assert_array_equal(values(model, before), expected)
-
-
 def grams() -> list[np.ndarray]:
     X, _ = problem("binary")
     return [gaussian(X, 1.0), X @ X.T]
 
 
-@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
+@pytest.mark.parametrize("make", [MKLClassifier, BayesianMKLRegressor])
 def test_stacks_that_are_no_gram_matrices_are_refused(make: Any) -> None:
+    """`tests/gram/test_stacks.py` has every message."""
     _, y = data_for(make())
     model = make("precomputed")
     refused(model, [grams()[0], -grams()[0]], y, "kernel 1 is not positive semi-definite")
-    crooked = grams()
-    crooked[1][3, 4] += 0.1
-    refused(model, crooked, y, "kernel 1 is not symmetric")
-    for bad in (np.nan, np.inf):
-        broken = grams()
-        broken[0][2, 5] = broken[0][5, 2] = bad
-        refused(model, broken, y, "contains (NaN|infinity)")
-    refused(model, np.stack(grams(), axis=-1)[:30], y[:30], "must be square")
-    refused(model, np.ones((60, 60, 60)), y, "ambiguous")
-    refused(model, np.ones(60), y, "must have shape")
     refused(model, [grams()[0], np.eye(3)], y, "differ in shape")
     refused(model, sp.csr_array(grams()[0]), y, "Sparse data was passed", TypeError)
-    refused(model, np.stack(grams(), axis=-1), y[:-1], "inconsistent numbers of samples")
     fitted = model.fit(np.stack(grams(), axis=-1), y)
     rows = np.stack(grams(), axis=-1)[:5]
     with pytest.raises(ValueError, match=r"one column a fitted sample: got .*\(5, 50, 2\)"):
@@ -207,35 +102,78 @@ def test_stacks_that_are_no_gram_matrices_are_refused(make: Any) -> None:
         fitted.predict(rows)
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("value", [0.0, 3.0])
-def test_stacks_of_constant_matrices_predict_one_value(make: Any, value: float) -> None:
-    _, y = data_for(make())
-    fitted = make("precomputed").fit(np.full((60, 60, 2), value), y)
-    assert np.isfinite(fitted.weights_).all()
-    assert len(np.unique(fitted.predict(np.full((2, 60, 2), value)))) == 1
+# --- validation --------------------------------------------------------------------------------
 
 
-# --- with scikit-learn ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "model", [MKLClassifier(PAIR), MKLRegressor(PAIR), BayesianMKLRegressor(PAIR)], ids=repr
+)
+def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEstimator) -> None:
+    X, _ = data_for(model)
+    refused(model, X, np.ones(60), "only one class: .*1|y is constant")
+    refused(model, X, X[:-1, 0], r"inconsistent numbers of samples: \[60, 59\]")
+    if is_classifier(model):
+        refused(model, X, X[:, 0], "Unknown label type: continuous")
+        refused(model, X, np.ones((60, 2)) * [0, 1], "Every label is that of all")
+    else:
+        Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
+        refused(model, X, Y, r"y is constant \(response 1\)")
 
 
-@pytest.mark.parametrize("name", ["l1-svm", "logistic-1", "krr-1", "svr-4/3"])
-def test_fitting_again_repeats_to_the_last_bit(name: str) -> None:
-    X, y = data(name)
-    found = []
-    for threads in (2, 2, 1):
-        with threadpool_limits(limits=threads):
-            found.append(clone(MODELS[name]).fit(X, y))
-    found.append(found[0].fit(X, y))
-    for other in found[1:]:
-        assert_array_equal(other.weights_, found[0].weights_)
-        assert_array_equal(other.dual_coef_, found[0].dual_coef_)
-        assert other.history_ == found[0].history_
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MKLClassifier(loss="epsilon_insensitive"), "loss must be one of"),
+        (MKLRegressor(loss="hinge"), "loss must be one of .*; got 'hinge'"),
+        (MKLClassifier(norm=0.5), "norm must be at least 1; got 0.5"),
+        (MKLRegressor(norm="l1"), "norm must be an instance of"),
+        (MKLClassifier(C=0.0), "C must be positive; got 0.0"),
+        (L1SVM(C=-1.0), "C must be .*not negative; got -1.0"),
+        (MKLRegressor(loss="epsilon_insensitive", alpha=0), "alpha must be positive"),
+        (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1"),
+        (L2KRR(alpha=0), "alpha must be positive; got 0"),
+        (L2KRR(radius=0.0), "radius must be positive; got 0.0"),
+        (L2KRR(center="one"), "center must be one of .*; got 'one'"),
+        (L2KRR(PAIR, center=[0.5, -0.1]), "center must hold 2 numbers"),
+        (L2KRR(PAIR, center=[1.0]), "center must hold 2 numbers"),
+        (L2KRR(PAIR, center=[np.nan, 0.0]), "Input center contains"),
+        (L2KRR(normalize=True), "normalize must be .*; got True"),
+        (L1SVM(solver="Newton"), "solver must be one of"),
+        (MKLClassifier(fit_intercept="yes"), "fit_intercept must be .*; got 'yes'"),
+        (L1SVM(tol=0.0), "tol must be positive; got 0.0"),
+        (MKLClassifier(max_iter=0), "max_iter must be at least 1; got 0"),
+        (MKLRegressor(loss=Hinge(1.0)), r"Hinge\(C=1.0.*is a loss of labels, not of responses"),
+        (MKLRegressor(loss=Squared(1.0, np.ones(60))), "loss must have no weights: pass them to"),
+        (MKLClassifier(loss=Hinge), "loss must be"),
+    ],
+)
+def test_wrong_parameters_are_refused(model: BaseEstimator, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        clone(model).fit(*data_for(model))
 
 
-def test_the_default_dictionary_has_twenty_kernels() -> None:
-    X, y = problem("binary")
-    for model in (MKLClassifier(), L1SVM(), MKLRegressor(), L2KRR()):
-        fitted = model.fit(X, y if isinstance(model, MKLClassifier) else X[:, 0])
-        assert fitted.weights_.shape == (20,)
-        assert fitted.score(X, y if isinstance(model, MKLClassifier) else X[:, 0]) > 0.8
+def test_numpy_scalars_are_taken_as_parameters() -> None:
+    X, y = problem("regression")
+    given = {"norm": np.float32(2), "max_iter": np.int64(50), "alpha": np.int32(1)}
+    for flag in (np.True_, np.False_):
+        model = MKLRegressor(PAIR, fit_intercept=flag, **given)
+        expected = MKLRegressor(PAIR, fit_intercept=bool(flag), max_iter=50).fit(X, y)
+        assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLClassifier(norm=2, solver="interior_point"),
+        MKLRegressor(norm=1, solver="interior_point"),
+        L2KRR(solver="interior_point"),
+    ],
+)
+def test_problems_without_an_interior_point_method_are_refused(model: Any) -> None:
+    """They are refused before any kernel is evaluated."""
+
+    def unused(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        raise AssertionError("the kernel was evaluated")
+
+    model.set_params(kernels=[unused])
+    refused(model, *data_for(model), 'solver="interior_point" needs the hinge or the epsilon')

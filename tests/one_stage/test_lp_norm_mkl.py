@@ -4,20 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import in_campaign, rotating
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from learner_cases import problem as training_set
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import (
     CLASSIFIERS,
-    ESTIMATORS,
-    MAKERS,
-    MAKERS_OF_ONE_BASE,
     PAIRS,
     PROBLEMS,
-    SOLVERS,
     data_for,
     fitted,
     machine_grams,
@@ -32,12 +25,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
-from mercer.kernels import CallableKernel, Gaussian, Polynomial, WeightedSum
+from mercer import L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
+from mercer.kernels import Gaussian, Polynomial
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 
 every_pair = pytest.mark.parametrize(("problem", "solver"), PAIRS)
-every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
 def suited(solver: str) -> str:
@@ -49,10 +41,9 @@ def suited(solver: str) -> str:
 
 
 @every_pair
-@pytest.mark.parametrize("tol", [*in_campaign(1e-3), 1e-6])
-def test_public_attributes_prove_the_objective(problem: str, solver: str, tol: float) -> None:
+def test_public_attributes_prove_the_objective(problem: str, solver: str) -> None:
     """The proof uses predictions, dual coefficients, weights, and dense matrices only."""
-    model = fitted(problem, solver, tol)
+    model, tol = fitted(problem, solver, 1e-6), 1e-6
     found = measured(model, PROBLEMS[problem]())
     assert_allclose(model.objective_, found.primal, rtol=1e-2 * tol)
     assert 0.0 <= model.dual_gap_ + 1e-12 <= tol
@@ -99,26 +90,16 @@ def test_steps_descend(problem: str, solver: str) -> None:
     assert_allclose(model.objective_, objectives[-1], rtol=1e-6)
 
 
-@every_solver
-def test_fitted_attributes(solver: str) -> None:
-    case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3)
-    assert isinstance(model.kernel_, WeightedSum)
+@pytest.mark.parametrize("solver", ["l1-svm", "logistic-2", "krr-1", "svr-4/3", "l2-krr"])
+def test_attributes_and_predictions_follow_from_the_weights(solver: str) -> None:
+    case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-6)
     gram = model.kernel_(case.X)
     assert_allclose(gram, np.tensordot(model.weights_, case.grams, axes=1), atol=1e-9)
     task = "classification" if case.classes else "regression"
     expected = centered_alignment(gram, target_kernel(np.asarray(case.y), task))
     assert_allclose(model.alignment_, expected, rtol=1e-7)
-    assert_allclose(model.shares_.sum(), 1.0, rtol=1e-12)
     assert model.n_iter_ == len(model.history_)
     assert model.history_[-1].n_kernels == np.count_nonzero(model.weights_)
-    assert model.dual_coef_.shape == case.Y.shape
-    assert model.intercept_.shape == case.Y.shape[1:]
-    assert_array_equal(model.X_fit_, case.X)
-
-
-@every_solver
-def test_predictions_are_the_formula(solver: str) -> None:
-    case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3)
     Z = np.random.default_rng(8).normal(size=(9, 4))
     rows = [gaussian(case.X[:, [z]], 1.5, Z[:, [z]]).T for z in range(4)]
     values = np.tensordot(model.weights_, rows, axes=1) @ model.dual_coef_ + model.intercept_
@@ -176,55 +157,10 @@ def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> 
     assert_allclose(model.intercept_, linear.intercept_, rtol=1e-4, atol=1e-5)
 
 
-# --- properties -------------------------------------------------------------------------------
-
-QUICK = ["l1-svm", "logistic-2", "krr-2", "svr-1", "l2-krr-uniform"]
-
-
-@settings(max_examples=5)
-@given(seed=st.integers(0, 10**6), n=st.integers(6, 25), n_kernels=st.integers(1, 5))
-@pytest.mark.parametrize("solver", QUICK)
-def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kernels: int) -> None:
-    model = clone(SOLVERS[solver]).set_params(tol=1e-6)
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    y = np.arange(n) % 2 if solver in CLASSIFIERS else rng.normal(size=n)
-    kernels = [Gaussian(float(s)) for s in rng.uniform(0.3, 5.0, n_kernels)]
-    stack = np.stack([k(X) for k in kernels], axis=-1)
-    here = clone(model).set_params(kernels=kernels).fit(X, y)
-    K = here.kernel_(X)
-    assert np.linalg.eigvalsh(K).min() >= -1e-9 * np.trace(K)
-    assert (here.weights_ >= 0.0).all()
-    rows, order = rng.permutation(n), rng.permutation(n_kernels)
-    moved = clone(model).set_params(kernels=[kernels[k] for k in order]).fit(X[rows], y[rows])
-    assert_allclose(moved.objective_, here.objective_, rtol=2e-6)
-    scales = 10.0 ** rng.uniform(-6.0, 6.0, n_kernels)
-    scaled = clone(model).set_params(kernels="precomputed").fit(stack * scales, y)
-    assert_allclose(scaled.objective_, here.objective_, rtol=2e-6)
-    assert_allclose(scaled.shares_, here.shares_, atol=1e-2)
-
-
 # --- kernels -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("make", "bad"), rotating(MAKERS_OF_ONE_BASE, [np.nan, np.inf]))
-@pytest.mark.parametrize("where", ["everywhere", "in one place"])
-def test_kernels_that_return_nan_or_infinity_are_refused(make: Any, bad: float, where: str) -> None:
-    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        gram = gaussian(A, 1.0, B)
-        if where == "everywhere":
-            gram[:] = bad
-        elif len(A) > 1:
-            gram[1, -1] = gram[-1, 1] = bad
-        return gram
-
-    X, y = data_for(make())
-    message = "Kernel returned NaN or infinity on the training samples: broken"
-    refused(make(broken), X, y, message)
-    refused(make([Gaussian(), CallableKernel(broken), "linear"]), X, y, message)
-
-
-@pytest.mark.parametrize("model", [MKLRegressor(), L2KRR(), MKLClassifier(loss="logistic")])
+@pytest.mark.parametrize("model", [MKLRegressor(), MKLClassifier(loss="logistic")])
 def test_kernels_that_are_not_positive_semi_definite_are_refused(model: BaseEstimator) -> None:
     X, y = training_set("binary")
     model.set_params(kernels=lambda A, B: np.tanh(A @ B.T - 1.0))
@@ -232,14 +168,20 @@ def test_kernels_that_are_not_positive_semi_definite_are_refused(model: BaseEsti
 
 
 @pytest.mark.parametrize(
-    ("model", "value", "intercept"), rotating(ESTIMATORS.values(), [0.0, 0.1, 1e8], [True, False])
+    ("model", "intercept"),
+    [
+        (MKLClassifier(), True),
+        (MKLClassifier(norm=2, loss="logistic"), False),
+        (MKLRegressor(), True),
+        (L2KRR(), False),
+    ],
 )
-def test_constant_kernels_predict_one_value(model: Any, value: float, intercept: bool) -> None:
+def test_constant_kernels_predict_one_value(model: Any, intercept: bool) -> None:
     """Constant kernels are no error, as those of a fold of cross-validation may be constant."""
-    X = np.full((20, 3), value)
+    X = np.full((20, 3), 0.1)
     y = np.arange(20) % 2 if isinstance(model, MKLClassifier) else np.arange(20.0)
-    options = {} if isinstance(model, L1SVM) else {"fit_intercept": intercept}
-    fitted = clone(model).set_params(kernels=[Gaussian(), "linear"], **options).fit(X, y)
+    options = {"kernels": [Gaussian(), "linear"], "fit_intercept": intercept}
+    fitted = clone(model).set_params(**options).fit(X, y)
     assert np.isfinite([*fitted.weights_, *fitted.shares_]).all()
     assert abs(fitted.alignment_) < 1e-6
     predicted = fitted.predict(X)
@@ -262,10 +204,11 @@ def test_responses_within_epsilon_of_a_constant_are_fitted_without_loss(intercep
 # --- the iteration limit -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_the_iteration_limit_names_the_gap(make: Any) -> None:
-    X, y = data_for(make())
-    model = make([Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2)], max_iter=1, tol=1e-9)
+def test_the_iteration_limit_names_the_gap() -> None:
+    X, y = data_for(MKLClassifier())
+    model = MKLClassifier(
+        [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2)], max_iter=1, tol=1e-9
+    )
     with pytest.warns(ConvergenceWarning, match="relative duality gap of .*raise max_iter") as told:
         model.fit(X, y)
     message = str(told[0].message)
@@ -281,7 +224,6 @@ LOSSES = [
     (MKLClassifier(C=2.0), MKLClassifier(loss=Hinge(2.0))),
     (MKLClassifier(C=2.0, loss="squared"), MKLClassifier(loss=Squared(0.5))),
     (MKLClassifier(C=2.0, loss="logistic"), MKLClassifier(loss=Logistic(2.0))),
-    (MKLRegressor(alpha=2.0), MKLRegressor(loss=Squared(2.0))),
     (
         ContinuousMKLRegressor(alpha=0.5, loss="epsilon_insensitive"),
         ContinuousMKLRegressor(loss=EpsilonInsensitive(2.0, 0.1)),
@@ -299,16 +241,3 @@ def test_a_loss_may_be_an_object(named: Any, as_object: Any) -> None:
         if hasattr(named, method):
             assert_array_equal(getattr(here, method)(X), getattr(there, method)(X))
     assert_array_equal(saved_and_loaded(there).predict(X), there.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (MKLRegressor(loss=Hinge(1.0)), r"Hinge\(C=1.0.*is a loss of labels, not of responses"),
-        (MKLRegressor(loss=Squared(1.0, np.ones(60))), "loss must have no weights: pass them to"),
-        (MKLClassifier(loss=Hinge(1.0, np.ones(60))), "loss must have no weights: pass them to"),
-        (MKLClassifier(loss=Hinge), "loss must be"),
-    ],
-)
-def test_losses_that_do_not_fit_are_refused(model: Any, message: str) -> None:
-    refused(model, *data_for(model), message)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import in_campaign
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn import config_context
@@ -16,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier, MKLRegressor
-from mercer._data.resampling import OneAtATime, left_out_together
+from mercer._data.resampling import OneAtATime
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
 from mercer._model_selection.calibration import held_out_temperature
@@ -27,26 +26,22 @@ from mercer.losses._loss import Problems
 
 MODELS = [
     L1SVM([Gaussian(1.0), Gaussian(4.0)]),
-    MKLClassifier([Gaussian(1.0), Gaussian(4.0)], norm=2.0),
     MKLClassifier([Gaussian(4.0)], loss="squared", fit_intercept=False),
     MKLClassifier([Linear(), Linear(per_feature=True)], loss="squared"),
     MKLClassifier([Gaussian(4.0)], norm=2.0, loss="logistic"),
-    MKLClassifier([Gaussian(4.0)], loss="logistic", C=0.01),
     ContinuousMKLClassifier(tol=0.05),
-    ContinuousMKLClassifier(loss="squared", tol=0.05),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 
 @every_model
-@pytest.mark.parametrize("centers", [2, 3])
-def test_probabilities_agree_with_clear_predictions(model: Any, centers: int) -> None:
-    places = [[-3.0, 0.0], [3.0, 0.0], [0.0, 5.0]][:centers]
+def test_probabilities_agree_with_clear_predictions(model: Any) -> None:
+    places = [[-3.0, 0.0], [3.0, 0.0], [0.0, 5.0]]
     X, y = make_blobs(60, centers=places, cluster_std=0.7, random_state=0)
     labels = np.array(["x", "y", "z"])[y]
     model.fit(X, labels)
     found = model.predict_proba(X)
-    assert found.shape == (60, centers)
+    assert found.shape == (60, 3)
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
 
@@ -141,46 +136,21 @@ def test_groups_move_probabilities_alone(model: Any) -> None:
     assert_array_equal(named.predict_proba(X), together.predict_proba(X))
 
 
-@pytest.mark.parametrize("n_groups", [3, 8, 300])
-def test_folds_divide_no_group(n_groups: int) -> None:
-    rng = np.random.default_rng(0)
-    groups, codes = rng.integers(n_groups, size=600), rng.integers(3, size=600)
-    held: list[Any] = []
-
-    def held_out(train: Any, test: Any) -> Any:
-        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(600))
-        assert not np.isin(groups[train], groups[test]).any()
-        held.append(test)
-        return rng.normal(size=(test.size, 3))
-
-    resampling = left_out_together(600, groups)
-    _, found = held_out_temperature(held_out, codes, UnitWeights(600), resampling)
-    rows = np.concatenate(held)
-    assert len(held) == min(n_groups, 5)
-    assert_array_equal(np.sort(rows), np.arange(600))
-    assert_array_equal(found.groups, groups[rows])
-    assert_array_equal(found.codes, codes[rows])
-    assert_array_equal(found.numbers, rows)
-
-
 @pytest.mark.filterwarnings("ignore:.* sets are empty")
-@pytest.mark.parametrize(
-    "model", [L1SVM(), *in_campaign(ContinuousMKLClassifier(tol=0.01))], ids=repr
-)
-def test_sets_hold_the_classes_of_new_groups(model: Any) -> None:
+def test_sets_hold_the_classes_of_new_groups() -> None:
     covered, alone = [], []
     for seed in range(8):
         X, y, groups = patients(30, 6, seed)
         new, expected, _ = patients(300, 1, 100 + seed)
         for found, given in ((covered, groups), (alone, None)):
-            sets = clone(model).fit(X, y, groups=given).predict_set(new)
+            sets = L1SVM().fit(X, y, groups=given).predict_set(new)
             found.append(sets[np.arange(300), expected.astype(int)].mean())
     error = np.std(covered, ddof=1) / np.sqrt(8)
     assert abs(np.mean(covered) - 0.9) < 3.0 * error
     assert np.mean(alone) < np.mean(covered) - 0.05
 
 
-@every_model
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[-1]], ids=repr)
 def test_copies_are_held_out_together(model: Any) -> None:
     X, y, _ = patients(40, 1, 0)
     rows = np.append(np.arange(40), np.arange(0, 40, 3))

@@ -33,12 +33,12 @@ FITS = {
 
 
 @pytest.mark.parametrize("weights", FITS.values(), ids=FITS)
-@pytest.mark.parametrize("n_columns", [5, 40, N])
-def test_predictions_are_those_of_dense_solutions(weights, n_columns):
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(n_columns))
+def test_predictions_are_those_of_dense_solutions(weights):
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
     targets = np.broadcast_to(Y, (len(weights), *Y.shape))
     found = ridge.solve(targets, np.sqrt(weights), ALPHAS, tol=1e-5, max_iter=500)
     assert found.shape == (len(weights), len(ALPHAS), N, 2)
+    assert found.dtype == np.float32
     for own, row in zip(found, weights, strict=True):
         for coefficients, alpha in zip(own, ALPHAS, strict=True):
             assert not coefficients[row == 0.0].any()
@@ -46,15 +46,8 @@ def test_predictions_are_those_of_dense_solutions(weights, n_columns):
             np.testing.assert_allclose(GRAM @ coefficients, expected, atol=2e-3)
 
 
-def test_the_preconditioner_of_all_columns_takes_few_iterations():
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(N))
-    found = ridge.solve(Y[None], np.ones((1, N)), ALPHAS[1:2], max_iter=3)[0, 0]
-    np.testing.assert_allclose(GRAM @ found, GRAM @ solved_densely(np.ones(N), 0.1), atol=2e-3)
-
-
-@pytest.mark.parametrize("constant", [100.0, 1000.0])
-def test_preconditioners_that_rounding_makes_indefinite_are_shifted(constant, monkeypatch):
-    gram, alpha = GRAM + constant, np.array([0.01])
+def test_preconditioners_that_rounding_makes_indefinite_are_shifted(monkeypatch):
+    gram, alpha = GRAM + 1000.0, np.array([0.01])
     ridge = PreconditionedRidge(gram.astype(np.float32), np.arange(40))
     rounding = conjugate_gradients._rounding
     monkeypatch.setattr(conjugate_gradients, "_rounding", lambda gram: 1e-4 * rounding(gram))
@@ -75,33 +68,7 @@ def test_a_preconditioner_is_indefinite_for_the_first_residual():
     assert (ridge._iterated(systems, constant, 1e-4, 500) is None) == (power < 0.0)
 
 
-def test_a_fit_does_not_depend_on_those_beside_it():
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
-    roots = np.ones((2, N))
-    roots[1, :200] = 0.0
-    both = ridge.solve(np.stack([Y, Y]), roots, ALPHAS)
-    alone = ridge.solve(Y[None], roots[1:], ALPHAS[1:2])
-    np.testing.assert_allclose(both[1, 1], alone[0, 0], rtol=1e-3, atol=1e-4)
-
-
-def test_targets_of_zero_have_no_coefficients():
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
-    assert not ridge.solve(np.zeros((1, N, 1)), np.ones((1, N)), ALPHAS).any()
-
-
-def test_a_matrix_of_zeros_leaves_the_penalty():
-    ridge = PreconditionedRidge(np.zeros((N, N), dtype=np.float32), np.arange(40))
-    found = ridge.solve(Y[None], np.ones((1, N)), np.array([2.0]))[0, 0]
-    np.testing.assert_allclose(found, Y / 2.0, rtol=1e-5)
-
-
-def test_single_precision_stays():
-    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
-    assert ridge.solve(Y[None], np.ones((1, N)), ALPHAS).dtype == np.float32
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (3000, 700), (7, 2**18 + 1)])
-@pytest.mark.parametrize("n_vectors", [0, 1, 3, 20])
+@pytest.mark.parametrize(("shape", "n_vectors"), [((3000, 700), 3), ((7, 2**18 + 1), 20)])
 def test_large_products_are_products(shape, n_vectors):
     draws = np.random.default_rng(1)
     matrix = draws.integers(-4, 5, size=shape).astype(np.float32)
@@ -120,3 +87,11 @@ def test_a_matrix_with_small_negative_eigenvalues_is_solved():
     ones, alpha = np.ones((1, N)), 1.0
     found = ridge.solve(Y[None], ones, np.array([alpha]), tol=1e-5)[0, 0]
     np.testing.assert_allclose(found, np.linalg.solve(gram + alpha * np.eye(N), Y), atol=1e-3)
+
+
+def test_zeros_are_solved():
+    ridge = PreconditionedRidge(GRAM.astype(np.float32), np.arange(40))
+    assert not ridge.solve(np.zeros((1, N, 1)), np.ones((1, N)), ALPHAS).any()
+    ridge = PreconditionedRidge(np.zeros((N, N), dtype=np.float32), np.arange(40))
+    found = ridge.solve(Y[None], np.ones((1, N)), np.array([2.0]))[0, 0]
+    np.testing.assert_allclose(found, Y / 2.0, rtol=1e-5)

@@ -66,30 +66,11 @@ def test_losses_are_negative_logarithms_of_probabilities() -> None:
     np.testing.assert_allclose(counts.losses(eta), logarithms, atol=1e-12)
 
 
-def test_two_grades_are_two_classes() -> None:
-    rng = np.random.default_rng(1)
-    eta, y = rng.normal(size=(20, 1)), np.arange(20) % 2
-    grades = OrderedLogit(y, UnitWeights(20), n_grades=2)
-    classes = Bernoulli(y.astype(float), UnitWeights(20))
-    np.testing.assert_allclose(grades.start(), classes.start())
-    np.testing.assert_allclose(grades.losses(eta), classes.losses(eta))
-    own, other = grades.derivatives(eta), classes.derivatives(eta)
-    np.testing.assert_allclose(own.gradient, other.gradient)
-    np.testing.assert_allclose(own.hessian, other.hessian)
-
-
 def test_levels_out_of_order_have_an_infinite_loss() -> None:
     grades = OrderedLogit(np.array([0, 1, 2]), UnitWeights(3), n_grades=3)
     assert np.isinf(grades.losses(np.tile([0.0, 0.0], (3, 1)))[1])
     assert np.isinf(grades.losses(np.tile([-1.0, 0.0], (3, 1)))[1])
     assert np.isfinite(grades.losses(np.tile([1.0, 0.0], (3, 1)))).all()
-
-
-def test_large_counts_keep_their_digits() -> None:
-    counts = Poisson(np.array([1e9, 3e9]), UnitWeights(2), offset=np.zeros(2))
-    assert counts.losses(np.log([[1e9], [3e9]])).max() < 1e-5
-    assert counts.losses(np.full((2, 1), 800.0)).min() == np.inf
-    assert np.isfinite(counts.start()).all()
 
 
 @pytest.mark.parametrize(
@@ -99,9 +80,8 @@ def test_large_counts_keep_their_digits() -> None:
         Bernoulli(np.ones(3), UnitWeights(3)),
         Poisson(np.zeros(3), SampleWeights(np.ones(3)), offset=np.zeros(3)),
         OrderedLogit(np.array([0, 2, 2]), UnitWeights(3), n_grades=3),
-        OrderedLogit(np.array([0, 1, 1]), UnitWeights(3), n_grades=3),
     ],
-    ids=["zeros", "ones", "no counts", "a grade between", "the highest grade"],
+    ids=["zeros", "ones", "no counts", "a grade between"],
 )
 def test_absent_classes_are_not_estimable(absent: Likelihood) -> None:
     assert not absent.is_estimable

@@ -4,21 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import ridge_with_intercept
+from reference import left_out_kernel_ridge, ridge_with_intercept
 
 from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
-from mercer._solvers.left_out import (
-    LEAST_ALPHA,
-    MOST_ALPHA,
-    LeaveOneOut,
-    leave_one_out,
-    losses_downhill,
-    relative_loss,
-)
+from mercer._solvers.left_out import MOST_ALPHA, LeaveOneOut, leave_one_out, losses_downhill
 from mercer.kernels import Gaussian, Linear
 
 
@@ -47,10 +38,9 @@ def refitted(K: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray:
 # --- leave-one-out -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_predictions_are_those_of_refits(n_outputs: int) -> None:
+def test_predictions_are_those_of_refits() -> None:
     X = table()
-    targets = table(18, n_outputs, seed=1) + 5.0
+    targets = table(18, 3, seed=1) + 5.0
     found = evaluated(Gaussian(2.0)(X), targets)
     for alpha, predictions in zip(found.alphas, found.predictions, strict=True):
         assert_allclose(predictions, refitted(Gaussian(2.0)(X), targets, alpha), rtol=1e-8)
@@ -67,15 +57,7 @@ def test_losses_are_relative_to_the_means_of_all_others() -> None:
     assert_array_equal(found.best_predictions, found.predictions[found.best])
 
 
-def test_indicators_start_from_the_class_frequencies_of_the_others() -> None:
-    target = encode_target(["b", "a", "b", "c"], classification=True)
-    found = evaluated(np.zeros((4, 4)), target.values)
-    expected = (target.values.sum(axis=0) - target.values) / 3
-    assert_allclose(found.best_predictions, expected, atol=1e-15)
-    assert_allclose(found.losses, 1.0)
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("n", [2, 3])
 def test_few_samples(n: int) -> None:
     X, y = table(n), np.arange(n) % 2 + 0.0
     for kernel in (Gaussian(), Gaussian(1e-3), Linear()):
@@ -102,31 +84,7 @@ def test_a_constant_target_has_a_loss_of_one() -> None:
     assert_allclose(target.decode(found.best_predictions), 7.0)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1e-6, 1.0, 1e6]), st.floats(-1e3, 1e3))
-def test_unit_and_offset_of_responses_do_not_matter(seed: int, unit: float, offset: float) -> None:
-    X = table(seed=seed)
-    y = X[:, 0] ** 2
-    one = encode_target(y, classification=False)
-    other = encode_target(unit * (y + offset), classification=False)
-    assert_allclose(other.values, one.values, atol=1e-9)
-    gram, _ = to_unit_scale(Gaussian(2.0)(X))
-    assert_allclose(leave_one_out(gram, other.values).loss, leave_one_out(gram, one.values).loss)
-
-
 # --- the grid ----------------------------------------------------------------------------------
-
-
-def test_the_grid_extends_to_a_smaller_penalty() -> None:
-    X = np.linspace(0.0, 4.0, 40)[:, None]
-    gram, _ = to_unit_scale(Gaussian(0.6)(X))
-    y = np.sin(2.0 * X[:, 0]) + 1e-3 * np.random.default_rng(0).normal(size=40)
-    found = leave_one_out(gram, y, np.array([0.1, 1.0, 10.0]))
-    assert found.alpha < 1e-3
-    assert found.best > 0
-    assert found.alphas[0] >= LEAST_ALPHA
-    assert_allclose(np.diff(np.log10(found.alphas)), 1.0)
-    again = leave_one_out(gram, y, found.alphas, extend=False)
-    assert_allclose(found.losses, again.losses, rtol=1e-6)
 
 
 def test_the_grid_extends_until_all_is_shrunk() -> None:
@@ -135,18 +93,6 @@ def test_the_grid_extends_until_all_is_shrunk() -> None:
     assert found.best == len(found.alphas) - 1
     assert 10.0 * found.alpha > MOST_ALPHA * 18
     assert_allclose(found.loss, 1.0, rtol=1e-3)
-
-
-def test_one_penalty_is_taken_as_it_is() -> None:
-    found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], table()[:, 0], np.array([1e5]))
-    assert_array_equal(found.alphas, [1e5])
-
-
-def test_the_relative_loss_is_that_of_the_path() -> None:
-    y = table()[:, :2]
-    found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], y)
-    assert_allclose(relative_loss(y - found.best_predictions, y), found.loss)
-    assert relative_loss(np.ones((4, 1)), np.full((4, 1), 0.1)) == 1.0
 
 
 # --- downhill -----------------------------------------------------------------------------------
@@ -162,7 +108,7 @@ def problem(noise: float, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     return to_unit_scale(Gaussian(1.0)(X))[0], targets / targets.std(axis=0)
 
 
-@pytest.mark.parametrize(("noise", "sample"), [(0.01, 40), (0.1, 1000), (0.5, 40), (3.0, 1000)])
+@pytest.mark.parametrize(("noise", "sample"), [(0.1, 1000), (0.5, 40)])
 def test_the_best_penalty_of_the_whole_path_is_found(noise: float, sample: int) -> None:
     gram, targets = problem(noise)
     found = losses_downhill(gram, targets, GRID, n_first=sample, gain=0.0)
@@ -172,7 +118,7 @@ def test_the_best_penalty_of_the_whole_path_is_found(noise: float, sample: int) 
     assert (np.diff(found.alphas) > 0.0).all()
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("noise", [0.01, 3.0])
 def test_errors_are_those_of_the_whole_path_and_small_gains_are_left(noise: float) -> None:
     gram, targets = problem(noise)
     found = losses_downhill(gram, targets, GRID)
@@ -184,35 +130,23 @@ def test_errors_are_those_of_the_whole_path_and_small_gains_are_left(noise: floa
     assert len(found.alphas) < 8
 
 
-@pytest.mark.parametrize("sample", [20, 40, 1000])
-def test_samples_of_little_weight_have_little_say(sample: int) -> None:
+def test_a_sample_is_left_out_with_all_of_its_weight() -> None:
+    weights, y = np.linspace(2.5, 0.1, 18), table(seed=1)[:, 0]
+    K = Gaussian(1.0)(table())
+    gram, unit = to_unit_scale(K, weights)
+    found = leave_one_out(gram, y, np.array([0.1]), extend=False, weights=weights)
+    expected = left_out_kernel_ridge(K / unit.scale, y, 0.1 / weights)
+    assert_allclose(found.best_predictions[:, 0], expected)
+
+
+def test_samples_of_little_weight_have_little_say() -> None:
     """They oppose the others, so that their own errors fall with the penalty."""
     weights = np.where(np.arange(120) % 2, 1.0, 1e-6)
     targets = np.where(weights[:, None] == 1.0, 1.0, -9.0) * problem(0.1)[1]
     X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(120, 2))
     gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
-    found = losses_downhill(gram, targets, GRID, weights, n_first=sample, gain=0.0)
-    errors = [
-        np.average(square.mean(axis=1), weights=weights)
-        for square in (found.predictions - targets) ** 2
-    ]
-    best = int(np.argmin(errors))
-    expected = leave_one_out(gram, targets, GRID, weights=weights).alpha
-    assert_allclose(found.alphas[best], expected, rtol=1e-9)
-    # Both neighbors were tried.
-    ratio = GRID[1] / GRID[0]
-    assert_allclose(found.alphas[best - 1 : best + 2], expected * ratio ** np.arange(-1.0, 2.0))
-
-
-def test_the_grid_may_be_left() -> None:
-    gram, targets = problem(0.0)
-    found = losses_downhill(gram, targets, 10.0 ** np.arange(0.0, 2.0, 0.5))
-    assert 0.999 * LEAST_ALPHA < found.alphas[found.losses.argmin()] < 1e-3
-    noisy = losses_downhill(gram, np.random.default_rng(1).normal(size=(120, 1)), GRID[:3])
-    assert noisy.alphas[noisy.losses.argmin()] > 0.1
-
-
-def test_a_constant_kernel_has_equal_errors() -> None:
-    targets = np.arange(20.0)[:, None]
-    found = losses_downhill(np.zeros((20, 20)), targets, GRID)
-    assert_allclose(found.losses, 1.0)
+    found = losses_downhill(gram, targets, GRID, weights, n_first=40, gain=0.0)
+    best = leave_one_out(gram, targets, GRID, weights=weights).alpha
+    assert_allclose(found.alphas[found.losses.argmin()], best, rtol=1e-9)
+    # Both neighbors were tried, and no others.
+    assert_allclose(found.alphas, best * (GRID[1] / GRID[0]) ** np.arange(-1.0, 2.0))

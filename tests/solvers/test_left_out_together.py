@@ -4,16 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import kernel_ridge
 from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
 
 from mercer._data.resampling import Resampling, left_out_together, resampled
-from mercer._data.weights import UnitWeights, as_weights
+from mercer._data.weights import UnitWeights
 from mercer._gram.dense import to_unit_scale
-from mercer._solvers.left_out import leave_one_out, losses_downhill, relative_loss
+from mercer._solvers.left_out import leave_one_out, losses_downhill
 from mercer._solvers.left_out_fits import left_out_fits, left_out_residuals
 from mercer._solvers.ridge import fit_ridge, ridge_path
 from mercer.kernels import Gaussian
@@ -62,7 +60,7 @@ def how_left_out(kind: str, n: int, seed: int) -> Resampling:
     return resampled(list(splits), n)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", ["groups", "all but one", "past", "gaps", "repeated"])
 def test_residuals_are_those_of_fits_to_the_others(kind: str, seed: int) -> None:
     n = int(np.random.default_rng(seed).integers(14, 50))
@@ -77,57 +75,26 @@ def test_residuals_are_those_of_fits_to_the_others(kind: str, seed: int) -> None
     assert_array_equal(np.flatnonzero(np.isfinite(along[0, :, 0])), resampling.covered)
 
 
-@given(
-    groups=st.integers(3, 25).flatmap(lambda n: st.lists(st.integers(0, n), min_size=n, max_size=n))
-)
-@settings(max_examples=60, deadline=None)
-def test_groups_of_any_sizes(groups: list[int]) -> None:
-    n = len(groups)
-    resampling = left_out_together(n, np.array(groups))
-    gram, y, _, _ = problem(n, n, 1, weighted=False)
-    found = left_out_residuals(gram, y, 0.1, None, resampling)
-    single = left_out_residuals(gram, y, 0.1)
-    if len(set(groups)) in (1, n):
-        assert_array_equal(found, single)
-    else:
-        assert_allclose(found, refitted(gram, y, None, resampling, 0.1), atol=1e-8)
+@pytest.mark.parametrize("groups", [np.zeros(9), np.arange(9)])
+def test_one_group_or_a_group_each_is_leaving_out_one(groups: np.ndarray) -> None:
+    gram, y, _, _ = problem(0, 9, 1, weighted=False)
+    found = left_out_residuals(gram, y, 0.1, None, left_out_together(9, groups.astype(int)))
+    assert_array_equal(found, left_out_residuals(gram, y, 0.1))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_predictions_are_those_of_fits_to_the_others(weighted: bool) -> None:
-    gram, y, weights, rows = problem(0, 30, 2, weighted)
+def test_predictions_are_those_of_fits_to_the_others() -> None:
+    gram, y, weights, rows = problem(0, 30, 2, weighted=True)
     groups = np.arange(30) % 7
     ridge = fit_ridge(gram, y, 0.1, weights)
     fits = left_out_fits(gram, ridge, weights, left_out_together(30, groups))
-    values = np.ones(30) if weights is None else weights
     for output in (0, 1):
         found = fits.predict(rows, output) + np.average(y[:, output], weights=weights)
         for group in range(7):
             rest = groups != group
             within, across = gram[np.ix_(rest, rest)], rows[:, rest]
-            expected = kernel_ridge(within, y[rest], across, 0.1 / values[rest])[:, output]
+            expected = kernel_ridge(within, y[rest], across, 0.1 / weights[rest])[:, output]
             for column in np.flatnonzero(~rest):
                 assert_allclose(found[:, column], expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_losses_are_relative_to_those_of_the_means_of_the_others(weighted: bool) -> None:
-    gram, y, weights, _ = problem(1, 30, 2, weighted)
-    resampling = left_out_together(30, np.repeat(np.arange(6), 5))
-    found = leave_one_out(gram, y, ALPHAS, extend=False, weights=weights, resampling=resampling)
-    values = as_weights(weights, 30).values
-    means = np.empty_like(y)
-    for removed, _ in resampling.parts:
-        rest = np.setdiff1d(np.arange(30), removed)
-        means[removed] = np.average(y[rest], axis=0, weights=values[rest])
-    assert_allclose(resampling.left_out_means(y, as_weights(weights, 30)), means)
-    reference = np.average(np.square(y - means).mean(axis=1), weights=values)
-    for k, alpha in enumerate(ALPHAS):
-        residuals = refitted(gram, y, weights, resampling, alpha)
-        error = np.average(np.square(residuals).mean(axis=1), weights=values)
-        assert_allclose(found.losses[k], error / reference)
-        assert_allclose(relative_loss(residuals, y, weights, resampling), error / reference)
-        assert_allclose(found.predictions[k], y - residuals, atol=1e-8)
 
 
 def test_losses_of_some_samples_are_over_these_alone() -> None:

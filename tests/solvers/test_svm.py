@@ -1,4 +1,4 @@
-"""Support vector machines along a grid of C, and the choice of its value."""
+"""Support vector machines along a grid of C, the choice of its value, and grids of penalties."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,8 +13,10 @@ from two_stage_cases import centered, shuffled
 
 from mercer import TwoStageClassifier, UniformCombination
 from mercer._data.weights import UnitWeights
+from mercer._estimators.two_stage import C_GRID
+from mercer._solvers.grids import as_grid, extension, first_best, warn_at_edge
+from mercer._solvers.left_out import vertex
 from mercer._solvers.svm import (
-    C_GRID,
     FIRST_TRIED,
     SVMPath,
     choose_c,
@@ -24,27 +26,6 @@ from mercer._solvers.svm import (
     svm_path,
 )
 from mercer.kernels import Gaussian
-
-
-@pytest.mark.parametrize("centers", [2, 3])
-@pytest.mark.parametrize("spread", [0.5, 2.0, 6.0])
-def test_svm_path_is_that_of_separate_fits(centers, spread):
-    X, y = make_blobs(100, centers=centers, cluster_std=spread, random_state=3)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    train, test = np.arange(70), np.arange(70, 100)
-    matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    weights = UnitWeights(70), UnitWeights(30)
-    path = svm_path(
-        matrices[0], y[train], matrices[1], y[test], weights, grid=C_GRID, n_classes=centers
-    )
-    for i, bound in enumerate(C_GRID):
-        machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
-        machine.set_params(break_ties=True)
-        assert path.scores[i] == machine.score(matrices[1], y[test])
-        np.testing.assert_allclose(
-            path.decisions[i], class_decisions(machine, matrices[1], centers), atol=1e-2
-        )
-    assert path.unbounded == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
 
 
 @pytest.mark.parametrize("known", [[0, 1, 2], [0, 2], [1, 2]])
@@ -114,17 +95,6 @@ def test_values_stay_given_up_and_folds_add_up():
     np.testing.assert_array_equal(surviving_values([first, second]), [True, False, False])
 
 
-def test_values_left_out_are_not_fitted():
-    X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
-    gram = centered(Gaussian(bandwidth=3.0)(X))
-    grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
-    every = whole_path(gram, y, grid)
-    some = whole_path(gram, y, grid, chosen=chosen)
-    np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
-    np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
-    assert some.decisions[1] is None
-
-
 def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Three classes in a row, each mostly hidden by its neighbors."""
     rng = np.random.default_rng(seed)
@@ -132,8 +102,7 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
 
 
-@pytest.mark.parametrize(("seed", "n"), [(17, 300), (2, 450)])
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(("seed", "n", "n_jobs"), [(17, 300, None), (2, 450, 2)])
 def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
@@ -170,14 +139,6 @@ def test_rounding_errors_do_not_keep_a_fit_from_ending() -> None:
     assert_allclose(rough.decision_function(gram), exact.decision_function(gram), atol=0.02)
 
 
-def test_a_machine_may_be_stopped_without_a_warning() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    stopped = fit_svm(1e4, X @ X.T, rng.integers(0, 2, 60), max_iter=5)
-    assert stopped.fit_status_ == 1
-    assert stopped.n_iter_.max() <= 5
-
-
 @pytest.mark.parametrize("best", [2.0**-3, 2.0**11])
 def test_the_grid_is_extended_at_either_end_and_stays_in_order(best: float) -> None:
     """Held-out samples that a machine misses are as many as octaves between its C and the best."""
@@ -197,3 +158,68 @@ def test_the_grid_is_extended_at_either_end_and_stays_in_order(best: float) -> N
     assert_allclose(found.results["mean_test_score"], expected)
     assert_allclose(found.accuracy, 1.0)
     assert best != choose_c(paths_of, splits, FIRST_TRIED, auto=False).C
+
+
+# --- grids -------------------------------------------------------------------------------------
+
+
+def test_grids():
+    np.testing.assert_array_equal(as_grid("C", "auto", C_GRID), C_GRID)
+    np.testing.assert_array_equal(as_grid("C", 3, C_GRID), [3.0])
+    np.testing.assert_array_equal(as_grid("C", (4.0, 1.0, 4.0), C_GRID), [1.0, 4.0])
+
+
+@pytest.mark.parametrize("value", ["best", None, 0.0, np.inf, [], [1.0, np.nan], {1.0}])
+def test_grids_are_positive_numbers(value):
+    with pytest.raises(ValueError, match="C must be 'auto', a positive number or a sequence"):
+        as_grid("C", value, C_GRID)
+
+
+def test_the_first_of_equal_scores_is_best():
+    assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
+    assert first_best(np.array([np.nan, 0.6, np.nan, 0.7])) == 3
+    assert first_best(np.array([0.4, 0.7, 0.7 + 5e-10, 0.5])) == 2
+    assert first_best(1e-12 * np.array([-0.3, -0.1, -0.1 + 1e-14])) == 1
+
+
+@pytest.mark.parametrize(("scores", "settled", "warns"), [
+    ([0.9, 0.8, 0.7], False, True),
+    ([0.7, 0.8, 0.9], False, True),
+    ([0.7, 0.8, 0.9], True, False),    # a larger C gives the same machine
+    ([0.7, 0.9, 0.8], False, False),
+    ([0.9, 0.9, 0.9], False, False),   # plateau: the smallest is taken for the tie alone
+    ([0.9, 0.9, 0.8], False, False),
+    ([0.7, 0.8, 0.8 + 1e-5], False, False),
+    ([0.9], False, False),
+    ([0.9, np.nan, np.nan], False, True),    # given up, being far behind
+    ([0.8, 0.9, np.nan], False, False),
+])  # fmt: skip
+def test_warning_at_the_edge(recwarn, scores, settled, warns):
+    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), unbounded=settled)
+    messages = [str(warning.message) for warning in recwarn]
+    assert len(messages) == warns
+    assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)
+
+
+@pytest.mark.parametrize(("grid", "scores", "settings", "expected"), [
+    ([1, 4, 16], [0.7, 0.9, 0.8], {}, []),
+    ([1, 4, 16], [0.9, 0.9, 0.8], {}, [0.25]),                      # the full grid has it
+    ([1, 4, 16], [0.7, 0.8, 0.9], {}, [64]),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"unbounded": True}, []),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"expensive": True}, []),
+    ([1, 4, 16], [0.9, 0.8, 0.7], {"expensive": True}, [0.25]),
+    ([0.25, 1], [0.9, 0.9], {}, []),                                # a plateau beyond the full grid
+    ([0.25, 1], [0.9, 0.8], {}, [0.0625]),
+    ([0.25, 1, 4, 16, 64], [0.5, 0.6, 0.7, 0.8, 0.8 + 1e-4], {}, []),
+    ([2.0**-10, 2.0**-8], [0.9, 0.8], {}, []),                      # too far from the full grid
+])  # fmt: skip
+def test_a_grid_is_extended_where_its_end_is_best(grid, scores, settings, expected):
+    full = np.array([0.25, 1.0, 4.0, 16.0, 64.0])
+    found = extension(np.array(grid, dtype=float), np.array(scores), full, **settings)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_the_vertex_of_a_parabola() -> None:
+    for at in (-0.5, -0.2, 0.0, 0.4):
+        assert_allclose(vertex([3.0 * (x - at) ** 2 + 1.0 for x in (-1, 0, 1)]), at, atol=1e-12)
+    assert vertex([1.0, 1.0, 1.0]) == 0.0

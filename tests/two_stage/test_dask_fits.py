@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import (
-    KernelStackingClassifier,
-    TwoStageRegressor,
-    UniformCombination,
-)
-from mercer.kernels import Gaussian
+from mercer import TwoStageRegressor, UniformCombination
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -60,19 +55,6 @@ def test_arrays_are_fitted_like_a_table_in_memory_and_predicted_lazily() -> None
     predicted = found.predict(table)
     assert isinstance(predicted, da.Array)
     assert_allclose(predicted.compute(), in_memory.predict(X), rtol=1e-7, atol=1e-8)
-
-
-def test_data_frames_keep_their_names() -> None:
-    X, y = problem()
-    table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=4)
-    labels = dd.from_pandas(pd.Series(np.where(y > 1.0, "high", "low")), npartitions=4)
-    kernels, settings = [Gaussian("median")], {"n_components": 40, "max_samples": 80}
-    model = KernelStackingClassifier(kernels, approximation="nystroem", **settings)
-    found = model.fit(table, labels)
-    assert list(found.feature_names_in_) == ["a", "b", "c"]
-    probabilities = found.predict_proba(table).compute()
-    assert probabilities.shape == (N_ROWS, 2)
-    assert (found.predict(table).compute() == labels.compute()).mean() > 0.8
 
 
 def test_a_fit_ends_with_the_same_coefficients_if_a_worker_dies(tmp_path: Path) -> None:

@@ -1,20 +1,29 @@
-"""The learner of the lowest left-out error: its width and family, and the second stage with it."""
+"""The learner of the lowest left-out error where none is given, and learner="auto"."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from ard_cases import table
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVC
-from two_stage_cases import centered, isotropic, shuffled
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC, SVR
+from two_stage_cases import centered, isotropic
 
-from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
-from mercer._estimators.two_stage.second_stages import Evaluation, best
-from mercer.kernels import Gaussian, Kernel, Laplacian
+from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer._estimators.two_stage import learner_choice, two_stage
+from mercer._estimators.two_stage.learner_choice import (
+    FORMS,
+    EvaluatedLearner,
+    choose_form,
+    comparable,
+)
+from mercer._gram.samples import Samples
+from mercer._search.targets import as_target
+from mercer.kernels import Gaussian, Kernel, Laplacian, WeightedSum
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
@@ -63,9 +72,8 @@ def test_errors_are_those_of_refits(problem: Any) -> None:
         assert candidate.description == the_kernel(candidate).describe()
 
 
-@pytest.mark.parametrize("problem", [smooth, additive])
-def test_no_octave_is_better(problem: Any) -> None:
-    X, y = problem()
+def test_no_octave_is_better() -> None:
+    X, y = additive()
     best = isotropic(X, y, "regression")[0]
     kernel: Any = the_kernel(best)
     for factor in (0.5, 2.0):
@@ -74,37 +82,18 @@ def test_no_octave_is_better(problem: Any) -> None:
             assert best.loo_error < 1.01 * relative_error(other, X, y, alpha)
 
 
-def test_kernels_of_support_vector_machines_are_wider() -> None:
+# --- the estimators ----------------------------------------------------------------------------
+
+
+def test_gaussians_of_support_vector_machines_are_wider() -> None:
     X, y = smooth()
     labels = (y > np.median(y)).astype(int)
-    wide: Any
-    narrow: Any
+    found = isotropic(X, labels, "classification"), isotropic(X, np.eye(2)[labels], "regression")
     wide, narrow = (
-        next(the_kernel(c) for c in found if isinstance(the_kernel(c), Gaussian))
-        for found in (
-            isotropic(X, labels, "classification"),
-            isotropic(X, np.eye(2)[labels], "regression"),
-        )
+        next(k.bandwidth for k in map(the_kernel, kernels) if isinstance(k, Gaussian))
+        for kernels in found
     )
-    assert_allclose(wide.bandwidth, 2.0 * narrow.bandwidth, rtol=1e-6)
-
-
-def test_units_and_the_order_of_rows_do_not_matter() -> None:
-    X, y = additive()
-    order = np.random.default_rng(2).permutation(len(y))
-    plain = isotropic(X, y, "regression")
-    for other in (
-        isotropic(1e3 * X + 5.0, 1e-6 * y, "regression"),
-        isotropic(X[order], y[order], "regression"),
-    ):
-        assert_allclose([c.loo_error for c in other], [c.loo_error for c in plain], rtol=1e-5)
-
-
-def test_many_rows_are_compared_on_some() -> None:
-    X, y = smooth(1200)
-    found = isotropic(X, y, "regression")
-    assert isinstance(the_kernel(found[0]), Gaussian)
-    assert found[0].loo_error < 1e-3
+    assert_allclose(wide, 2.0 * np.asarray(narrow), rtol=1e-6)
 
 
 def test_only_near_errors_are_compared_further() -> None:
@@ -112,9 +101,6 @@ def test_only_near_errors_are_compared_further() -> None:
     found = [EvaluatedLearner("", learner, error, 1.0) for error in (0.5, 0.59, 0.61)]
     assert comparable(found) == found[:2]
     assert comparable(found[:1]) == found[:1]
-
-
-# --- the estimators ----------------------------------------------------------------------------
 
 
 def test_the_regressor_takes_the_lowest_error() -> None:
@@ -138,55 +124,13 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
     assert_array_equal(model.decision_function(X), best.decision_function(X))
 
 
-def test_fits_are_compared_by_their_held_out_accuracy() -> None:
-    fits = [Evaluation(k, None, score=score) for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
-    assert best(fits).learner == 1
-    assert best(fits[::-1]).learner == 2
-    assert best(iter([Evaluation(0, None), Evaluation(1, None, score=1.0)])).learner == 0
-
-
-@pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])
-def test_without_folds_the_error_decides(settings: dict[str, Any]) -> None:
+def test_without_folds_the_error_decides() -> None:
     X, y = additive()
-    model = TwoStageClassifier(**settings).fit(X, y > np.median(y))
+    model = TwoStageClassifier(C=1.0).fit(X, y > np.median(y))
     assert model.kernel_.kernels[0].theta == pytest.approx(the_kernel(model.candidates_[0]).theta)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_few_rows(n: int) -> None:
-    X, y = smooth(n)
-    assert np.isfinite(TwoStageRegressor().fit(X, y).predict(X)).all()
-    labels = np.arange(n) % 2
-    assert set(TwoStageClassifier(cv=2, C=1.0).fit(X, labels).predict(X)) <= {0, 1}
-
-
-def test_constant_features_and_duplicated_rows() -> None:
-    X, y = np.ones((12, 2)), np.arange(12.0)
-    with pytest.warns(UserWarning, match="The learned kernel is constant"):
-        assert_allclose(TwoStageRegressor().fit(X, y).predict(X), y.mean())
-    X, y = additive(8)
-    repeated = TwoStageRegressor().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-    weighted = TwoStageRegressor().fit(X, y, sample_weight=np.full(8, 4.0))
-    assert repeated.alpha_ == weighted.alpha_
-    assert_allclose(repeated.predict(X), weighted.predict(X), rtol=1e-6)
-
-
 # --- folds and grids ---------------------------------------------------------------------------
-
-
-def test_a_sorted_table_is_shuffled_into_folds() -> None:
-    """Rows in the order of an angle, whose folds without shuffling would be sectors."""
-    angles = np.sort(np.random.default_rng(0).uniform(0.0, 2.0 * np.pi, size=120))
-    X = np.column_stack([np.cos(angles), np.sin(angles)])
-    y = (np.sin(3.0 * angles) > 0.0).astype(int)
-    model = TwoStageClassifier(UniformCombination([Gaussian(0.3)])).fit(X, y)
-    assert model.cv_correct_.mean() > 0.9
-    gram = centered(model.kernel_(X))
-    grid = {"C": model.cv_results_["param_C"]}
-    search = GridSearchCV(
-        SVC(kernel="precomputed", break_ties=True), grid, cv=shuffled(5, X, y)
-    ).fit(gram, y)
-    assert_allclose(model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 
 def test_folds_of_responses_are_shuffled() -> None:
@@ -202,3 +146,172 @@ def test_alpha_is_searched_beyond_its_grid() -> None:
     grid = model.cv_results_["param_alpha"]
     assert grid.min() < 1e-6
     assert_allclose(np.diff(np.log10(grid)), -0.5)
+
+
+# --- learner="auto" ----------------------------------------------------------------------------
+
+
+SUM, _, PRODUCT, ARD, _, PROJECTION = FORMS
+
+
+@pytest.fixture
+def choosing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Makes the first comparison end with a form, without any work."""
+
+    def choose(form: Any) -> None:
+        monkeypatch.setattr(two_stage, "choose_form", lambda *_: form)
+
+    return choose
+
+
+def regression(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    X = table(1, n)[0]
+    return X, np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
+
+
+def by_its_own(model: Any, X: Any, y: Any) -> Any:
+    """The second stage of the learner that was chosen, given by hand."""
+    return clone(model).set_params(learner=clone(model.learner_)).fit(X, y)
+
+
+def same_fit(model: Any, other: Any, X: Any) -> None:
+    """Every fitted attribute, and predictions to the last bit."""
+    names = {name for name in vars(model) if name.endswith("_")}
+    assert names == {name for name in vars(other) if name.endswith("_")}
+    for name in names - {"learner_", "predictor_", "temperature_", "history_", "cv_results_"}:
+        assert_array_equal(getattr(model, name), getattr(other, name))
+    assert repr(model.learner_) == repr(other.learner_)
+    for name, scores in getattr(model, "cv_results_", {}).items():
+        assert_array_equal(scores, other.cv_results_[name])
+    assert_array_equal(model.predict(X), other.predict(X))
+
+
+# --- what is compared --------------------------------------------------------------------------
+
+
+def test_each_form_is_what_its_learner_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(2, n=30)
+    samples, target = Samples(X), as_target(y)
+    compared: list[Kernel] = []
+
+    def judged(learn: Any, samples: Samples, target: Any, *_: Any, **__: Any) -> np.ndarray:
+        compared.extend(learn(samples, target))
+        return np.eye(len(compared))[:-1]
+
+    monkeypatch.setattr(learner_choice, "held_out_losses", judged)
+    choose_form(samples, target, ContinuousAlignment()._growth())
+    assert len(compared) == len(FORMS)
+    for form, kernel in zip(FORMS, compared, strict=True):
+        learner = clone(form).fit(X, y)
+        learned = WeightedSum(learner.kernels_, learner.weights_)
+        assert_allclose(kernel(X), learned(X), atol=1e-6)
+
+
+# --- what is chosen ----------------------------------------------------------------------------
+
+
+def test_relevance_is_found() -> None:
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    y = np.sin(3.0 * X[:, 4]) > 0.0
+    model = TwoStageClassifier("auto").fit(X, y)
+    assert model.kernel_.relevance(5).argmax() == 4
+    same_fit(model, by_its_own(model, X, y), X)
+
+
+def test_noise_is_left_to_isotropic_kernels() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, size=40)
+    model = TwoStageClassifier("auto").fit(X, y)
+    assert repr(model.learner_) == repr(ContinuousAlignment(task="classification"))
+    same_fit(model, TwoStageClassifier(ContinuousAlignment()).fit(X, y), X)
+
+
+# --- the second stage --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "settings"),
+    [(SUM, {}), (ARD, {"C": 2.0}), (PROJECTION, {"C": [0.5, 8.0], "cv": 3, "nested": True})],
+)
+def test_a_classifier_is_that_of_its_learner(
+    form: Any, settings: dict[str, Any], choosing: Callable[[Any], None]
+) -> None:
+    choosing(form)
+    X, y = table(3)
+    model = TwoStageClassifier("auto", **settings).fit(X, y)
+    same_fit(model, by_its_own(model, X, y), X)
+    first = TwoStageClassifier(ContinuousAlignment(), **settings).fit(X, y)
+    other = TwoStageClassifier(form, **settings).fit(X, y)
+    if "C" in settings and settings["C"] == 2.0:
+        assert_array_equal(model.decision_function(X), other.decision_function(X))
+        return
+    as_accurate = other.cv_correct_.mean() >= first.cv_correct_.mean()
+    expected = other if as_accurate else first
+    assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert_array_equal(model.cv_correct_, expected.cv_correct_)
+
+
+@pytest.mark.parametrize(("form", "alpha"), [(PRODUCT, "auto"), (ARD, 0.1)])
+def test_a_regressor_is_that_of_its_learner(
+    form: Any, alpha: Any, choosing: Callable[[Any], None]
+) -> None:
+    choosing(form)
+    X, y = regression()
+    Y = np.column_stack([y, 1e3 * X[:, 1] ** 2])
+    model = TwoStageRegressor("auto", alpha=alpha).fit(X, Y)
+    same_fit(model, by_its_own(model, X, Y), X)
+    assert type(model.learner_) is type(form)
+
+
+def test_probabilities_and_predictors(choosing: Callable[[Any], None]) -> None:
+    choosing(ARD)
+    X, y = table(3)
+    model = TwoStageClassifier("auto").fit(X, y)
+    assert_array_equal(model.predict_proba(X), by_its_own(model, X, y).predict_proba(X))
+    svc = TwoStageClassifier("auto", predictor=SVC(kernel="precomputed")).fit(X, y)
+    assert not hasattr(svc, "C_")
+    same_fit(svc, by_its_own(svc, X, y), X)
+    svr = TwoStageRegressor("auto", predictor=SVR(kernel="precomputed")).fit(*regression())
+    same_fit(svr, by_its_own(svr, *regression()), X)
+
+
+class Uneven(StratifiedKFold):
+    """Folds that differ at every call."""
+
+    n_calls = 0
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        Uneven.n_calls += 1
+        self.random_state = Uneven.n_calls
+        return super().split(X, y, groups)
+
+
+def test_contenders_meet_the_same_folds(choosing: Callable[[Any], None]) -> None:
+    choosing(ARD)
+    X, y = table(3)
+    before = Uneven.n_calls
+    TwoStageClassifier("auto", cv=Uneven(3, shuffle=True)).fit(X, y)
+    assert Uneven.n_calls == before + 1
+    folds = StratifiedKFold(3)
+    given = TwoStageClassifier("auto", cv=folds).fit(X, y)
+    once = TwoStageClassifier("auto", cv=folds.split(X, y)).fit(X, y)
+    assert_array_equal(once.cv_correct_, given.cv_correct_)
+
+
+# --- little data, and none ---------------------------------------------------------------------
+
+
+def test_two_features_are_told_apart_where_one_decides() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.sin(3.0 * X[:, 0])
+    model = TwoStageRegressor("auto").fit(X, y)
+    relevance = model.kernel_.relevance(2)
+    assert relevance[0] > 2.0 * relevance[1]
+    same_fit(model, by_its_own(model, X, y), X)
+
+
+@pytest.mark.filterwarnings("ignore:The learned kernel is constant")
+def test_constant_features_predict_a_constant(choosing: Callable[[Any], None]) -> None:
+    choosing(PROJECTION)
+    X, y = np.ones((20, 2)), np.arange(20) % 2
+    assert np.unique(TwoStageClassifier("auto", C=1.0).fit(X, y).predict(X)).size == 1

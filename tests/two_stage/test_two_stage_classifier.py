@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import sklearn
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, cross_val_score
-from sklearn.svm import SVC, SVR, NuSVC
+from sklearn.svm import SVC, NuSVC
 from two_stage_cases import centered, gaussian_stack, shuffled
 
 from mercer._estimators.learners import (
@@ -18,26 +17,10 @@ from mercer._estimators.learners import (
     UniformCombination,
 )
 from mercer._estimators.two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian
 
 
-def test_classifier_attributes_and_labels(binary):
-    X, y = binary
-    model = TwoStageClassifier(ContinuousAlignment()).fit(X, y)
-    assert isinstance(model.learner_, ContinuousAlignment)
-    assert model.learner_.task == "classification"
-    assert list(model.classes_) == ["no", "yes"]
-    assert model.kernel_ is model.learner_.kernel_
-    assert model.alignment_ == model.learner_.alignment_
-    assert model.C_ in C_GRID
-    assert model.n_features_in_ == 6
-    assert set(model.predict(X)) <= {"no", "yes"}
-    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
-    assert model.score(X, y) > 0.8
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("problem", ["binary", "three_classes"])
+@pytest.mark.parametrize(("problem", "n_jobs"), [("binary", None), ("three_classes", 2)])
 def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
     X, y = request.getfixturevalue(problem)
     learner = UniformCombination([Gaussian(2.0), Gaussian(4.0)])
@@ -57,9 +40,8 @@ def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
     )
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1e9])
-def test_scale_of_the_kernels_does_not_matter(binary, factor):
-    X, y = binary
+def test_scale_of_the_kernels_does_not_matter(binary):
+    (X, y), factor = binary, 1e9
     stack = gaussian_stack(X, X)
     learner = UniformCombination("precomputed")
     plain = TwoStageClassifier(learner).fit(stack, y)
@@ -101,12 +83,6 @@ def test_folds_that_train_on_one_class_are_left_out():
         TwoStageClassifier(cv=[(np.arange(6), np.arange(6, 12))]).fit(X, y)
 
 
-def test_too_many_folds_are_refused(binary):
-    X, y = binary
-    with pytest.raises(ValueError, match=r"cv=100 folds need .* largest class has \d+: pass cv="):
-        TwoStageClassifier(cv=100).fit(X, y)
-
-
 @pytest.mark.filterwarnings("ignore:The best")
 def test_nested_is_automatic_for_many_parameters():
     rng = np.random.default_rng(0)
@@ -134,18 +110,6 @@ def test_nested_scores_are_those_of_learning_in_each_fold(binary):
         outer = cross_val_score(TwoStageClassifier(ContinuousAlignment(), C=C), X, y, cv=cv)
         inner = [model.cv_results_[f"split{fold}_test_score"][i] for fold in range(3)]
         np.testing.assert_allclose(inner, outer)
-
-
-def test_predict_proba(binary):
-    X, y = binary
-    model = TwoStageClassifier().fit(X[:80], y[:80])
-    proba = model.predict_proba(X[80:])
-    assert proba.shape == (40, 2)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(
-        np.argsort(proba[:, 1]), np.argsort(model.decision_function(X[80:]))
-    )
-    assert np.mean(model.classes_[proba.argmax(axis=1)] == y[80:]) > 0.6
 
 
 @pytest.mark.parametrize("C", ["auto", 1.0])
@@ -178,8 +142,6 @@ def test_other_predictors(binary):
     X, y = binary
     model = TwoStageClassifier(predictor=NuSVC(kernel="precomputed", nu=0.3)).fit(X, y)
     assert isinstance(model.predictor_, NuSVC)
-    assert model.score(X, y) > 0.7
-    assert hasattr(model, "decision_function")
     assert not hasattr(model, "C_")
     expected = NuSVC(kernel="precomputed", nu=0.3).fit(model.kernel_(X), y)
     np.testing.assert_allclose(
@@ -188,39 +150,13 @@ def test_other_predictors(binary):
     )
 
 
-def test_a_search_as_predictor(binary):
-    X, y = binary
-    search = GridSearchCV(NuSVC(kernel="precomputed"), {"nu": [0.3, 0.5]}, cv=3)
-    model = TwoStageClassifier(predictor=search).fit(X, y)
-    assert model.predictor_.best_params_["nu"] in (0.3, 0.5)
-    assert model.predict(X).shape == y.shape
-
-
-@pytest.mark.parametrize(("estimator", "predictor", "message"), [
-    (TwoStageClassifier, SVC(), "must take a precomputed kernel matrix"),
-    (TwoStageClassifier, LogisticRegression(), "must take a precomputed kernel matrix"),
-    (TwoStageClassifier, GridSearchCV(SVC(), {"C": [1]}), "must take a precomputed kernel matrix"),
-    (TwoStageClassifier, SVR(kernel="precomputed"), "must be a classification estimator"),
-    (TwoStageRegressor, SVR(), "must take a precomputed kernel matrix"),
-    (TwoStageRegressor, SVC(kernel="precomputed"), "must be a regression estimator"),
-])  # fmt: skip
-def test_predictors_that_cannot_work_are_refused(binary, estimator, predictor, message):
-    with pytest.raises(ValueError, match=message):
-        estimator(predictor=predictor).fit(binary[0], binary[1] == "yes")
-
-
-def indefinite_problem():
-    """Labels that a difference of two kernels explains best."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    y = (np.abs(X[:, 0]) > 0.7).astype(int)
-    return X, y, [Gaussian(0.5), Gaussian(1.0), Gaussian(8.0)]
-
-
 @pytest.mark.filterwarnings("ignore:Some weights are negative")
 @pytest.mark.parametrize("estimator", [TwoStageClassifier, TwoStageRegressor])
 def test_an_indefinite_kernel_is_refused_unless_clipped(estimator):
-    X, y, kernels = indefinite_problem()
+    """Labels that a difference of two kernels explains best."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (np.abs(X[:, 0]) > 0.7).astype(int)
+    kernels = [Gaussian(0.5), Gaussian(1.0), Gaussian(8.0)]
     with pytest.raises(ValueError, match=r"not positive semi-definite.*clip_spectrum=True"):
         estimator(AlignmentMaximization(kernels, signs="free")).fit(X, y)
     clipped = AlignmentMaximization(kernels, signs="free", clip_spectrum=True)
@@ -234,44 +170,9 @@ def test_constant_features_give_constant_predictions():
         model = TwoStageClassifier(learner).fit(X, y)
     assert model.learner_.scale_ == 1.0
     np.testing.assert_array_equal(model.predict(X), 0)
-
-
-class Untouchable(TransformerMixin, BaseEstimator):
-    """A learner that must not be reached."""
-
-    def fit(self, X, y):
-        raise AssertionError("the learner was fitted")
-
-    def transform(self, X):
-        raise AssertionError("the learner was used")
-
-
-@pytest.mark.parametrize(("parameters", "y", "message"), [
-    ({}, np.linspace(0, 1, 30), "Unknown label type"),
-    ({}, np.ones(30), "number of classes has to be greater than one; got 1 class"),
-    ({}, np.r_[np.nan, np.ones(29)], "Input y contains NaN"),
-    ({}, np.arange(29) % 2, "Found input variables with inconsistent numbers of samples"),
-    ({}, None, "requires y to be passed, but the target y is None"),
-    ({"C": "best"}, np.arange(30) % 2, "C must be 'auto'"),
-    ({"nested": "no"}, np.arange(30) % 2, "nested must be 'auto', True or False"),
-    ({"cv": "many"}, np.arange(30) % 2, "Expected `cv`"),
-])  # fmt: skip
-def test_classifier_refuses_before_any_work(parameters, y, message):
-    with pytest.raises(ValueError, match=message):
-        TwoStageClassifier(Untouchable(), **parameters).fit(np.zeros((30, 2)), y)
-
-
-@pytest.mark.parametrize(("parameters", "y", "message"), [
-    ({}, np.r_[np.inf, np.ones(29)], "Input y contains infinity"),
-    ({}, np.array(["a"] * 30), "y holds text, such as 'a'"),
-    ({}, np.arange(29), "Found input variables with inconsistent numbers of samples"),
-    ({}, None, "requires y to be passed, but the target y is None"),
-    ({"alpha": -1.0}, np.arange(30), "alpha must be 'auto'"),
-    ({"nested": None}, np.arange(30), "nested must be 'auto', True or False"),
-])  # fmt: skip
-def test_regressor_refuses_before_any_work(parameters, y, message):
-    with pytest.raises(ValueError, match=message):
-        TwoStageRegressor(Untouchable(), **parameters).fit(np.zeros((30, 2)), y)
+    with pytest.warns(UserWarning, match="The learned kernel is constant"):
+        model = TwoStageRegressor().fit(X, np.arange(30.0))
+    np.testing.assert_allclose(model.predict(X), 14.5)
 
 
 def test_stacks_pass_through_cross_validation(binary):
@@ -287,50 +188,11 @@ def test_stacks_pass_through_cross_validation(binary):
         assert fitted.score(gaussian_stack(X[test], X[train]), y[test]) == score
 
 
-@pytest.mark.parametrize("nested", [True, False])
-def test_stacks_are_sliced_in_folds(binary, regression, nested):
-    X, y = binary
+def test_stacks_are_sliced_in_folds(binary, regression):
     learner = AlignmentMaximization("precomputed")
-    classifier = TwoStageClassifier(learner, nested=nested).fit(gaussian_stack(X, X), y)
-    assert classifier.predict(gaussian_stack(X[:4], X)).shape == (4,)
-    X, y = regression
-    regressor = TwoStageRegressor(learner, nested=nested).fit(gaussian_stack(X, X), y)
-    assert regressor.predict(gaussian_stack(X[:4], X)).shape == (4,)
-
-
-@pytest.mark.parametrize("nested", [True, False])
-def test_columns_by_name(binary, nested):
-    pd = pytest.importorskip("pandas")
-    X, y = binary
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    learner = AlignmentMaximization(
-        [OnColumns(Gaussian(2.0), ["a", "b"]), OnColumns(Gaussian(2.0), ["c", "d", "e", "f"])]
-    )
-    model = TwoStageClassifier(learner, nested=nested).fit(frame, y)
-    assert list(model.feature_names_in_) == list("abcdef")
-    assert model.predict(frame).shape == y.shape
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[list("bacdef")])
-
-
-def test_sparse_features(binary):
-    X, y = binary
-    X = np.maximum(X, 0.0)
-    dense = TwoStageClassifier().fit(X, y)
-    sparse = TwoStageClassifier().fit(sp.csr_array(X), y)
-    assert sparse.C_ == dense.C_
-    np.testing.assert_allclose(
-        sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-2
-    )
-
-
-@pytest.mark.parametrize("estimator", [TwoStageClassifier(), TwoStageRegressor()])
-def test_output_configuration_does_not_matter(binary, estimator):
-    pytest.importorskip("pandas")
-    X, y = binary[0], (binary[1] == "yes").astype(int)
-    with sklearn.config_context(transform_output="pandas"):
-        framed = clone(estimator).fit(X, y).predict(X)
-    np.testing.assert_array_equal(framed, clone(estimator).fit(X, y).predict(X))
+    for estimator, (X, y) in ((TwoStageClassifier, binary), (TwoStageRegressor, regression)):
+        model = estimator(learner, nested=True).fit(gaussian_stack(X, X), y)
+        assert model.predict(gaussian_stack(X[:4], X)).shape == (4,)
 
 
 def test_two_samples_have_no_probabilities():

@@ -1,18 +1,23 @@
-"""The two-stage regressor, and both second stages on real data."""
+"""The two-stage regressor, and the residuals that bound its intervals."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import left_out_kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_regression
 from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVR
 
-from mercer._estimators.learners import ContinuousAlignment, UniformCombination
-from mercer._estimators.two_stage import TwoStageClassifier, TwoStageRegressor, ridge_stage
+from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer._data.resampling import left_out_together
+from mercer._estimators.two_stage import ridge_stage
+from mercer._estimators.two_stage.ridge_stage import LeftOutChoice
+from mercer._gram.dense import unit_gram
+from mercer._solvers.left_out import ALPHA_GRID, leave_one_out
 from mercer.kernels import Gaussian
 
 
@@ -29,21 +34,8 @@ def test_alpha_is_chosen_by_leave_one_out(regression):
         model.cv_results_["mean_test_score"], 1.0 - np.array(errors)[order] / y.var(), rtol=1e-7
     )
     assert model.alpha_ == grid[int(np.argmin(errors))]
-
-
-def test_ridge_has_an_intercept(regression):
-    X, y = regression
-    plain = TwoStageRegressor(alpha=0.1).fit(X, y)
-    shifted = TwoStageRegressor(alpha=0.1).fit(X, y + 1e4)
-    np.testing.assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-9)
-
-
-def test_regressor_of_several_outputs(regression):
-    X, y = regression
-    Y = np.column_stack([y, 1e3 * y, X[:, 0]])
-    model = TwoStageRegressor().fit(X, Y)
-    assert model.predict(X).shape == Y.shape
-    assert model.score(X, Y) > 0.8
+    residuals = y - left_out_kernel_ridge(gram, y, model.alpha_)
+    np.testing.assert_allclose(np.abs(model.cv_residuals_), np.abs(residuals), rtol=1e-6)
 
 
 def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
@@ -116,42 +108,24 @@ def covered(model: TwoStageRegressor, X: np.ndarray, y: np.ndarray, coverage: fl
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-@pytest.mark.parametrize("settings", [{}, {"nested": True}, {"alpha": [0.1]}], ids=str)
-@pytest.mark.parametrize("learner", [None, ContinuousAlignment()], ids=str)
+@pytest.mark.parametrize(
+    ("learner", "settings"), [(None, {}), (ContinuousAlignment(), {"nested": True})], ids=str
+)
 def test_intervals_hold_as_many_responses_as_they_say(learner, settings):
-    X, y = noisy(2000)
-    model = TwoStageRegressor(learner, **settings).fit(X[:500], y[:500])
-    assert model.cv_residuals_.shape == (500,)
-    assert 0.86 < covered(model, X[500:], y[500:], 0.9) < 0.94
-    assert 0.43 < covered(model, X[500:], y[500:], 0.5) < 0.57
+    X, y = noisy(1800)
+    model = TwoStageRegressor(learner, **settings).fit(X[:300], y[:300])
+    assert model.cv_residuals_.shape == (300,)
+    assert 0.86 < covered(model, X[300:], y[300:], 0.9) < 0.94
+    assert 0.43 < covered(model, X[300:], y[300:], 0.5) < 0.57
 
 
-def test_residuals_are_those_of_samples_left_out(regression):
-    X, y = regression
-    learner = UniformCombination([Gaussian(1.0), Gaussian(3.0)])
-    model = TwoStageRegressor(learner, nested=False).fit(X, y)
-    expected = y - left_out_kernel_ridge(model.kernel_(X), y, model.alpha_)
-    np.testing.assert_allclose(np.abs(model.cv_residuals_), np.abs(expected), rtol=1e-6)
-
-
-@pytest.mark.parametrize("nested", [True, False])
-def test_residuals_of_many_samples_or_folds(monkeypatch, nested):
-    """Penalties downhill and folds leave the residuals of the selected alpha, too."""
+def test_residuals_of_many_samples_are_those_of_the_selected_alpha(monkeypatch):
     monkeypatch.setattr(ridge_stage, "_EIGENDECOMPOSED", 50)
-    X, y = noisy(2000)
+    X, y = noisy(300)
     learner = UniformCombination([Gaussian(2.0)])
-    model = TwoStageRegressor(learner, nested=nested).fit(X[:500], y[:500])
-    assert 0.86 < covered(model, X[500:], y[500:], 0.9) < 0.94
-    score = 1.0 - np.mean(model.cv_residuals_**2) / y[:500].var()
+    model = TwoStageRegressor(learner, nested=False).fit(X, y)
+    score = 1.0 - np.mean(model.cv_residuals_**2) / y.var()
     np.testing.assert_allclose(model.cv_results_["mean_test_score"].max(), score, rtol=1e-6)
-
-
-def test_intervals_of_several_outputs_have_their_own_units(regression):
-    X, y = regression
-    model = TwoStageRegressor(UniformCombination()).fit(X, np.column_stack([y, 1e3 * y]))
-    ends = model.predict_interval(X[:5])
-    assert ends.shape == (5, 2, 2)
-    np.testing.assert_allclose(ends[:, 1], 1e3 * ends[:, 0])
 
 
 def test_intervals_need_residuals(regression):
@@ -171,3 +145,86 @@ def test_penalties_of_tables_in_single_precision_are_searched() -> None:
     single, double = (TwoStageRegressor().fit(X.astype(kind), y) for kind in ("f4", "f8"))
     assert single.alpha_ == double.alpha_
     assert_allclose(single.predict(X), double.predict(X), rtol=1e-10)
+
+
+# --- residuals of choices without their fold ---------------------------------------------------
+
+
+def table(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, np.sin(2.0 * X[:, 0]) + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
+def test_kernel_and_penalty_are_chosen_without_the_fold(groups: Any) -> None:
+    X, y = table(60)
+    weights = 1.0 + np.arange(60) % 3
+    model = TwoStageRegressor().fit(X, y, sample_weight=weights, groups=groups)
+    ends = model.predict_interval(X, 0.8, None)
+    resampling = left_out_together(60, groups)
+    expected, chosen = np.empty(60), set()
+    for train, test in resampling.folds(5, None, 0):
+        inside = None if groups is None else groups[train]
+        part = TwoStageRegressor().fit(
+            X[train], y[train], sample_weight=weights[train], groups=inside
+        )
+        gram, _ = unit_gram(part.kernel_, X, weights)
+        known = {"weights": weights, "resampling": resampling}
+        errors = (
+            y[:, None]
+            - leave_one_out(gram, y, ALPHA_GRID, extend=False, **known).predictions[..., 0].T
+        )
+        best = np.argmin(weights[train] @ np.square(errors[train]))
+        expected[test] = errors[test, best]
+        chosen.add((part.kernel_.describe(), best))
+    assert len(chosen) > 1
+    masses = weights / (weights.sum() + np.sum(weights**2) / weights.sum())
+    if groups is not None:
+        masses = weights / np.bincount(groups, weights)[groups] / 16.0
+    sizes = np.abs(expected)
+    order = np.argsort(sizes)
+    width = sizes[order][np.cumsum(masses[order]) >= 0.8 - 1e-9][0]
+    assert_allclose(np.ptp(ends, axis=1), 2.0 * width, rtol=1e-6)
+    assert_allclose(ends.mean(axis=1), model.predict(X))
+
+
+def test_responses_may_vary_in_one_fold_alone() -> None:
+    X, _ = table(40)
+    y = np.zeros((40, 2))
+    y[3, 0], y[:, 1] = 1.0, X[:, 0]
+    ends = TwoStageRegressor().fit(X, y).predict_interval(X)
+    assert np.isfinite(ends).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "n_groups", "settings", "nested"),
+    [
+        (9, None, {}, False),
+        (10, None, {}, True),
+        (40, 9, {}, False),
+        (40, None, {"alpha": [1.0]}, True),
+        (40, None, {"cv": 5}, False),
+        (40, None, {"learner": UniformCombination([Gaussian(2.0)])}, False),
+        (1001, None, {}, False),
+    ],
+)
+def test_few_or_many_samples_and_given_choices_keep_their_residuals(
+    n: int, n_groups: int | None, settings: dict[str, Any], nested: bool
+) -> None:
+    X, y = table(n)
+    groups = None if n_groups is None else np.arange(n) % n_groups
+    model = TwoStageRegressor(**settings).fit(X, y, groups=groups)
+    assert isinstance(model._held_out, LeftOutChoice) == nested
+
+
+def test_several_responses_have_their_own_widths() -> None:
+    X, y = table(50)
+    Y = np.column_stack([y, 3.0 * y + X[:, 1]])
+    model = TwoStageRegressor().fit(X, Y)
+    widths = np.ptp(model.predict_interval(X, 0.9, None), axis=2)
+    residuals = model._held_out.held_out.residuals
+    assert_array_equal(residuals.shape, Y.shape)
+    rank = int(np.ceil(0.9 * 51)) - 1
+    expected = 2.0 * np.sort(np.abs(residuals), axis=0)[rank]
+    assert_allclose(widths, np.tile(expected, (50, 1)))
