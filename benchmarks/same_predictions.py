@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,12 @@ def cases(only: str) -> Iterator[tuple[str, Any]]:
     options = {"approximation": "nystroem", "n_components": 20, "random_state": 0}
     groups["nystroem"] = [TwoStageClassifier(**options), TwoStageRegressor(**options)]
     for group, estimators in groups.items():
-        for position, estimator in enumerate(estimators):
+        found: Counter[str] = Counter()
+        for estimator in estimators:
             name = type(estimator).__name__
+            found[name] += 1
             if only in name:
-                yield f"{group} {position} {name}", estimator
+                yield f"{group} {name} {found[name]}", estimator
 
 
 def suits(estimator: Any, kind: str) -> bool:
