@@ -36,7 +36,9 @@ RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
 centered_or_not = pytest.mark.parametrize(
     "centered", [True, False], ids=["centered", "not centered"]
 )
-every_size = pytest.mark.parametrize("n", [7, SEVERAL_TILES])
+of_both_sizes = pytest.mark.parametrize(
+    ("n", "centered"), [(7, False), (SEVERAL_TILES, True), (SEVERAL_TILES, False)]
+)
 
 
 def table(n: int) -> np.ndarray:
@@ -101,8 +103,7 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
     assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
-@centered_or_not
-@every_size
+@of_both_sizes
 @pytest.mark.parametrize(
     ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
 )
@@ -114,26 +115,21 @@ def test_grams_agree_with_dense_matrices(kernels: Any, dense: Any, n: int, cente
     scales[1] = 0.0
     scaled = grams.scaled(scales)
     assert_dense(scaled, scales[:, None, None] * dense(X), centered)
-    assert_dense(grams, dense(X), centered)
 
 
-@every_size
-def test_identity_is_one_more_kernel(n: int) -> None:
+def test_identity_is_one_more_kernel() -> None:
+    n = SEVERAL_TILES
     X = table(n)
     grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
     noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
     scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
     dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
     assert_dense(noisy, dense, centered=False)
-
-
-def test_one_dense_gram_matrix() -> None:
-    K = gaussian(table(9), 1.5)
+    K = gaussian(X, 1.5)
     assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
 
 
-@centered_or_not
-@every_size
+@of_both_sizes
 def test_grams_of_a_stack(n: int, centered: bool) -> None:
     dense = mixed(table(n))
     stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
@@ -144,9 +140,8 @@ def test_grams_of_a_stack(n: int, centered: bool) -> None:
 
 
 @centered_or_not
-@every_size
-def test_grams_of_sparse_tables(n: int, centered: bool) -> None:
-    X = np.maximum(table(n) - 1.0, 0.0)
+def test_grams_of_sparse_tables(centered: bool) -> None:
+    X = np.maximum(table(SEVERAL_TILES) - 1.0, 0.0)
     for kernels, dense in (
         ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
         (RANK_ONE, rank_one(X)),
@@ -163,8 +158,8 @@ def test_rank_one_kernels_of_sparse_columns(
     """Most columns are sparse; some are constant, some dense and far from zero, some repeated."""
     monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", 0)
     rng = np.random.default_rng(0)
-    X = np.where(rng.uniform(size=(200, 40)) < 0.03, rng.normal(size=(200, 40)) + 2.0, 0.0)
-    X[:, 1::10] = rng.normal(size=(200, 4)) + 1e3
+    X = np.where(rng.uniform(size=(90, 40)) < 0.03, rng.normal(size=(90, 40)) + 2.0, 0.0)
+    X[:, 1::10] = rng.normal(size=(90, 4)) + 1e3
     X[:, 2::10], X[:, 3::10] = 0.0, 0.1
     chosen = [*rng.permutation(40), 7, 7, 1]
     kernels = [OnColumns(Linear(), [z]) for z in chosen]
@@ -177,7 +172,7 @@ def test_rank_one_kernels_of_sparse_columns(
         assert_dense(case, np.einsum("nk,mk->knm", W, W), centered)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+@pytest.mark.parametrize("value", [0.1, 1e8])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> None:
     """Their traces are exactly zero, as a trace of rounding errors would be scaled to one."""
@@ -189,9 +184,8 @@ def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> 
         assert_array_equal(traces[: min(3, len(kernels))], 0.0)
 
 
-@pytest.mark.parametrize("width", [1e4, 1e6])
-def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
-    X = table(40)
+def test_nearly_constant_kernels_keep_their_digits() -> None:
+    X, width = table(40), 1e6
     grams = base_grams(Samples(X, 1), [Gaussian(width)], centered=True)
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
     exact = center(np.expm1(-squared))
@@ -201,13 +195,12 @@ def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
     assert_allclose(grams.kernel_products(C).quadratics, C.T @ exact @ C, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("bad", "centered"), [(np.nan, True), (np.inf, False)])
-def test_kernels_that_are_not_finite_raise_an_error(bad: float, centered: bool) -> None:
+def test_kernels_that_are_not_finite_raise_an_error() -> None:
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.full((len(A), len(B)), bad)
+        return np.full((len(A), len(B)), np.inf)
 
     kernels = [Gaussian(), CallableKernel(broken)]
-    grams = base_grams(Samples(table(9), 2), kernels, centered=centered)
+    grams = base_grams(Samples(table(9), 2), kernels, centered=False)
     with pytest.raises(ValueError, match=r"Kernel returned NaN or infinity .*: .*broken"):
         grams.traces()
 

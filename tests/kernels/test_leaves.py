@@ -52,10 +52,6 @@ def test_trees_tell_all_numbers_of_a_group_apart() -> None:
     assert_array_equal(np.unique(with_numbers(levels, groups), axis=0).shape, (600, 3))
 
 
-def test_a_table_without_groups_is_read_as_it_is() -> None:
-    assert with_numbers(NUMBERS, indicator_groups(NUMBERS)) is NUMBERS
-
-
 def test_a_row_without_any_indicator_has_the_number_zero() -> None:
     assert_array_equal(with_numbers(np.zeros((1, 4)), [np.arange(4)]), [[0.0]])
 
