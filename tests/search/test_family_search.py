@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from ard_cases import every_form, every_relative, table
-from campaign import rotating
 from kernel_cases import WIDTHS
 from numpy.testing import assert_allclose
 from reference import center, gaussian, target_kernel, width_cost
@@ -28,8 +27,6 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 
-# --- which search ---------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("family", "search"),
@@ -38,9 +35,7 @@ from mercer.kernels import (
         (OnColumns(Dirichlet(), [0]), MeshSearch),
         (Gaussian(WIDTHS[:2], ard=True), GradientSearch),
         (RationalQuadratic(), GradientSearch),
-        (ExponentialPower(power=0.7), MeshSearch),
         (ExponentialPower(power_bounds=(0.5, 1.0)), GradientSearch),
-        (Polynomial(), GradientSearch),
         (Product([Gaussian(), Laplacian()]), GradientSearch),
         (Linear(), FixedSearch),
     ],
@@ -62,24 +57,14 @@ def test_a_fixed_kernel_is_valued_exactly() -> None:
     assert (found.kernel, found.gap) == (Linear(), 0.0)
 
 
-# --- gradient search ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("family", "start"),
-    rotating(
-        [
-            Gaussian(ard=True),
-            Gaussian(ard=True, bounds=(0.5, 2.0)),
-            Laplacian(norm=1.0, ard=True),
-            ExponentialPower(power_bounds=(0.4, 0.9)),
-            ExponentialPower(norm=1.5, ard=True, power_bounds=(0.4, 1.5)),
-            RationalQuadratic(),
-            Polynomial(3),
-            OnColumns(Gaussian(ard=True), [1]),
-        ],
-        [None, -50.0, 50.0],
-    ),
+    [
+        (Gaussian(ard=True), None),
+        (Gaussian(ard=True, bounds=(0.5, 2.0)), -50.0),
+        (ExponentialPower(norm=1.5, ard=True, power_bounds=(0.4, 1.5)), 50.0),
+        (Polynomial(3), None),
+    ],
 )
 def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None) -> None:
     X, (P, whole) = np.random.default_rng(0).normal(size=(30, 2)), sensitivity(30, 3)
@@ -94,9 +79,6 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
     if start is None:
         values = [np.sum(whole * family.with_theta(t)(X)) for t in family.starts(X)]
         assert found.value >= max(values) - 1e-12
-
-
-# --- penalties relative to the best common width --------------------------------------------------
 
 
 @every_relative

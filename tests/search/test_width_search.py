@@ -4,16 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import sklearn
-from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import REFERENCES, central_difference, target_kernel
 from scipy.spatial.distance import cdist
 
-from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
@@ -25,9 +21,6 @@ FAMILIES = [
     Gaussian(),
     Laplacian(),
     Matern(nu=1.5),
-    Matern(nu=2.5),
-    Laplacian(norm=1.0),
-    ExponentialPower(power=0.6),
     ExponentialPower(power=1.4, norm=1.5),
 ]
 every_criterion = pytest.mark.parametrize("name", CRITERIA)
@@ -56,9 +49,8 @@ def as_function(
             return REFERENCES[name](np.exp(-(t**2)), L)
         if not isinstance(family, Matern):
             return REFERENCES[name](np.exp(-t), L)
-        a = np.sqrt(2.0 * family.nu) * t
-        polynomial = 1.0 + a if family.nu == 1.5 else 1.0 + a + a**2 / 3.0
-        return REFERENCES[name](polynomial * np.exp(-a), L)
+        a = np.sqrt(3.0) * t
+        return REFERENCES[name]((1.0 + a) * np.exp(-a), L)
 
     return value
 
@@ -67,11 +59,8 @@ def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: 
     return maximize_width(Dependence(CRITERIA[name], Samples(X), as_target(y)), family, **options)
 
 
-# --- the highest peak -------------------------------------------------------------------------
-
-
 @every_criterion
-@pytest.mark.parametrize(("family", "seed"), rotating(FAMILIES, range(4)))
+@pytest.mark.parametrize(("seed", "family"), enumerate(FAMILIES))
 def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) -> None:
     X, y = scattered(50, seed)
     found = optimum(name, family, X, y, tol=1e-7)
@@ -85,9 +74,8 @@ def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) ->
 
 
 @every_criterion
-@pytest.mark.parametrize("seed", range(3))
-def test_a_tight_tolerance_ends_where_the_slope_is_zero(name, seed) -> None:
-    X, y = scattered(50, seed)
+def test_a_tight_tolerance_ends_where_the_slope_is_zero(name) -> None:
+    X, y = scattered(50, 1)
     found = optimum(name, Gaussian(), X, y, tol=1e-14)
     value = as_function(name, Gaussian(), X, y)
     low, high = Gaussian().log_bounds(X)[0]
@@ -128,12 +116,9 @@ def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
     assert found.value > exact
 
 
-# --- bounds ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("bounds", "name"),
-    rotating([(1e-6, 1e-3), (0.01, 0.02), (3.0, 3.0), (1e4, 1e6), (1e-8, 1e8)], list(CRITERIA)),
+    zip([(1e-6, 1e-3), (3.0, 3.0), (1e4, 1e6)], CRITERIA, strict=True),
 )
 def test_bounds_hold_wherever_they_are(name, bounds) -> None:
     X, y = scattered(40, 0)
@@ -158,33 +143,6 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     assert_allclose(found.theta[0], best, atol=1e-6)
 
 
-# --- invariances -------------------------------------------------------------------------------
-
-
-@every_criterion
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_the_width_is_in_the_unit_of_the_features(name, scale) -> None:
-    X, y = scattered(60, 2)
-    plain, scaled = optimum(name, Gaussian(), X, y), optimum(name, Gaussian(), scale * X, y)
-    assert_allclose(scaled.theta - np.log(scale), plain.theta, atol=1e-3)
-    assert_allclose(scaled.value, plain.value, rtol=1e-6)
-
-
-@every_criterion
-def test_tiles_sparse_tables_and_single_precision_give_the_same(name) -> None:
-    X, y = scattered(450, 6, d=4)
-    X[:, 1:] *= np.random.default_rng(0).uniform(size=(450, 3)) < 0.3
-    plain = KernelOptimization(criterion=name).fit(X, y)
-    with sklearn.config_context(working_memory=0.5):
-        streamed = KernelOptimization(criterion=name).fit(X, y)
-    others = [streamed, KernelOptimization(criterion=name).fit(sp.csr_array(X), y)]
-    for other in others:
-        assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-6)
-        assert_allclose(other.objective_, plain.objective_, rtol=1e-8)
-    single = KernelOptimization(criterion=name).fit(X.astype(np.float32), y)
-    assert_allclose(single.objective_, plain.objective_, rtol=1e-4)
-
-
 @every_criterion
 def test_columns_are_searched_alone(name) -> None:
     X, y = scattered(50, 7, d=3)
@@ -192,9 +150,6 @@ def test_columns_are_searched_alone(name) -> None:
     alone = optimum(name, Gaussian(), X[:, [2, 0]], y)
     assert_allclose(part.theta, alone.theta, atol=1e-9)
     assert_allclose(part.value, alone.value, rtol=1e-9)
-
-
-# --- peaks of one parameter -----------------------------------------------------------------------
 
 
 @given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
@@ -224,13 +179,3 @@ def test_a_monotone_profile_is_highest_at_an_end(slope: float) -> None:
         found, value = highest_peak(profile, grid, values, local_maxima(values))
         assert_allclose(found, 0.0 if slope < 0.0 else 1.0, atol=1e-15)
         assert value == values.max()
-
-
-@pytest.mark.parametrize("grid", [np.array([0.3]), np.full(5, 0.3)])
-def test_an_interval_of_one_point_leaves_nothing_to_refine(grid: np.ndarray) -> None:
-    found, value = highest_peak(np.sin, grid, np.sin(grid), local_maxima(np.sin(grid)))
-    assert (found, value) == (0.3, np.sin(0.3))
-
-
-def test_local_maxima_are_no_lower_than_their_neighbors() -> None:
-    assert_array_equal(local_maxima(np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0])), [0, 2, 3, 5])
