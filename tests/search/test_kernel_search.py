@@ -67,7 +67,7 @@ def test_the_optimum_is_stationary(criterion: str) -> None:
     assert np.abs(gradient).max() < 1e-3 * found.value
 
 
-@pytest.mark.parametrize(("criterion", "form"), zip(REFERENCES, FORMS, strict=True))
+@pytest.mark.parametrize(("criterion", "form"), list(zip(REFERENCES, FORMS, strict=True)))
 def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     """SciPy follows the same penalties from the isotropic kernel, by finite differences."""
     X, y = table(1, n=25)
@@ -100,7 +100,8 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("criterion", "form", "strength"), zip(REFERENCES, FORMS[::-1], [0.0, 1e-4, 2.0], strict=True)
+    ("criterion", "form", "strength"),
+    list(zip(REFERENCES, FORMS[::-1], [0.0, 1e-4, 2.0], strict=True)),
 )
 def test_history_never_falls(criterion: str, form: str, strength: float) -> None:
     X, y = table(2)

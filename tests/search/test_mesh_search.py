@@ -46,7 +46,7 @@ def exact_scan(family: Radial, X: np.ndarray, P: np.ndarray, bounds: np.ndarray)
     return np.array([np.sum(P * family.at_theta(squared, t)) for t in np.linspace(*bounds, 1500)])
 
 
-@pytest.mark.parametrize(("family", "seed"), zip(FAMILIES.values(), range(4), strict=True))
+@pytest.mark.parametrize(("family", "seed"), list(zip(FAMILIES.values(), range(4), strict=True)))
 def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: int) -> None:
     n = 40
     X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)

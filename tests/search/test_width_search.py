@@ -60,7 +60,7 @@ def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: 
 
 
 @every_criterion
-@pytest.mark.parametrize(("seed", "family"), enumerate(FAMILIES))
+@pytest.mark.parametrize(("seed", "family"), list(enumerate(FAMILIES)))
 def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) -> None:
     X, y = scattered(50, seed)
     found = optimum(name, family, X, y, tol=1e-7)
@@ -118,7 +118,7 @@ def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
 
 @pytest.mark.parametrize(
     ("bounds", "name"),
-    zip([(1e-6, 1e-3), (3.0, 3.0), (1e4, 1e6)], CRITERIA, strict=True),
+    list(zip([(1e-6, 1e-3), (3.0, 3.0), (1e4, 1e6)], CRITERIA, strict=True)),
 )
 def test_bounds_hold_wherever_they_are(name, bounds) -> None:
     X, y = scattered(40, 0)
