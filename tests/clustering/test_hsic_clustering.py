@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment
 from sklearn.base import clone, is_clusterer
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import scale
@@ -53,7 +53,7 @@ def test_clusters_follow_a_chain() -> None:
 def test_inertia_is_that_of_k_means_or_less() -> None:
     """With a linear kernel the objective is the variance minus the inertia of k-means."""
     ratios = []
-    for load, n_clusters in ((load_iris, 3), (load_wine, 3)):
+    for load, n_clusters in ((load_iris, 3), (load_wine, 3), (load_digits, 5)):
         X = scale(load(return_X_y=True)[0][:150])
         variance = ((X - X.mean(axis=0)) ** 2).sum()
         model = HSICClustering(n_clusters, "linear", random_state=0).fit(X)

@@ -12,14 +12,11 @@ from scipy.spatial.distance import cdist
 from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
-    Mesh,
     UniformMesh,
-    linear_binning,
     squared_range,
     width_mesh,
 )
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -50,61 +47,6 @@ every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
 
 
-def table(n: int) -> np.ndarray:
-    """Samples of which some are equal and some nearly equal."""
-    rng = np.random.default_rng(n)
-    X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-3, 1, size=(n, 1))
-    X[::9] = X[0]
-    X[4::9] = X[4] + 1e-6 * X[4::9]
-    return X
-
-
-def binned(
-    samples: Samples, mesh: Mesh, W: np.ndarray, distance: Distance = EUCLIDEAN
-) -> np.ndarray:
-    def weights(tile: Tile) -> np.ndarray:
-        return W[:, tile.rows, tile.columns]
-
-    return linear_binning(samples, distance, mesh, weights)
-
-
-def random_weights(n: int, count: int = 2) -> np.ndarray:
-    W = np.random.default_rng(n + 1).normal(size=(count, n, n))
-    return W + W.transpose(0, 2, 1)
-
-
-@pytest.mark.parametrize("n", [5, 400])
-def test_binned_weights_give_the_sums_over_all_pairs(n: int) -> None:
-    X, W, radial = table(n), random_weights(n), Laplacian()
-    samples = Samples(X)
-    mesh = LogarithmicMesh(*squared_range(samples, Distance()))
-    nodes = binned(samples, mesh, W)
-    squared = cdist(X, X, "sqeuclidean")
-    for theta in np.log([1e-2, 1.0, 30.0]):
-        exact = np.einsum("kij,ij->k", W, radial.at_theta(squared, theta))
-        bound = mesh.chord_error(radial, np.array([theta, theta]))
-        assert bound < 1e-4
-        # Distances are rounded, to which a Laplacian is sensitive near zero.
-        rounding = 4e-8 * np.abs(X).max() / np.exp(theta)
-        error = np.abs(nodes @ radial.at_theta(mesh.nodes, theta) - exact)
-        assert (error <= (bound + rounding) * np.abs(W).sum(axis=(1, 2))).all()
-
-
-def test_sums_of_cosines_on_a_uniform_mesh() -> None:
-    n, frequency = 50, 20.0
-    X, W = table(n)[:, :1], random_weights(n)
-    samples = Samples(X)
-    mesh = UniformMesh(squared_range(samples, Distance())[1], 20.0)
-    nodes = binned(samples, mesh, W)
-    distances = np.abs(X - X.T)
-    kernel = Dirichlet(frequency)
-    exact = np.einsum("kij,ij->k", W, 2.0 * np.cos(frequency * distances) - 2.0)
-    error = np.abs(nodes @ kernel.from_squared(mesh.nodes) - exact)
-    bound = mesh.chord_error(kernel, np.log([0.3, 20.0]))
-    assert bound < 1e-4
-    assert (error <= (bound + 1e-10) * np.abs(W).sum(axis=(1, 2))).all()
-
-
 @decaying
 def test_chord_error_bounds_the_deviation_in_every_cell(radial: Radial) -> None:
     mesh = LogarithmicMesh(1e-12, 1e6)
@@ -130,17 +72,6 @@ def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> N
         ends = 2.0 * np.cos(frequency * distances)
         deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
         assert np.abs(deviation).max() <= bound
-
-
-def test_range_of_positive_squared_distances() -> None:
-    X = np.random.default_rng(0).normal(size=(450, 3))
-    squared = cdist(X, X, "sqeuclidean")
-    expected = squared[squared > 0].min(), squared.max()
-    assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
-    with sklearn.config_context(working_memory=0.1):
-        assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
-    assert squared_range(Samples(np.ones((5, 2))), Distance()) == (1.0, 1.0)
-    assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), Distance()) == (9.0, 9.0)
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from gram_cases import SEVERAL_TILES
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
-from threadpoolctl import threadpool_limits
 
 from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
@@ -32,7 +30,6 @@ MIXED: list[Kernel] = [
     Polynomial(2),
     CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
 ]
-RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
 centered_or_not = pytest.mark.parametrize(
     "centered", [True, False], ids=["centered", "not centered"]
 )
@@ -50,10 +47,6 @@ def mixed(X: np.ndarray) -> np.ndarray:
     grams = [gaussian(X, 1.5), gaussian(X, 0.3), gaussian(X[:, [1, 3]], 2.0), linear]
     grams += [np.outer(X[:, 2], X[:, 2]), (linear + 1.0) ** 2, np.outer(tanh, tanh)]
     return np.stack(grams)
-
-
-def rank_one(X: np.ndarray) -> np.ndarray:
-    return np.stack([np.outer(X[:, z], X[:, z]) for z in (0, 2, 3, 1, 2)])
 
 
 def vectors(n: int, centered: bool, n_vectors: int = 3) -> np.ndarray:
@@ -104,17 +97,13 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
 
 
 @of_both_sizes
-@pytest.mark.parametrize(
-    ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
-)
-def test_grams_agree_with_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool) -> None:
+def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
     X = table(n)
-    grams = base_grams(Samples(X, len(kernels)), kernels, centered=centered)
-    assert_dense(grams, dense(X), centered)
-    scales = np.random.default_rng(3).uniform(size=len(kernels))
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
+    assert_dense(grams, mixed(X), centered)
+    scales = np.random.default_rng(3).uniform(size=len(MIXED))
     scales[1] = 0.0
-    scaled = grams.scaled(scales)
-    assert_dense(scaled, scales[:, None, None] * dense(X), centered)
+    assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
 
 
 def test_identity_is_one_more_kernel() -> None:
@@ -129,25 +118,13 @@ def test_identity_is_one_more_kernel() -> None:
     assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
 
 
-@of_both_sizes
-def test_grams_of_a_stack(n: int, centered: bool) -> None:
-    dense = mixed(table(n))
+@centered_or_not
+def test_grams_of_a_stack(centered: bool) -> None:
+    dense = mixed(table(SEVERAL_TILES))
     stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
     kernels = [Precomputed(k) for k in range(len(dense))]
-    assert_dense(
-        base_grams(Samples(stack, len(dense)), kernels, centered=centered), dense, centered
-    )
-
-
-@centered_or_not
-def test_grams_of_sparse_tables(centered: bool) -> None:
-    X = np.maximum(table(SEVERAL_TILES) - 1.0, 0.0)
-    for kernels, dense in (
-        ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
-        (RANK_ONE, rank_one(X)),
-    ):
-        samples = Samples(sp.csr_array(X), len(kernels))
-        assert_dense(base_grams(samples, kernels, centered=centered), dense, centered)
+    grams = base_grams(Samples(stack, len(dense)), kernels, centered=centered)
+    assert_dense(grams, dense, centered)
 
 
 @centered_or_not
@@ -177,47 +154,10 @@ def test_rank_one_kernels_of_sparse_columns(
 def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> None:
     """Their traces are exactly zero, as a trace of rounding errors would be scaled to one."""
     X = np.column_stack([table(30), np.full(30, value)])
-    alone = [OnColumns(Linear(), [4]), OnColumns(Gaussian(), [4]), OnColumns(Polynomial(), [4])]
-    for kernels in (alone[:1], alone[1:2], alone[2:], [*alone, Gaussian()]):
-        samples = Samples(container(X), len(kernels))
-        traces = base_grams(samples, kernels, centered=True).traces()
-        assert_array_equal(traces[: min(3, len(kernels))], 0.0)
-
-
-def test_nearly_constant_kernels_keep_their_digits() -> None:
-    X, width = table(40), 1e6
-    grams = base_grams(Samples(X, 1), [Gaussian(width)], centered=True)
-    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
-    exact = center(np.expm1(-squared))
-    assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
-    assert_allclose(grams.weighted_sum(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
-    C = vectors(40, centered=True)[:, :1]
-    assert_allclose(grams.kernel_products(C).quadratics, C.T @ exact @ C, rtol=1e-8)
-
-
-def test_kernels_that_are_not_finite_raise_an_error() -> None:
-    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.full((len(A), len(B)), np.inf)
-
-    kernels = [Gaussian(), CallableKernel(broken)]
-    grams = base_grams(Samples(table(9), 2), kernels, centered=False)
-    with pytest.raises(ValueError, match=r"Kernel returned NaN or infinity .*: .*broken"):
-        grams.traces()
-
-
-@centered_or_not
-def test_memory_and_threads_change_nothing(centered: bool) -> None:
-    X, C = table(SEVERAL_TILES), vectors(SEVERAL_TILES, centered)
-    weights = np.linspace(0.0, 1.0, len(MIXED))
-    found = []
-    for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
-        with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
-            grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
-            quadratics = grams.kernel_products(C).quadratics
-            found.append((grams.weighted_sum(weights), quadratics, grams.traces()))
-    for other in found[1:]:
-        for here, there in zip(found[0], other, strict=True):
-            assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())
+    kernels = [OnColumns(made, [4]) for made in (Linear(), Gaussian(), Polynomial())]
+    for several in (kernels[:1], [*kernels, Gaussian()]):
+        samples = Samples(container(X), len(several))
+        assert_array_equal(base_grams(samples, several, centered=True).traces()[:3], 0.0)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

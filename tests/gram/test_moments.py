@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer.kernels import (
-    CallableKernel,
     Gaussian,
     Kernel,
     Laplacian,
@@ -28,7 +27,6 @@ from mercer.kernels import (
     Product,
     WeightedSum,
 )
-from mercer.kernels._composition import trace_shares
 
 
 @pytest.mark.skipif(
@@ -64,12 +62,10 @@ def test_moments_of_one_kernel(name: str) -> None:
     assert_moments(streamed, [KERNELS[name](X)], Y, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("container", "n"), [(np.asarray, SEVERAL_TILES), (sp.csr_array, SEVERAL_TILES)]
-)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_moments_of_linear_kernels(container: Any, n: int, mixed: bool) -> None:
-    X, Y = table(n), targets(n)
+def test_moments_of_linear_kernels(container: Any, mixed: bool) -> None:
+    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     X[X < 0.3] = 0.0
     linear, last = Linear(), OnColumns(OnColumns(Linear(), [1]), [0, 2])
     kernels: list[Kernel] = [linear, OnColumns(linear, [1]), OnColumns(linear, [2, 0]), last]
@@ -105,14 +101,6 @@ def test_a_large_offset_of_the_features_costs_few_digits() -> None:
         here, there = moments(Samples(X), factored, Y), moments(Samples(moved), factored, Y)
         assert_allclose(there.M, here.M, rtol=1e-8)
         assert_allclose(there.a, here.a, rtol=1e-8)
-
-
-def test_error_on_values_that_are_not_finite_names_the_kernel() -> None:
-    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.full((len(A), len(B)), np.nan)
-
-    with pytest.raises(ValueError, match="NaN or infinity on the training samples: broken"):
-        moments(Samples(table(20)), [Gaussian(), CallableKernel(broken)], targets(20))
 
 
 WIDE = 1e6
@@ -153,30 +141,10 @@ def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
     assert peak < 1.5 * n * n * 8
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_sparse_features_and_little_working_memory_give_the_same_numbers(container: Any) -> None:
+def test_sparse_features_and_little_working_memory_give_the_same_numbers() -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     X[:, 1:][X[:, 1:] < 0.3] = 0.0
     kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
-    assert len(kernels) > 10
-    found = moments(Samples(container(X)), kernels, Y)
-    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)
     with sklearn.config_context(working_memory=0.5):
-        again = moments(Samples(container(X)), kernels, Y)
-    assert_allclose(again.M, found.M, rtol=1e-12)
-    assert_allclose(again.a, found.a, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("weights", "traces", "expected"),
-    [
-        ([1.0, 3.0], [6.0, 2.0], [0.5, 0.5]),
-        ([-1.0, 1.0, 0.0], [3.0, 1.0, 5.0], [0.75, 0.25, 0.0]),
-        ([2.0, 1.0], [-1e-17, 4.0], [0.0, 1.0]),
-        ([0.0, 1.0], [1.0, 0.0], [0.0, 0.0]),
-    ],
-)
-def test_shares_are_parts_of_the_trace(
-    weights: list[float], traces: list[float], expected: list[float]
-) -> None:
-    assert_array_equal(trace_shares(np.array(weights), np.array(traces)), expected)
+        found = moments(Samples(sp.csr_array(X)), kernels, Y)
+    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)

@@ -94,22 +94,9 @@ def test_those_that_count_are_named_first_and_each_once() -> None:
     kernels = [CallableKernel(kernel) for kernel in (opposite, sigmoid, sigmoid)]
     told, _ = indefinite_kernels(kernels, np.array([0.0, 1.0, 1.0]), X)
     assert told.startswith("'sigmoid' is not")
-    told, _ = indefinite_kernels(kernels, np.ones(3), X)
-    assert told.startswith("'opposite', 'sigmoid' are not")
     several = [OnColumns(CallableKernel(opposite), [z]) for z in (0, 1)]
     several += [OnColumns(CallableKernel(sigmoid), [z]) for z in (0, 1)]
     assert " and 1 more are not" in indefinite_kernels(several, np.ones(4), X)[0]
-
-
-def test_kernels_are_evaluated_on_few_rows() -> None:
-    sizes = []
-
-    def counted(A: Any, B: Any) -> Any:
-        sizes.append((len(A), len(B)))
-        return A @ B.T
-
-    indefinite_kernels([CallableKernel(counted)], np.ones(1), RNG.normal(size=(700, 2)))
-    assert sizes == [(256, 256)]
 
 
 def test_learners_and_machines_warn() -> None:
