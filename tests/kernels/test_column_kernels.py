@@ -20,6 +20,7 @@ from mercer.kernels import (
     Ordinal,
     Periodic,
     Product,
+    Spectrum,
 )
 from mercer.kernels._categorical import _MANY
 
@@ -190,20 +191,15 @@ class TestMissing:
                 refused(table)
 
 
-def test_descriptions_name_what_is_learned() -> None:
-    kernels = (
-        Categorical(2.0),
-        Categorical(2.0, rarity=0.5),
-        Ordinal([2.0, 3.0]),
-        Periodic(period=7.0),
-        Periodic(period=[7.0, 24.0]),
-        Missing(Gaussian(2.0), 1.0),
-    )
-    assert [kernel.describe() for kernel in kernels] == [
-        "Categorical, width 2",
-        "Categorical, width 2, rarity 0.5",
-        "Ordinal, widths 2 to 3",
-        "Periodic, period 7, width 1",
-        "Periodic, periods 7 to 24, width 1",
-        "Gaussian, width 2, missing values at 0.368",
-    ]
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (Categorical(2.0, rarity=0.5), "Categorical, width 2, rarity 0.5"),
+        (Ordinal([2.0, 3.0]), "Ordinal, widths 2 to 3"),
+        (Periodic(period=[7.0, 24.0]), "Periodic, periods 7 to 24, width 1"),
+        (Missing(Gaussian(2.0), 1.0), "Gaussian, width 2, missing values at 0.368"),
+        (Spectrum(4, mismatches=1), "Spectrum of length 4, 1 mismatches"),
+    ],
+)
+def test_descriptions_name_what_is_learned(kernel: Kernel, text: str) -> None:
+    assert kernel.describe() == text

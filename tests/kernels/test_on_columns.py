@@ -81,11 +81,10 @@ def test_columns_of_data_frames_chosen_by_name(
     assert_allclose(bound(X), expected)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_chosen_by_name_within_compositions(library: str, X: np.ndarray) -> None:
+def test_columns_chosen_by_name_within_compositions(X: np.ndarray) -> None:
     parts = [OnColumns(Gaussian(), ["age"]), OnColumns(Linear(), ["bmi", "site"])]
     grams = [Gaussian()(X[:, [0]]), Linear()(X[:, [1, 3]])]
-    table = frame(X, library)
+    table = frame(X, "polars")
     assert_allclose(WeightedSum(parts, [0.3, 0.7])(table), 0.3 * grams[0] + 0.7 * grams[1])
     assert_allclose(Product(parts)(table), grams[0] * grams[1])
     nested = OnColumns(OnColumns(Gaussian(), ["age"]), ["bmi", "age"])
@@ -136,9 +135,6 @@ def test_a_mahalanobis_distance() -> None:
     kernel = OnProjection(Gaussian(1.3), A)
     assert_allclose(kernel(POINTS), expected, rtol=1e-10, atol=1e-15)
     assert kernel.describe() == "Gaussian, width 1.3 on 2 projections"
-
-
-def test_median_widths_are_read_off_the_projected_samples() -> None:
     bound = OnProjection(Gaussian("median"), A).bind(POINTS)
     assert bound.kernel == Gaussian("median").bind(POINTS @ A)
 

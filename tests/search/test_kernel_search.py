@@ -7,7 +7,6 @@ from ard_cases import (
     ard_learner,
     every_criterion,
     every_form,
-    every_relative,
     table,
     widths,
 )
@@ -26,9 +25,8 @@ from scipy.optimize import minimize
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
-from mercer._search.kernel_search import ard_kernels, optimize_kernel
-from mercer._search.parameter_search import STRENGTHS, WidthPenalty
-from mercer._search.targets import as_target
+from mercer._search.kernel_search import optimize_kernel
+from mercer._search.parameter_search import STRENGTHS
 from mercer.kernels import Gaussian
 
 
@@ -111,29 +109,6 @@ def test_history_never_falls(criterion: str, form: str, strength: float) -> None
     cost = fit.objective_ - steps[-1]
     assert cost >= -1e-12 * steps[-1]
     assert (cost > 1e-9) == (strength > 0.0 and np.ptp(fit.kernel_.theta) > 1e-3)
-
-
-@every_relative
-def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
-    """It ends in a corner of the bounds, where a weak penalty cannot move it."""
-    X, y = table(2)
-    samples, target, criterion = Samples(X), as_target(y), CRITERIA["cka"]
-    isotropic = optimize_kernel(Dependence(criterion, samples, target), Gaussian())
-    s0 = float(np.exp(isotropic.kernel.theta[0]))
-    family = Gaussian(ard=True, bounds=(0.9 * s0, 1.1 * s0)).bind(X)
-    penalties = [WidthPenalty(0.01, form)] * 2
-    found = list(
-        ard_kernels(
-            Dependence(criterion, samples, target),
-            family,
-            isotropic=isotropic,
-            width_penalties=penalties,
-        )
-    )
-    assert found[0].n_iter == found[1].n_iter
-    cost = 0.01 * isotropic.value * width_cost(np.exp(found[1].kernel.theta), form, s0)
-    assert cost > 1e-5 * isotropic.value
-    assert_allclose([step.path[-1] for step in found], found[1].value - cost, rtol=1e-9)
 
 
 @every_form

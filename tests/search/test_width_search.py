@@ -15,7 +15,7 @@ from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
 from mercer._search.targets import as_target
 from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
-from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern, OnColumns
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
 
 FAMILIES = [
     Gaussian(),
@@ -88,17 +88,6 @@ def test_a_tight_tolerance_ends_where_the_slope_is_zero(name) -> None:
     assert_array_equal(found.theta, [found.theta, *found.iterates][-1])
 
 
-@every_criterion
-def test_one_iteration_is_a_limit_and_not_convergence(name) -> None:
-    X, y = scattered(50, 1)
-    rough = optimum(name, Gaussian(), X, y, tol=1.0)
-    assert rough.converged
-    assert rough.n_iter == 0
-    early = optimum(name, Gaussian(), X, y, tol=0.0, max_iter=1)
-    assert early.n_iter == 1
-    assert early.value >= rough.value
-
-
 def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
     """Coarse and fine clusters give two peaks, which the profile ranks in the wrong order."""
     rng = np.random.default_rng(4)
@@ -143,15 +132,6 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     assert_allclose(found.theta[0], best, atol=1e-6)
 
 
-@every_criterion
-def test_columns_are_searched_alone(name) -> None:
-    X, y = scattered(50, 7, d=3)
-    part = optimum(name, OnColumns(Gaussian(), [2, 0]), X, y)
-    alone = optimum(name, Gaussian(), X[:, [2, 0]], y)
-    assert_allclose(part.theta, alone.theta, atol=1e-9)
-    assert_allclose(part.value, alone.value, rtol=1e-9)
-
-
 @given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
 def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
     center: float, second: float
@@ -169,13 +149,3 @@ def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
     assert_allclose(value, 1.0, rtol=1e-9)
     curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
     assert_allclose(curvature, 18.0, rtol=1e-3)
-
-
-@pytest.mark.parametrize("slope", [-2.0, 2.0])
-def test_a_monotone_profile_is_highest_at_an_end(slope: float) -> None:
-    grid = np.linspace(0.0, 1.0, 20)
-    for profile in (lambda t: slope * t, lambda t: -np.exp(-slope * t)):
-        values = profile(grid)
-        found, value = highest_peak(profile, grid, values, local_maxima(values))
-        assert_allclose(found, 0.0 if slope < 0.0 else 1.0, atol=1e-15)
-        assert value == values.max()
