@@ -16,7 +16,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils import get_tags
 
 from mercer import HSICClustering
-from mercer.kernels import Linear, Precomputed
+from mercer.kernels import Precomputed
 
 
 @every_hsic_model
@@ -111,13 +111,6 @@ def test_one_cluster() -> None:
 def test_invalid_samples(X: Any, kernel: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         HSICClustering(2, kernel).fit(X)
-
-
-def test_rank_one_kernels_count_as_their_sum() -> None:
-    """`Linear(per_feature=True)` stands for a dictionary, and clustering uses the sum of it."""
-    X, _ = blobs()
-    each = HSICClustering(4, Linear(per_feature=True), random_state=0).fit(X)
-    assert_array_equal(each.labels_, HSICClustering(4, "linear", random_state=0).fit(X).labels_)
 
 
 def test_equal_samples_have_equal_clusters() -> None:

@@ -6,15 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from clustering_cases import (
-    CHAIN,
-    HSIC_MODELS,
-    MULTIPLE_MODELS,
-    blobs,
-    indicators,
-    samples,
-    views,
-)
+from clustering_cases import CHAIN, HSIC_MODELS, MULTIPLE_MODELS, blobs, indicators, samples, views
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning

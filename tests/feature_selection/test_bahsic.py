@@ -106,15 +106,6 @@ def test_constant_features_are_eliminated_first() -> None:
     assert_allclose(constant.hsic_, 0.0, atol=1e-15)
 
 
-def test_numbers_of_features() -> None:
-    X, y = problem("regression")
-    assert BAHSIC().fit(X, y).n_features_ == 4
-    assert BAHSIC(0.25).fit(X, y).n_features_ == 2
-    whole = BAHSIC(8).fit(X, y)
-    assert whole.n_iter_ == 0
-    assert_array_equal(whole.ranking_, 1)
-
-
 @pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (30, 600)])
 def test_the_series_has_all_digits(n: int, p: int) -> None:
     rng = np.random.default_rng(n)

@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, samples, score
-from reference import (
-    centered_alignment,
-    hsic_lasso,
-    output_kernel,
-    standardized_gaussian,
-)
+from reference import centered_alignment, hsic_lasso, output_kernel, standardized_gaussian
 from selection_cases import assert_optimal, default_kernel, dense_problem, problem
 from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
-from mercer._estimators.feature_selection.feature_factors import (
-    gaussian_factors,
-)
+from mercer._estimators.feature_selection.feature_factors import gaussian_factors
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
 
 
@@ -152,25 +145,6 @@ def test_factors_leave_out_a_billionth_of_the_trace() -> None:
         assert np.linalg.eigvalsh(rest).min() > -1e-12
         assert factor.any(axis=1).all()
     assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
-
-
-def test_few_products_are_computed_and_the_solution_is_optimal() -> None:
-    rng = np.random.default_rng(0)
-    roots = np.abs(rng.normal(size=(30, 400))) ** 3
-    roots /= np.linalg.norm(roots, axis=0)
-    M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
-    computed: list[int] = []
-
-    def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        computed.append(rows.size * columns.size)
-        return M[np.ix_(rows, columns)]
-
-    point = lasso_with(5, a, products)
-    assert_optimal(point.weights, point.alpha, a, M)
-    assert np.count_nonzero(point.weights) == 5
-    assert sum(computed) < 0.5 * M.size
-    fixed = lasso_at(0.5 * float(a.max()), a, products)
-    assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
 
 
 def test_the_first_of_features_that_enter_at_once_are_selected() -> None:

@@ -9,13 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, centered_alignment, gaussian
 from sklearn.preprocessing import KernelCenterer
 
-from mercer._gram.dense import (
-    centered,
-    gram_alignment,
-    to_unit_scale,
-    unit_gram,
-    unit_rows,
-)
+from mercer._gram.dense import centered, gram_alignment, to_unit_scale, unit_gram, unit_rows
 from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum, as_kernel
 
 

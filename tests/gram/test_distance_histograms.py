@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sklearn
 from numpy.testing import assert_allclose
 from reference import center
 from scipy.spatial.distance import cdist
@@ -141,25 +140,6 @@ def test_products_of_wide_kernels_keep_their_digits() -> None:
     assert_allclose(histogram.centered_weights(values) @ values.T, M, rtol=3e-3)
     a = [np.sum(center(K) * (Y @ Y.T)) for K in grams]
     assert_allclose(histogram.target_products(values), a, rtol=1e-9)
-
-
-def test_a_weight_of_two_is_the_sample_twice() -> None:
-    n = 30
-    X, Y = problem(n)
-    weights = np.random.default_rng(0).integers(1, 4, size=n)
-    Y -= np.average(Y, axis=0, weights=weights)
-    repeated = np.repeat(np.arange(n), weights)
-    samples = Samples(X, weights=weights.astype(float))
-    mesh = LogarithmicMesh(*squared_range(samples, EUCLIDEAN))
-    with sklearn.config_context(working_memory=1):
-        weighted = DistanceHistogram(samples, EUCLIDEAN, mesh, samples.weights.scaled(Y))
-        plain = DistanceHistogram(Samples(X[repeated]), EUCLIDEAN, mesh, Y[repeated])
-    values, others = (found.at(Gaussian(), THETAS)[0] for found in (weighted, plain))
-    assert_allclose(weighted.target_products(values), plain.target_products(others), rtol=1e-9)
-    M, expected = (
-        found.centered_weights(own) @ own.T for found, own in ((weighted, values), (plain, others))
-    )
-    assert_allclose(M, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
 
 
 @every_family

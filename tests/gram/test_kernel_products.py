@@ -158,34 +158,3 @@ def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> 
     for several in (kernels[:1], [*kernels, Gaussian()]):
         samples = Samples(container(X), len(several))
         assert_array_equal(base_grams(samples, several, centered=True).traces()[:3], 0.0)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("centered", [False, True])
-def test_means_and_traces_count_weights(
-    centered: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if sparse:
-        monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", 0)
-        monkeypatch.setattr("mercer._gram.rank_one._FEW_NONZERO", 0.6)
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(30, 4))
-    X[X < 0.2] = 0.0
-    counts = rng.integers(1, 4, size=30)
-    dictionaries = [[Gaussian(1.0), Linear()], list(Linear(per_feature=True).expand(X))]
-    for kernels in dictionaries:
-        once = base_grams(Samples(X, weights=counts.astype(float)), kernels, centered=centered)
-        again = base_grams(Samples(X.repeat(counts, axis=0)), kernels, centered=centered)
-        assert_allclose(once.traces(counts.astype(float)), again.traces(), rtol=1e-12)
-        first = np.cumsum(counts) - counts
-        mixture = rng.uniform(size=once.n_kernels)
-        expected = again.weighted_sum(mixture)[np.ix_(first, first)]
-        assert_allclose(once.weighted_sum(mixture), expected, rtol=0.0, atol=1e-12)
-        C = rng.normal(size=(30, 2))
-        products = again.kernel_products(np.repeat(C / counts[:, None], counts, axis=0))
-        found = once.kernel_products(C)
-        assert_allclose(found.quadratics, products.quadratics, rtol=1e-10, atol=1e-11)
-        assert_allclose(found.as_array(), products.as_array()[:, :, first], rtol=0.0, atol=1e-11)
-        P = C @ C.T
-        whole = np.repeat(np.repeat(P / np.outer(counts, counts), counts, 0), counts, 1)
-        assert_allclose(once.inner_products(P), again.inner_products(whole), rtol=1e-10)

@@ -7,11 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process import kernels as gp
 
-from mercer import (
-    KernelOptimization,
-    MKLClassifier,
-    UniformCombination,
-)
+from mercer import KernelOptimization, MKLClassifier, UniformCombination
 from mercer._gram.own_kernels import indefinite_kernels
 from mercer.kernels import (
     CallableKernel,

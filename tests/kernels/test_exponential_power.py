@@ -8,11 +8,7 @@ from numpy.testing import assert_allclose
 from reference import exponential_power
 
 from mercer import KernelOptimization
-from mercer.kernels import (
-    ExponentialPower,
-    Laplacian,
-    as_kernel,
-)
+from mercer.kernels import ExponentialPower, Laplacian, as_kernel
 
 EXPONENTS = [(1.0, 1.0), (0.3, 0.5), (1.2, 1.5), (1.7, 2.0)]
 WIDTHS = np.array([0.5, 1.0, 2.0, 30.0])

@@ -9,15 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from kernel_cases import (
-    FOREST,
-    KERNELS,
-    N_FEATURES,
-    NATIVE,
-    STRUCTURES,
-    WIDTHS,
-    suited,
-)
+from kernel_cases import FOREST, KERNELS, N_FEATURES, NATIVE, STRUCTURES, WIDTHS, suited
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference

@@ -20,7 +20,6 @@ from mercer.kernels import (
     WeightedSum,
     as_kernel,
 )
-from mercer.kernels._structure import InnerProduct
 
 NAMES = ["age", "bmi", "glucose", "site"]
 
@@ -115,13 +114,6 @@ def test_one_width_per_chosen_column(X: np.ndarray) -> None:
     assert kernel.theta.shape == (2,)
     assert kernel.log_bounds(X).shape == (2, 2)
     assert_allclose(kernel.relevance(4), [0.0, 0.25, 0.0, 0.25])
-
-
-def test_linear_kernel_expands_to_one_kernel_per_feature(X: np.ndarray) -> None:
-    parts = OnColumns(Linear(per_feature=True), [3, 1]).expand(X)
-    assert [part.columns for part in parts] == [[3], [1]]
-    assert [part.structure for part in parts] == [InnerProduct((3,)), InnerProduct((1,))]
-    assert_allclose(parts[0](X), np.outer(X[:, 3], X[:, 3]))
 
 
 POINTS = np.random.default_rng(0).normal(size=(8, 3))

@@ -5,21 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernel_cases import WIDTHS
 from numpy.testing import assert_allclose
 from reference import median_distance
 
 from mercer import KernelOptimization, UniformCombination
-from mercer.kernels import (
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Matern,
-    OnColumns,
-    Product,
-    RationalQuadratic,
-    WeightedSum,
-)
+from mercer.kernels import Gaussian, Laplacian, OnColumns, Product, RationalQuadratic, WeightedSum
 
 
 @pytest.mark.parametrize(
@@ -70,27 +60,3 @@ def test_learners_bind_kernels_of_median_width(X: np.ndarray) -> None:
     assert_allclose(found, median_distance(X[:, 2:]), rtol=1e-9)
     searched = KernelOptimization(Gaussian("median")).fit(X, y).kernel_
     assert_allclose(searched.theta, KernelOptimization().fit(X, y).kernel_.theta, rtol=1e-4)
-
-
-KERNELS = {
-    "gaussian": Gaussian(WIDTHS, ard=True),
-    "matern": Matern(WIDTHS, ard=True),
-    "norm-1": Laplacian(WIDTHS, norm=1.0, ard=True),
-}
-
-
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_tiles_are_those_of_the_gram_matrix(kernel: Kernel) -> None:
-    """A tile on the diagonal and one beside it, far from the origin, with equal rows."""
-    rng = np.random.default_rng(0)
-    X = 5.0 + rng.normal(size=(30, 3))
-    X[3], X[25] = X[7], X[7]
-    P = rng.normal(size=(30, 30))
-    gram = kernel._gram_tiles(X)
-    assert gram is not None
-    for rows, columns in ((slice(0, 12), slice(0, 12)), (slice(2, 12), slice(12, 30))):
-        values, gradient = gram(rows, columns)
-        assert_allclose(values + 1.0, kernel(X)[rows, columns], rtol=0, atol=1e-14)
-        assert np.all(values[X[rows][:, :1] == X[columns][:, 0]] == 0.0)
-        expected = kernel.vjp(X[rows], P[rows, columns], X[columns])[1]
-        assert_allclose(gradient(P[rows, columns]), expected, rtol=1e-11)

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_cases import KERNELS, N_FEATURES
+from kernel_cases import N_FEATURES
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 
 from mercer.kernels import (
@@ -29,32 +28,8 @@ from mercer.kernels import (
     as_kernel,
 )
 from mercer.kernels._kernel import stack_values
-from mercer.kernels._radial import RadialFunction
-from mercer.kernels._structure import InnerProduct, Structure
 
 X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
-
-
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_structure_determines_the_gram_matrix(kernel: Kernel) -> None:
-    structure = kernel.bind(X).structure
-    if isinstance(structure, RadialFunction):
-        columns = slice(None) if structure.columns is None else list(structure.columns)
-        squared = cdist(X[:, columns], X[:, columns], "minkowski", p=structure.norm) ** 2
-        found = structure.function.from_squared(squared) + kernel.offset
-        assert_allclose(found, kernel(X), atol=1e-7)
-    if isinstance(structure, InnerProduct):
-        features = X[:, structure.positions(N_FEATURES)]
-        assert_allclose(features @ features.T, kernel(X), atol=1e-12)
-    if type(structure) is Structure and structure.n_widths:
-        isotropic = structure.isotropic()
-        assert isotropic is not None
-        assert isinstance(isotropic.structure, RadialFunction)
-        size = structure.n_widths
-        assert_allclose(isotropic.theta[0], kernel.theta[:size].mean())
-        assert_array_equal(isotropic.theta[1:], kernel.theta[size:])
-    else:
-        assert structure.isotropic() is None
 
 
 def test_kernels_from_a_stack_of_gram_matrices() -> None:

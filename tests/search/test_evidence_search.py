@@ -195,15 +195,6 @@ OBJECTIVES = {
 }
 
 
-@pytest.mark.parametrize("rank", [None, 2])
-def test_a_whole_weight_is_that_number_of_rows(rank: int | None) -> None:
-    rows = np.repeat(np.arange(12), COUNTS)
-    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)), rank)
-    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size), rank)
-    expected = repeated.value(K[np.ix_(rows, rows)], 0.3)
-    assert_allclose(once.value(K, 0.3), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 def test_slopes_are_those_of_differences(objective: Any) -> None:
     found, step = objective.slopes(K, 0.3), 1e-5

@@ -2,24 +2,11 @@
 
 import numpy as np
 import pytest
-from ard_cases import (
-    FORMS,
-    ard_learner,
-    every_criterion,
-    every_form,
-    table,
-    widths,
-)
+from ard_cases import FORMS, ard_learner, every_criterion, every_form, table, widths
 from criterion_cases import table as normal_table
 from criterion_cases import target_of
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import (
-    REFERENCES,
-    central_difference,
-    gaussian,
-    target_kernel,
-    width_cost,
-)
+from reference import REFERENCES, central_difference, gaussian, target_kernel, width_cost
 from scipy.optimize import minimize
 
 from mercer import KernelOptimization

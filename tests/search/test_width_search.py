@@ -4,17 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from reference import REFERENCES, central_difference, target_kernel
+from numpy.testing import assert_allclose
+from reference import REFERENCES, target_kernel
 from scipy.spatial.distance import cdist
 
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
 from mercer._search.targets import as_target
-from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
+from mercer._search.width_search import maximize_width
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
 
 FAMILIES = [
@@ -73,21 +71,6 @@ def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) ->
     assert found.converged
 
 
-@every_criterion
-def test_a_tight_tolerance_ends_where_the_slope_is_zero(name) -> None:
-    X, y = scattered(50, 1)
-    found = optimum(name, Gaussian(), X, y, tol=1e-14)
-    value = as_function(name, Gaussian(), X, y)
-    low, high = Gaussian().log_bounds(X)[0]
-    if low + 1e-6 < found.theta[0] < high - 1e-6:
-        slope = central_difference(lambda theta: value(theta[0]), found.theta, 1e-4)
-        assert abs(slope[0]) < 1e-6 * abs(found.value)
-    assert np.all(np.diff(found.path) >= 0.0)
-    assert found.path[-1] == found.value
-    assert len(found.path) == found.n_iter + 1
-    assert_array_equal(found.theta, [found.theta, *found.iterates][-1])
-
-
 def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
     """Coarse and fine clusters give two peaks, which the profile ranks in the wrong order."""
     rng = np.random.default_rng(4)
@@ -130,22 +113,3 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     bounds = np.exp(best + np.sort([side * 1e-3, -side * 3.0]))
     found = optimum(name, Laplacian(bounds=tuple(bounds)), X, y, tol=1e-14)
     assert_allclose(found.theta[0], best, atol=1e-6)
-
-
-@given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
-def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
-    center: float, second: float
-) -> None:
-    """A second, lower peak lies elsewhere on the grid."""
-    grid = np.linspace(-3.0, 3.0, 61)
-    other = center + 3.0 if center < 0.0 else center - 3.0
-
-    def profile(t: np.ndarray) -> np.ndarray:
-        return np.exp(-9.0 * (t - center) ** 2) + second * np.exp(-9.0 * (t - other) ** 2)
-
-    values = profile(grid)
-    found, value = highest_peak(profile, grid, values, local_maxima(values))
-    assert_allclose(found, center, atol=1e-5)
-    assert_allclose(value, 1.0, rtol=1e-9)
-    curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
-    assert_allclose(curvature, 18.0, rtol=1e-3)
