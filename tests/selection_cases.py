@@ -6,8 +6,6 @@ import numpy as np
 from numpy.testing import assert_allclose
 from reference import output_kernel
 
-KINDS = ["binary", "strings", "three classes", "regression", "two outputs"]
-
 RELEVANT = [1, 4]
 
 

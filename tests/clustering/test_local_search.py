@@ -4,9 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from campaign import rotating
 from clustering_cases import (
-    KINDS,
     N_SAMPLES,
     dependence,
     either_normalization,
@@ -17,11 +15,10 @@ from clustering_cases import (
     labeling,
     similarities,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
-from sklearn.datasets import make_blobs
 
 from mercer._estimators.clustering.local_search import (
     SearchSettings,
@@ -34,13 +31,12 @@ from mercer._estimators.clustering.local_search import (
 from mercer._estimators.clustering.partitions import Dependence, Partition
 
 
-@pytest.mark.parametrize(("kind", "seed"), rotating(KINDS, range(4)))
+@every_kind
 @either_normalization
-@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-def test_no_single_move_is_left(kind: str, normalize: bool, seed: int, kernel: str) -> None:
-    K, A = gram(seed, kernel=kernel), similarities(4)[kind]
+def test_no_single_move_is_left(kind: str, normalize: bool) -> None:
+    K, A = gram(0), similarities(4)[kind]
     problem = Dependence(K, A, normalize)
-    found = local_search(problem, labeling(seed, 4))
+    found = local_search(problem, labeling(0, 4))
     labels = found.partition.labels
     assert found.converged
     assert (np.diff(found.history) > 0.0).all()
@@ -50,28 +46,15 @@ def test_no_single_move_is_left(kind: str, normalize: bool, seed: int, kernel: s
 
 
 @every_kind
-@either_normalization
-def test_no_exchange_of_two_labels_is_left(kind: str, normalize: bool) -> None:
+def test_no_exchange_of_two_labels_is_left(kind: str) -> None:
     K, A = gram(3, n=60), similarities(5)[kind]
-    labels = local_search(Dependence(K, A, normalize), labeling(3, 5, n=60)).partition.labels
-    objective = dependence(K, A, labels, normalize)
+    labels = local_search(Dependence(K, A), labeling(3, 5, n=60)).partition.labels
+    objective = dependence(K, A, labels)
     for first in range(5):
         for second in range(first):
             exchanged = np.arange(5)
             exchanged[[first, second]] = second, first
-            assert dependence(K, A, exchanged[labels], normalize) <= objective * (1.0 + 1e-10)
-
-
-def test_each_iteration_gains_at_least_the_best_move() -> None:
-    problem = Dependence(gram(5, n=80), similarities(6)["chain"])
-    labels = labeling(5, 6, n=80)
-    for _ in range(5):
-        found = local_search(problem, labels, max_iter=1)
-        before = Partition(problem, labels)
-        assert found.history[-1] >= before.objective + before.gains().max() * (1.0 - 1e-10)
-        assert len(found.history) == 2
-        assert not found.converged
-        labels = found.partition.labels
+            assert dependence(K, A, exchanged[labels]) <= objective * (1.0 + 1e-10)
 
 
 def test_gains_below_the_tolerance_are_left() -> None:
@@ -83,45 +66,19 @@ def test_gains_below_the_tolerance_are_left() -> None:
     assert local_search(problem, found.partition.labels).history[-1] >= found.history[-1] + left
 
 
-def test_one_cluster_and_one_sample_each() -> None:
-    problem = Dependence(gram(0), np.eye(1))
-    assert local_search(problem, np.zeros(N_SAMPLES, dtype=int)).converged
-    every = Dependence(gram(0), np.eye(N_SAMPLES))
-    found = local_search(every, np.arange(N_SAMPLES))
-    assert found.converged
-    assert_allclose(found.history[-1], np.trace(gram(0)), rtol=1e-12)
-
-
-def test_clusters_are_numbered_by_their_first_samples() -> None:
-    labels = np.array([2, 2, 0, 3, 1, 0])
-    partition = Partition(Dependence(gram(0, n=6), np.eye(4)), labels)
-    assert_array_equal(numbered(partition).labels, [0, 0, 1, 2, 3, 1])
-    assert_allclose(numbered(partition).objective, partition.objective, rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_numberings_do_not_depend_on_the_unit_of_similarities(scale: float) -> None:
+def test_numberings_do_not_depend_on_the_unit_of_similarities() -> None:
     """All three clusters differ in rounding alone, relative to the largest similarity."""
     rounding = 1e-15 * np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
-    problem = Dependence(gram(0, n=6), scale * (np.eye(3) + rounding))
+    problem = Dependence(gram(0, n=6), 1e8 * (np.eye(3) + rounding))
     labels = np.array([2, 2, 0, 0, 1, 1])
     assert_array_equal(numbered(Partition(problem, labels)).labels, [0, 0, 1, 1, 2, 2])
 
 
-def test_clusters_that_a_similarity_does_not_tell_apart_stay_apart() -> None:
-    A = np.eye(4)
-    A[:3, :3] = 1.0
-    partition = Partition(Dependence(gram(0, n=7), A), np.array([2, 2, 3, 0, 0, 1, 1]))
-    assert_array_equal(numbered(partition).labels, [0, 0, 3, 1, 1, 2, 2])
-
-
 @every_kind
-@either_normalization
-@pytest.mark.parametrize("seed", range(3))
-def test_equivalent_numberings_become_one(kind: str, normalize: bool, seed: int) -> None:
+def test_equivalent_numberings_become_one(kind: str) -> None:
     """The labels are the first of all equivalent ones in lexicographic order."""
-    A, labels = similarities(4)[kind], labeling(seed, 4)[::-1]
-    problem = Dependence(gram(seed), A, normalize)
+    A, labels = similarities(4)[kind], labeling(0, 4)[::-1]
+    problem = Dependence(gram(0), A)
     symmetries = [
         np.array(p) for p in permutations(range(4)) if np.allclose(A[np.ix_(p, p)], A, atol=1e-12)
     ]
@@ -129,7 +86,7 @@ def test_equivalent_numberings_become_one(kind: str, normalize: bool, seed: int)
     for p in symmetries:
         found = numbered(Partition(problem, p[labels]))
         assert tuple(found.labels) == expected
-        assert_allclose(found.objective, dependence(problem.K, A, labels, normalize), rtol=1e-10)
+        assert_allclose(found.objective, dependence(problem.K, A, labels), rtol=1e-10)
 
 
 @pytest.mark.parametrize("sizes", [(12, 13), (8, 8, 8)])
@@ -144,24 +101,16 @@ def test_numbering_of_many_equivalent_clusters(sizes: tuple[int, ...]) -> None:
         assert found[0] == 0
 
 
-@pytest.mark.parametrize("k", [1, 2, 5, N_SAMPLES])
-@pytest.mark.parametrize("distinct", [1, 3, N_SAMPLES])
+@pytest.mark.parametrize(("k", "distinct"), [(1, 3), (5, 1), (5, 3), (N_SAMPLES, N_SAMPLES)])
 def test_seeds_leave_no_cluster_empty(k: int, distinct: int) -> None:
     X = np.random.default_rng(0).normal(size=(distinct, 2))[np.arange(N_SAMPLES) % distinct]
     labels = kmeans_plusplus_labels(X @ X.T, k, np.random.RandomState(0))
     assert_array_equal(np.unique(labels), np.arange(k))
 
 
-def test_seeds_find_clusters_far_apart() -> None:
-    X, y = make_blobs(60, centers=np.eye(5) * 100.0, random_state=0)
-    for seed in range(5):
-        labels = kmeans_plusplus_labels(X @ X.T, 5, np.random.RandomState(seed))
-        assert len({(a, b) for a, b in zip(labels, y, strict=True)}) == 5
-
-
-@pytest.mark.parametrize("method", ["greedy", "spectral"])
-@pytest.mark.parametrize("distinct", [4, N_SAMPLES])
-@pytest.mark.parametrize("kind", ["identity", "ring"])
+@pytest.mark.parametrize(
+    ("method", "distinct", "kind"), [("greedy", 4, "ring"), ("spectral", N_SAMPLES, "identity")]
+)
 def test_more_initial_partitions_are_never_worse(method: str, distinct: int, kind: str) -> None:
     X = np.random.default_rng(2).normal(size=(distinct, 2))[np.arange(N_SAMPLES) % distinct]
     problem = Dependence(center(X @ X.T), similarities(6)[kind])
@@ -187,6 +136,7 @@ def test_eigenvectors_solve_the_relaxation() -> None:
 @every_kind
 @either_normalization
 @given(seed=st.integers(0, 100), k=st.integers(1, 5))
+@settings(max_examples=10)
 def test_objective_and_gains(kind: str, normalize: bool, seed: int, k: int) -> None:
     K, A, labels = gram(seed), similarities(k)[kind], labeling(seed, k)
     partition = Partition(Dependence(K, A, normalize), labels)
@@ -209,7 +159,7 @@ def test_moves_of_several_samples(kind: str, normalize: bool) -> None:
 
 @every_kind
 @either_normalization
-@pytest.mark.parametrize("k", [1, 3, N_SAMPLES])
+@pytest.mark.parametrize("k", [1, 3])
 def test_bound_norm_and_factor(kind: str, normalize: bool, k: int) -> None:
     A, labels = similarities(k)[kind], labeling(1, k)
     partition = Partition(Dependence(gram(1), A, normalize), labels)

@@ -49,15 +49,17 @@ def test_fitted_attributes(model: Any) -> None:
     assert fitted.history_[-1].objective == fitted.objective_
     assert_array_equal(fitted.history_[-1].weights, fitted.weights_)
     assert fitted.n_iter_ == len(fitted.history_)
+    assert (np.diff([step.objective for step in fitted.history_]) > 0.0).all()
+    assert fitted.history_[0].n_moved == len(X)
     assert_array_equal(np.unique(labels), np.arange(4))
     assert_array_equal(clone(model).fit_predict(X), labels)
 
 
 def test_a_clustered_noise_kernel_gets_little_weight() -> None:
     """A noise view in four tight groups is perfectly aligned with these groups only."""
-    X, y = views(n=300, noise=1.5)
+    X, y = views(n=200, noise=1.5)
     rng = np.random.default_rng(9)
-    X[:, 5] = 10.0 * rng.integers(4, size=300) + 0.1 * rng.normal(size=300)
+    X[:, 5] = 10.0 * rng.integers(4, size=200) + 0.1 * rng.normal(size=200)
     kernels = [*KERNELS[:3], OnColumns(Gaussian("median"), [5])]
     fitted = MultipleKernelClustering(kernels, 4, random_state=0).fit(X)
     alone = MultipleKernelClustering(kernels[3:], 4, random_state=0).fit(X)
@@ -76,7 +78,7 @@ def test_one_kernel_is_hsic_clustering() -> None:
     assert len(one.history_) == 1
 
 
-@pytest.mark.parametrize("name", ["default", "alignf", "kernels", "chain"])
+@pytest.mark.parametrize("name", ["default", "chain"])
 def test_precomputed_stack(name: str) -> None:
     X, _ = views()
     Z, _ = views(n=10, seed=1)
@@ -93,14 +95,13 @@ def test_precomputed_stack(name: str) -> None:
     assert_array_equal(first.labels_, fitted.labels_)
 
 
-@pytest.mark.parametrize("name", ["default", "alignf", "strong"])
-def test_order_and_scale_of_the_kernels(name: str) -> None:
+def test_order_and_scale_of_the_kernels() -> None:
     X, _ = views(noise=2.0)
-    fitted = clone(MULTIPLE_MODELS[name]).fit(X)
+    fitted = clone(MULTIPLE_MODELS["default"]).fit(X)
     order = np.array([2, 0, 3, 1])
     scales = np.array([1e-8, 1.0, 1e8, 3.0])
     stack = np.stack(grams(fitted, X), axis=-1)[:, :, order] * scales
-    other = clone(MULTIPLE_MODELS[name]).set_params(kernels="precomputed").fit(stack)
+    other = clone(MULTIPLE_MODELS["default"]).set_params(kernels="precomputed").fit(stack)
     assert_array_equal(other.labels_, fitted.labels_)
     assert_allclose(other.shares_, fitted.shares_[order], atol=1e-8)
     assert_allclose(other.objective_, fitted.objective_, rtol=1e-8)
@@ -116,35 +117,7 @@ def test_constant_kernels_have_no_weight() -> None:
         clone(MULTIPLE_MODELS["default"]).fit(np.full((20, 6), 0.1))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"weight_penalty": -1.0}, "weight_penalty must be finite and not negative"),
-        ({"weight_penalty": np.inf}, "weight_penalty must be finite and not negative"),
-        ({"weights_init": "all"}, 'weights_init must be one of "uniform"'),
-        ({"kernels": []}, "dictionary of kernels is empty"),
-        ({"kernels": ["sigmoid"]}, "Unknown kernel 'sigmoid'"),
-        ({"kernels": "precomputed"}, "must be square"),
-        (
-            {"kernels": [lambda A, B: np.full((len(A), len(B)), np.nan), "linear"]},
-            "Kernel returned NaN",
-        ),
-    ],
-)
-def test_invalid_parameters(settings: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MultipleKernelClustering(**{"n_clusters": 4, **settings}).fit(views()[0])
-
-
-@every_multiple_model
-def test_objective_never_falls(model: Any) -> None:
-    X, _ = views(noise=2.5)
-    history = clone(model).set_params(n_init=1).fit(X).history_
-    assert (np.diff([step.objective for step in history]) > 0.0).all()
-    assert history[0].n_moved == len(X)
-
-
-@pytest.mark.parametrize("name", ["default", "alignf", "strong", "kernels", "chain"])
+@pytest.mark.parametrize("name", ["alignf", "strong", "kernels", "chain"])
 def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
     X, _ = views(n=40, noise=2.0)
     fitted = clone(MULTIPLE_MODELS[name]).fit(X)
@@ -159,19 +132,17 @@ def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
 
 
 def test_more_initial_weights_find_better_optima() -> None:
-    for seed in range(2):
-        X, _ = views(seed=seed, noise=3.0)
-        uniform = clone(MULTIPLE_MODELS["default"]).set_params(random_state=seed).fit(X)
-        every = clone(MULTIPLE_MODELS["kernels"]).set_params(random_state=seed).fit(X)
-        assert every.objective_ > 1.02 * uniform.objective_
+    X, _ = views(noise=3.0)
+    uniform, every = (clone(MULTIPLE_MODELS[name]).fit(X) for name in ("default", "kernels"))
+    assert every.objective_ > 1.02 * uniform.objective_
 
 
 def test_base_kernels_are_not_held_in_memory() -> None:
-    """Twelve kernels on 1200 samples take 138 MB; the combined matrix and its copy take 23 MB."""
-    n, widths = 1200, np.geomspace(1.0, 10.0, 12)
+    """Twelve kernels on 600 samples take 35 MB; the combined matrix and its copy take 6 MB."""
+    n, widths = 600, np.geomspace(1.0, 10.0, 12)
     X, _ = views(n=n)
     model = MultipleKernelClustering([Gaussian(s) for s in widths], 4, n_init=1, random_state=0)
-    with sklearn.config_context(working_memory=8):
+    with sklearn.config_context(working_memory=2):
         tracemalloc.start()
         try:
             model.fit(X)

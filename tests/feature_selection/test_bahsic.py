@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
-from output_cases import CASES, outputs, samples, score
 from reference import backward_elimination, hsic, median_gaussian, output_kernel
 from scipy.spatial.distance import cdist, pdist
-from selection_cases import KINDS, default_kernel, exclusive_or, problem, standardized
+from selection_cases import default_kernel, exclusive_or, problem, standardized
 
 from mercer import BAHSIC
 from mercer._data.weights import UnitWeights
@@ -34,20 +32,19 @@ def median_product_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.exp(-2.0 * cdist(X, X, "cityblock") / np.median(distances[distances > 0]))
 
 
-GRAMS: dict[str, tuple[Any, Any]] = {
-    "gaussian": ("gaussian", median_gaussian),
-    "linear": ("linear", linear_gram),
-    "Linear": (Linear(), linear_gram),
-    "Gaussian": (Gaussian(0.5), partial(median_gaussian, width=0.5)),
-    "Laplacian": (Laplacian(2.0), median_laplacian),
-    "product": (Laplacian(0.5, norm=1.0), median_product_laplacian),
-}
-
-
-@pytest.mark.parametrize(("name", "kind"), rotating(GRAMS, KINDS))
-@pytest.mark.parametrize("step", [1, 3, 0.3])
-def test_ranking_is_that_of_a_dense_loop(name: str, kind: str, step: float) -> None:
-    (X, y), (kernel, gram) = problem(kind), GRAMS[name]
+@pytest.mark.parametrize(
+    ("kernel", "gram", "step", "kind"),
+    [
+        ("gaussian", median_gaussian, 1, "binary"),
+        ("gaussian", median_gaussian, 0.3, "two outputs"),
+        (Linear(), linear_gram, 3, "strings"),
+        (Gaussian(0.5), partial(median_gaussian, width=0.5), 3, "three classes"),
+        (Laplacian(2.0), median_laplacian, 1, "regression"),
+        (Laplacian(0.5, norm=1.0), median_product_laplacian, 0.3, "binary"),
+    ],
+)
+def test_ranking_is_that_of_a_dense_loop(kernel: Any, gram: Any, step: float, kind: str) -> None:
+    X, y = problem(kind)
     L, Z = default_kernel(kind, y), standardized(X)
     found = BAHSIC(2, step=step, kernel=kernel).fit(X, y)
     left, ranking = backward_elimination(Z, 2, step, gram, L)
@@ -90,7 +87,7 @@ def test_rows_that_differ_in_one_feature_are_equal_without_it(norm: float) -> No
 
 
 def test_an_exclusive_or_is_detected() -> None:
-    X, y = exclusive_or()
+    X, y = exclusive_or(200)
     for kernel in ("gaussian", Matern()):
         found = BAHSIC(2, kernel=kernel).fit(X, y)
         assert_array_equal(found.get_support(indices=True), [5, 30])
@@ -104,53 +101,12 @@ def test_constant_features_are_eliminated_first() -> None:
     found = BAHSIC(2).fit(X, y)
     assert_array_equal(found.ranking_ == found.ranking_.max(), np.isin(np.arange(8), [0, 6]))
     assert_array_equal(found.scores_[[0, 6]], 0.0)
-    assert_array_equal(BAHSIC(7).fit(X, y).support_, np.arange(8) != 6)
     constant = BAHSIC(3).fit(np.ones_like(X), y)
     assert_array_equal(constant.get_support(indices=True), [0, 1, 2])
     assert_allclose(constant.hsic_, 0.0, atol=1e-15)
 
 
-@pytest.mark.parametrize(("kind", "kernel"), rotating(KINDS, ["gaussian", "linear"]))
-def test_units_of_features_and_order_of_rows_do_not_matter(kind: str, kernel: str) -> None:
-    X, y = problem(kind)
-    here = BAHSIC(3, kernel=kernel).fit(X, y)
-    scales = np.array([1e-8, 1e8, -1.0, 1e-300, 1e300, 3.0, 1e-8, 1e8])
-    order = np.random.default_rng(1).permutation(len(X))
-    for table, target in ((X * scales, y), (X + 1e5, y), (X[order], y[order])):
-        there = BAHSIC(3, kernel=kernel).fit(table, target)
-        assert_array_equal(there.ranking_, here.ranking_)
-        assert_allclose(there.scores_, here.scores_, rtol=1e-6, atol=1e-9 * here.hsic_)
-
-
-def test_single_precision() -> None:
-    X, y = problem("regression")
-    here, there = BAHSIC(2).fit(X, y), BAHSIC(2).fit(X.astype(np.float32), y)
-    assert_array_equal(there.ranking_, here.ranking_)
-    assert_allclose(there.scores_, here.scores_, rtol=1e-4, atol=1e-6 * here.hsic_)
-
-
-def test_numbers_of_features() -> None:
-    X, y = problem("regression")
-    assert BAHSIC().fit(X, y).n_features_ == 4
-    assert BAHSIC(0.25).fit(X, y).n_features_ == 2
-    whole = BAHSIC(8).fit(X, y)
-    assert whole.n_iter_ == 0
-    assert_array_equal(whole.ranking_, 1)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_every_output_kernel(case: str) -> None:
-    X = samples()
-    y, kernel, L = outputs(case, score())
-    found = BAHSIC(4, output_kernel=kernel).fit(X, y)
-    assert_allclose(found.hsic_, hsic(median_gaussian(standardized(X)), L), rtol=1e-7)
-    fewer = BAHSIC(2, step=1, output_kernel=kernel).fit(X, y)
-    left, ranking = backward_elimination(standardized(X), 2, 1, median_gaussian, L)
-    assert_array_equal(fewer.get_support(indices=True), left)
-    assert_array_equal(fewer.ranking_, ranking)
-
-
-@pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (400, 40), (30, 600)])
+@pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (30, 600)])
 def test_the_series_has_all_digits(n: int, p: int) -> None:
     rng = np.random.default_rng(n)
     X = standardized(rng.standard_t(4, size=(n, p)))
@@ -165,8 +121,7 @@ def test_the_series_has_all_digits(n: int, p: int) -> None:
     assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)
 
 
-@pytest.mark.parametrize("step", [1, 1.0])
-def test_of_tied_features_the_last_is_eliminated_first(step: float) -> None:
-    found = eliminate(lambda left: (1.0, np.zeros(left.size)), np.ones(5, dtype=bool), 2, step)
+def test_of_tied_features_the_last_is_eliminated_first() -> None:
+    found = eliminate(lambda left: (1.0, np.zeros(left.size)), np.ones(5, dtype=bool), 2, 1.0)
     assert_array_equal(found.ranking, [1, 1, 2, 3, 4])
     assert found.n_iter == 3

@@ -2,30 +2,16 @@
 
 import numpy as np
 import pytest
-from campaign import rotating
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, samples, score
-from reference import (
-    centered_alignment,
-    hsic_lasso,
-    output_kernel,
-    standardized_gaussian,
-    target_kernel,
-)
-from selection_cases import KINDS, assert_optimal, default_kernel, dense_problem, problem
+from reference import centered_alignment, hsic_lasso, output_kernel, standardized_gaussian
+from selection_cases import assert_optimal, default_kernel, dense_problem, problem
 from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
-from mercer._data.weights import UnitWeights
-from mercer._estimators.feature_selection.feature_factors import (
-    FeatureFactors,
-    gaussian_factors,
-    standardized_rows,
-)
+from mercer._estimators.feature_selection.feature_factors import gaussian_factors
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
-
-every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def copies(n: int = 80, p: int = 60, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
@@ -36,15 +22,9 @@ def copies(n: int = 80, p: int = 60, noise: float = 0.05) -> tuple[np.ndarray, n
     return X, 3.0 * X[:, 0] + np.sin(2.0 * X[:, -5:]).sum(axis=1)
 
 
-@every_kind
-def test_scores_are_centered_alignments(kind: str) -> None:
-    X, y = problem(kind)
-    L = default_kernel(kind, y)
-    expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
-    assert_allclose(HSICLasso(1).fit(X, y).scores_, expected, rtol=0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(("kind", "alpha"), rotating(KINDS, [0.0, 0.01, 0.1]))
+@pytest.mark.parametrize(
+    ("kind", "alpha"), [("binary", 0.0), ("three classes", 0.01), ("two outputs", 0.1)]
+)
 def test_weights_are_those_of_a_dense_lasso(kind: str, alpha: float) -> None:
     X, y = problem(kind)
     design, target = hsic_lasso(X, default_kernel(kind, y))
@@ -59,7 +39,7 @@ def test_weights_are_those_of_a_dense_lasso(kind: str, alpha: float) -> None:
     assert_array_equal(found.support_, found.weights_ > 0.0)
 
 
-@pytest.mark.parametrize(("kind", "number"), rotating(KINDS, [1, 2, 3]))
+@pytest.mark.parametrize(("kind", "number"), [("strings", 1), ("regression", 3)])
 def test_a_number_of_features_is_a_point_of_the_path(kind: str, number: int) -> None:
     X, y = problem(kind)
     design, target = hsic_lasso(X, default_kernel(kind, y))
@@ -72,9 +52,8 @@ def test_a_number_of_features_is_a_point_of_the_path(kind: str, number: int) -> 
     assert_allclose(found.weights_, weights[:, knot], rtol=0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("number", [4, 5, 6])
-def test_features_outside_the_first_working_set_are_found(number: int) -> None:
-    X, y = copies()
+def test_features_outside_the_first_working_set_are_found() -> None:
+    (X, y), number = copies(), 6
     design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
     found = HSICLasso(number).fit(X, y)
     assert found.n_iter_ > 1
@@ -83,9 +62,12 @@ def test_features_outside_the_first_working_set_are_found(number: int) -> None:
     again = HSICLasso(alpha=found.alpha_).fit(X, y)
     assert again.n_iter_ > 1
     assert_allclose(again.weights_, found.weights_, rtol=0.0, atol=1e-8)
+    with config_context(working_memory=0.01):
+        little = HSICLasso(number).fit(X, y)
+    assert_allclose(little.weights_, found.weights_, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.filterwarnings("ignore:. features are selected, not 4")
 def test_ties_of_binary_features(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -123,7 +105,7 @@ def test_constant_features_are_not_selected() -> None:
     assert not HSICLasso(alpha=0.1).fit(np.ones_like(X), y).support_.any()
 
 
-@pytest.mark.parametrize("noise", [0.05, 1e-4, 1e-10])
+@pytest.mark.parametrize("noise", [0.05, 1e-10])
 def test_a_path_with_fewer_features_than_requested(noise: float) -> None:
     X, y = copies(noise=noise)
     design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
@@ -143,25 +125,6 @@ def test_numbers_of_features() -> None:
     assert not HSICLasso(alpha=empty.scores_.max()).fit(X, y).support_.any()
 
 
-@pytest.mark.parametrize("kind", ["three classes", "two outputs"])
-def test_units_of_features_do_not_matter(kind: str) -> None:
-    X, y = problem(kind)
-    here = HSICLasso(3).fit(X, y)
-    scales = np.array([1e-8, 1e8, -1.0, 1e-300, 1e300, 3.0, 1e-8, 1e8])
-    for table in (X * scales, X + 1e5):
-        there = HSICLasso(3).fit(table, y)
-        assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-8)
-
-
-def test_little_memory_gives_the_same_weights() -> None:
-    X, y = copies()
-    here = HSICLasso(6).fit(X, y)
-    for megabytes in (0.01, 0.2):
-        with config_context(working_memory=megabytes):
-            there = HSICLasso(6).fit(X, y)
-        assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-12)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_every_output_kernel(case: str) -> None:
     X = samples()
@@ -173,57 +136,15 @@ def test_every_output_kernel(case: str) -> None:
     assert_allclose(found.scores_, expected, rtol=0.0, atol=1e-8)
 
 
-def test_whole_numbers_as_responses() -> None:
-    X, y = problem("three classes")
-    found = HSICLasso(2, task="regression").fit(X, y)
-    assert_allclose(found.weights_, HSICLasso(2).fit(X, y + 0.5).weights_, rtol=0.0, atol=1e-12)
-    assert np.abs(found.weights_ - HSICLasso(2).fit(X, y).weights_).max() > 1e-3
-
-
-@pytest.mark.parametrize("deviation", [1.0, 100.0])
-def test_factors_leave_out_a_billionth_of_the_trace(deviation: float) -> None:
+def test_factors_leave_out_a_billionth_of_the_trace() -> None:
     """This holds too if the rank is larger than usual."""
-    features = deviation * np.random.default_rng(0).standard_t(3, size=(4, 90))
+    features = 100.0 * np.random.default_rng(0).standard_t(3, size=(4, 90))
     for x, factor in zip(features, gaussian_factors(features), strict=True):
         rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
         assert np.trace(rest) <= 1e-9 * 90
         assert np.linalg.eigvalsh(rest).min() > -1e-12
         assert factor.any(axis=1).all()
     assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
-
-
-def test_factors_have_at_most_as_many_columns_as_there_are_values() -> None:
-    x = np.random.default_rng(0).integers(0, 4, size=200).astype(float)
-    assert len(gaussian_factors(standardized_rows(x[:, None], UnitWeights(200)))[0]) == 4
-
-
-def test_products_are_those_of_dense_matrices() -> None:
-    X, y = problem("regression", n=120)
-    design, _ = hsic_lasso(X, target_kernel(y, "regression"))
-    rows, columns = np.array([5, 0, 2]), np.array([1, 2])
-    expected = design[:, rows].T @ design[:, columns]
-    found = FeatureFactors(X, UnitWeights(120)).products(rows, columns)
-    assert_allclose(found, expected, rtol=0.0, atol=1e-8)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_few_products_are_computed_and_the_solution_is_optimal(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    roots = np.abs(rng.normal(size=(30, 400))) ** 3
-    roots /= np.linalg.norm(roots, axis=0)
-    M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
-    computed: list[int] = []
-
-    def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        computed.append(rows.size * columns.size)
-        return M[np.ix_(rows, columns)]
-
-    point = lasso_with(5, a, products)
-    assert_optimal(point.weights, point.alpha, a, M)
-    assert np.count_nonzero(point.weights) == 5
-    assert sum(computed) < 0.5 * M.size
-    fixed = lasso_at(0.5 * float(a.max()), a, products)
-    assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
 
 
 def test_the_first_of_features_that_enter_at_once_are_selected() -> None:

@@ -4,11 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import sklearn
-from campaign import rotating
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import center
 from scipy.spatial.distance import cdist
@@ -16,14 +11,11 @@ from scipy.spatial.distance import cdist
 from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
-    Mesh,
     UniformMesh,
-    linear_binning,
     squared_range,
     width_mesh,
 )
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -39,78 +31,19 @@ EUCLIDEAN = Distance()
 DECAYING: dict[str, Radial] = {
     "gaussian": Gaussian(),
     "laplacian": Laplacian(),
-    "matern-1/2": Matern(nu=0.5),
     "matern-3/2": Matern(nu=1.5),
     "matern-5/2": Matern(nu=2.5),
     "rational-quadratic": RationalQuadratic(alpha=0.3),
-    "product-laplacian": Laplacian(norm=1.0),
     "exponential-power-1/2": ExponentialPower(power=0.5),
     "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
 decaying = pytest.mark.parametrize("radial", DECAYING.values(), ids=DECAYING)
 FAMILIES = {
     name: DECAYING[name]
-    for name in ("gaussian", "laplacian", "matern-3/2", "matern-5/2", "product-laplacian")
+    for name in ("gaussian", "laplacian", "matern-5/2", "exponential-power-3/2")
 }
-FAMILIES["exponential-power"] = ExponentialPower(power=0.7, norm=1.5)
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
-
-
-def table(n: int) -> np.ndarray:
-    """Samples of which some are equal and some nearly equal."""
-    rng = np.random.default_rng(n)
-    X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-3, 1, size=(n, 1))
-    X[::9] = X[0]
-    X[4::9] = X[4] + 1e-6 * X[4::9]
-    return X
-
-
-def binned(
-    samples: Samples, mesh: Mesh, W: np.ndarray, distance: Distance = EUCLIDEAN
-) -> np.ndarray:
-    def weights(tile: Tile) -> np.ndarray:
-        return W[:, tile.rows, tile.columns]
-
-    return linear_binning(samples, distance, mesh, weights)
-
-
-def random_weights(n: int, count: int = 2) -> np.ndarray:
-    W = np.random.default_rng(n + 1).normal(size=(count, n, n))
-    return W + W.transpose(0, 2, 1)
-
-
-@pytest.mark.parametrize(("name", "n"), rotating(DECAYING, [5, 50, 400]))
-def test_binned_weights_give_the_sums_over_all_pairs(name: str, n: int) -> None:
-    X, W, radial = table(n), random_weights(n), DECAYING[name]
-    samples = Samples(X)
-    mesh = LogarithmicMesh(*squared_range(samples, Distance()))
-    nodes = binned(samples, mesh, W)
-    squared = cdist(X, X, "sqeuclidean")
-    for theta in np.log([1e-2, 1.0, 30.0]):
-        exact = np.einsum("kij,ij->k", W, radial.at_theta(squared, theta))
-        bound = mesh.chord_error(radial, np.array([theta, theta]))
-        assert bound < 1e-4
-        # Distances are rounded, to which a Laplacian is sensitive near zero.
-        rounding = 4e-8 * np.abs(X).max() / np.exp(theta)
-        error = np.abs(nodes @ radial.at_theta(mesh.nodes, theta) - exact)
-        assert (error <= (bound + rounding) * np.abs(W).sum(axis=(1, 2))).all()
-
-
-@pytest.mark.parametrize("frequency", [0.3, 20.0])
-@pytest.mark.parametrize("n", [50, 400])
-def test_sums_of_cosines_on_a_uniform_mesh(n: int, frequency: float) -> None:
-    X, W = table(n)[:, :1], random_weights(n)
-    samples = Samples(X)
-    mesh = UniformMesh(squared_range(samples, Distance())[1], 20.0)
-    nodes = binned(samples, mesh, W)
-    distances = np.abs(X - X.T)
-    kernel = Dirichlet(frequency)
-    exact = np.einsum("kij,ij->k", W, 2.0 * np.cos(frequency * distances) - 2.0)
-    error = np.abs(nodes @ kernel.from_squared(mesh.nodes) - exact)
-    bound = mesh.chord_error(kernel, np.log([0.3, 20.0]))
-    assert bound < 1e-4
-    assert (error <= (bound + 1e-10) * np.abs(W).sum(axis=(1, 2))).all()
 
 
 @decaying
@@ -138,44 +71,6 @@ def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> N
         ends = 2.0 * np.cos(frequency * distances)
         deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
         assert np.abs(deviation).max() <= bound
-
-
-@given(squared=st.lists(st.floats(1e-12, 1e9), min_size=1, max_size=20))
-def test_numbers_lie_in_the_cells_that_a_mesh_locates(squared: list[float]) -> None:
-    values = np.array(squared)
-    for mesh in (LogarithmicMesh(values.min(), values.max()), UniformMesh(values.max(), 1.0)):
-        cells, positions = mesh.locate(values)
-        assert ((cells >= 0) & (cells < mesh.nodes.size - 1)).all()
-        assert ((positions >= 0) & (positions <= 1)).all()
-        left, right = np.sqrt(mesh.nodes[cells]), np.sqrt(mesh.nodes[cells + 1])
-        tolerance = 1e-9 * np.sqrt(values.max())
-        assert (np.sqrt(values) >= left - tolerance).all()
-        assert (np.sqrt(values) <= right + tolerance).all()
-
-
-def test_binning_on_some_columns_and_sparse_features() -> None:
-    n = 60
-    X, W = np.random.default_rng(0).normal(size=(n, 4)), random_weights(n)
-    X[X < 0.0] = 0.0
-    squared = cdist(X[:, [1, 3]], X[:, [1, 3]], "sqeuclidean")
-    exact = np.einsum("kij,ij->k", W, np.expm1(-squared))
-    for container in (np.asarray, sp.csr_array):
-        samples = Samples(container(X))
-        mesh = LogarithmicMesh(*squared_range(samples, Distance((1, 3))))
-        nodes = binned(samples, mesh, W, Distance((1, 3)))
-        found = nodes @ Gaussian().at_theta(mesh.nodes, 0.0)
-        assert_allclose(found, exact, rtol=0.0, atol=2e-6 * np.abs(W[0]).sum())
-
-
-def test_range_of_positive_squared_distances() -> None:
-    X = np.random.default_rng(0).normal(size=(450, 3))
-    squared = cdist(X, X, "sqeuclidean")
-    expected = squared[squared > 0].min(), squared.max()
-    assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
-    with sklearn.config_context(working_memory=0.1):
-        assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
-    assert squared_range(Samples(np.ones((5, 2))), Distance()) == (1.0, 1.0)
-    assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), Distance()) == (9.0, 9.0)
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -210,10 +105,11 @@ def largest_deviation(family: Any, nodes: np.ndarray) -> np.ndarray:
     return worst + 1e-7
 
 
-@pytest.mark.parametrize(("name", "n"), rotating(FAMILIES, [400, 3, 60]))
-def test_centered_products_agree_with_dense_matrices(name: str, n: int) -> None:
+@every_family
+@pytest.mark.parametrize("n", [3, 60])
+def test_centered_products_agree_with_dense_matrices(family: Any, n: int) -> None:
     """To the error of chords with a target, and to that of coarse cells between two kernels."""
-    (X, Y), family = problem(n), FAMILIES[name]
+    X, Y = problem(n)
     distance = Distance(norm=family.norm)
     histogram = histogram_of(X, Y, distance)
     mesh = LogarithmicMesh(*squared_range(Samples(X), distance))
@@ -246,25 +142,6 @@ def test_products_of_wide_kernels_keep_their_digits() -> None:
     assert_allclose(histogram.target_products(values), a, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", [30, 400])
-def test_a_weight_of_two_is_the_sample_twice(n: int) -> None:
-    X, Y = problem(n)
-    weights = np.random.default_rng(0).integers(1, 4, size=n)
-    Y -= np.average(Y, axis=0, weights=weights)
-    repeated = np.repeat(np.arange(n), weights)
-    samples = Samples(X, weights=weights.astype(float))
-    mesh = LogarithmicMesh(*squared_range(samples, EUCLIDEAN))
-    with sklearn.config_context(working_memory=1):
-        weighted = DistanceHistogram(samples, EUCLIDEAN, mesh, samples.weights.scaled(Y))
-        plain = DistanceHistogram(Samples(X[repeated]), EUCLIDEAN, mesh, Y[repeated])
-    values, others = (found.at(Gaussian(), THETAS)[0] for found in (weighted, plain))
-    assert_allclose(weighted.target_products(values), plain.target_products(others), rtol=1e-9)
-    M, expected = (
-        found.centered_weights(own) @ own.T for found, own in ((weighted, values), (plain, others))
-    )
-    assert_allclose(M, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
-
-
 @every_family
 def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
     X, Y = problem(40)
@@ -275,8 +152,8 @@ def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
     assert_allclose(slopes, (above - below) / (2 * step), atol=1e-8, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian()], ids=["gaussian", "laplacian"])
-def test_distances_that_count_as_zero_hardly_change_the_narrowest_kernel(kernel: Any) -> None:
+def test_distances_that_count_as_zero_hardly_change_the_narrowest_kernel() -> None:
+    kernel = Laplacian()
     rows = np.concatenate([[0.0, 1e-6], np.arange(1.0, 9.0)])[:, None]
     mesh = width_mesh(Samples(rows), Distance(), kernel, np.array([0.0, 3.0]))
     smallest = mesh.nodes[1:2].copy()

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from gram_cases import SEVERAL_TILES
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
-from threadpoolctl import threadpool_limits
 
 from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
@@ -32,11 +30,12 @@ MIXED: list[Kernel] = [
     Polynomial(2),
     CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
 ]
-RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
 centered_or_not = pytest.mark.parametrize(
     "centered", [True, False], ids=["centered", "not centered"]
 )
-every_size = pytest.mark.parametrize("n", [7, SEVERAL_TILES])
+of_both_sizes = pytest.mark.parametrize(
+    ("n", "centered"), [(7, False), (SEVERAL_TILES, True), (SEVERAL_TILES, False)]
+)
 
 
 def table(n: int) -> np.ndarray:
@@ -48,10 +47,6 @@ def mixed(X: np.ndarray) -> np.ndarray:
     grams = [gaussian(X, 1.5), gaussian(X, 0.3), gaussian(X[:, [1, 3]], 2.0), linear]
     grams += [np.outer(X[:, 2], X[:, 2]), (linear + 1.0) ** 2, np.outer(tanh, tanh)]
     return np.stack(grams)
-
-
-def rank_one(X: np.ndarray) -> np.ndarray:
-    return np.stack([np.outer(X[:, z], X[:, z]) for z in (0, 2, 3, 1, 2)])
 
 
 def vectors(n: int, centered: bool, n_vectors: int = 3) -> np.ndarray:
@@ -101,58 +96,35 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
     assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
-@centered_or_not
-@every_size
-@pytest.mark.parametrize(
-    ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
-)
-def test_grams_agree_with_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool) -> None:
+@of_both_sizes
+def test_grams_agree_with_dense_matrices(n: int, centered: bool) -> None:
     X = table(n)
-    grams = base_grams(Samples(X, len(kernels)), kernels, centered=centered)
-    assert_dense(grams, dense(X), centered)
-    scales = np.random.default_rng(3).uniform(size=len(kernels))
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
+    assert_dense(grams, mixed(X), centered)
+    scales = np.random.default_rng(3).uniform(size=len(MIXED))
     scales[1] = 0.0
-    scaled = grams.scaled(scales)
-    assert_dense(scaled, scales[:, None, None] * dense(X), centered)
-    assert_dense(grams, dense(X), centered)
+    assert_dense(grams.scaled(scales), scales[:, None, None] * mixed(X), centered)
 
 
-@every_size
-def test_identity_is_one_more_kernel(n: int) -> None:
+def test_identity_is_one_more_kernel() -> None:
+    n = SEVERAL_TILES
     X = table(n)
     grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
     noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
     scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
     dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
     assert_dense(noisy, dense, centered=False)
-
-
-def test_one_dense_gram_matrix() -> None:
-    K = gaussian(table(9), 1.5)
+    K = gaussian(X, 1.5)
     assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
 
 
 @centered_or_not
-@every_size
-def test_grams_of_a_stack(n: int, centered: bool) -> None:
-    dense = mixed(table(n))
+def test_grams_of_a_stack(centered: bool) -> None:
+    dense = mixed(table(SEVERAL_TILES))
     stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
     kernels = [Precomputed(k) for k in range(len(dense))]
-    assert_dense(
-        base_grams(Samples(stack, len(dense)), kernels, centered=centered), dense, centered
-    )
-
-
-@centered_or_not
-@every_size
-def test_grams_of_sparse_tables(n: int, centered: bool) -> None:
-    X = np.maximum(table(n) - 1.0, 0.0)
-    for kernels, dense in (
-        ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
-        (RANK_ONE, rank_one(X)),
-    ):
-        samples = Samples(sp.csr_array(X), len(kernels))
-        assert_dense(base_grams(samples, kernels, centered=centered), dense, centered)
+    grams = base_grams(Samples(stack, len(dense)), kernels, centered=centered)
+    assert_dense(grams, dense, centered)
 
 
 @centered_or_not
@@ -163,8 +135,8 @@ def test_rank_one_kernels_of_sparse_columns(
     """Most columns are sparse; some are constant, some dense and far from zero, some repeated."""
     monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", 0)
     rng = np.random.default_rng(0)
-    X = np.where(rng.uniform(size=(200, 40)) < 0.03, rng.normal(size=(200, 40)) + 2.0, 0.0)
-    X[:, 1::10] = rng.normal(size=(200, 4)) + 1e3
+    X = np.where(rng.uniform(size=(90, 40)) < 0.03, rng.normal(size=(90, 40)) + 2.0, 0.0)
+    X[:, 1::10] = rng.normal(size=(90, 4)) + 1e3
     X[:, 2::10], X[:, 3::10] = 0.0, 0.1
     chosen = [*rng.permutation(40), 7, 7, 1]
     kernels = [OnColumns(Linear(), [z]) for z in chosen]
@@ -177,82 +149,12 @@ def test_rank_one_kernels_of_sparse_columns(
         assert_dense(case, np.einsum("nk,mk->knm", W, W), centered)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+@pytest.mark.parametrize("value", [0.1, 1e8])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> None:
     """Their traces are exactly zero, as a trace of rounding errors would be scaled to one."""
     X = np.column_stack([table(30), np.full(30, value)])
-    alone = [OnColumns(Linear(), [4]), OnColumns(Gaussian(), [4]), OnColumns(Polynomial(), [4])]
-    for kernels in (alone[:1], alone[1:2], alone[2:], [*alone, Gaussian()]):
-        samples = Samples(container(X), len(kernels))
-        traces = base_grams(samples, kernels, centered=True).traces()
-        assert_array_equal(traces[: min(3, len(kernels))], 0.0)
-
-
-@pytest.mark.parametrize("width", [1e4, 1e6])
-def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
-    X = table(40)
-    grams = base_grams(Samples(X, 1), [Gaussian(width)], centered=True)
-    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
-    exact = center(np.expm1(-squared))
-    assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
-    assert_allclose(grams.weighted_sum(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
-    C = vectors(40, centered=True)[:, :1]
-    assert_allclose(grams.kernel_products(C).quadratics, C.T @ exact @ C, rtol=1e-8)
-
-
-@pytest.mark.parametrize(("bad", "centered"), [(np.nan, True), (np.inf, False)])
-def test_kernels_that_are_not_finite_raise_an_error(bad: float, centered: bool) -> None:
-    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.full((len(A), len(B)), bad)
-
-    kernels = [Gaussian(), CallableKernel(broken)]
-    grams = base_grams(Samples(table(9), 2), kernels, centered=centered)
-    with pytest.raises(ValueError, match=r"Kernel returned NaN or infinity .*: .*broken"):
-        grams.traces()
-
-
-@centered_or_not
-def test_memory_and_threads_change_nothing(centered: bool) -> None:
-    X, C = table(SEVERAL_TILES), vectors(SEVERAL_TILES, centered)
-    weights = np.linspace(0.0, 1.0, len(MIXED))
-    found = []
-    for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
-        with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
-            grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
-            quadratics = grams.kernel_products(C).quadratics
-            found.append((grams.weighted_sum(weights), quadratics, grams.traces()))
-    for other in found[1:]:
-        for here, there in zip(found[0], other, strict=True):
-            assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("centered", [False, True])
-def test_means_and_traces_count_weights(
-    centered: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if sparse:
-        monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", 0)
-        monkeypatch.setattr("mercer._gram.rank_one._FEW_NONZERO", 0.6)
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(30, 4))
-    X[X < 0.2] = 0.0
-    counts = rng.integers(1, 4, size=30)
-    dictionaries = [[Gaussian(1.0), Linear()], list(Linear(per_feature=True).expand(X))]
-    for kernels in dictionaries:
-        once = base_grams(Samples(X, weights=counts.astype(float)), kernels, centered=centered)
-        again = base_grams(Samples(X.repeat(counts, axis=0)), kernels, centered=centered)
-        assert_allclose(once.traces(counts.astype(float)), again.traces(), rtol=1e-12)
-        first = np.cumsum(counts) - counts
-        mixture = rng.uniform(size=once.n_kernels)
-        expected = again.weighted_sum(mixture)[np.ix_(first, first)]
-        assert_allclose(once.weighted_sum(mixture), expected, rtol=0.0, atol=1e-12)
-        C = rng.normal(size=(30, 2))
-        products = again.kernel_products(np.repeat(C / counts[:, None], counts, axis=0))
-        found = once.kernel_products(C)
-        assert_allclose(found.quadratics, products.quadratics, rtol=1e-10, atol=1e-11)
-        assert_allclose(found.as_array(), products.as_array()[:, :, first], rtol=0.0, atol=1e-11)
-        P = C @ C.T
-        whole = np.repeat(np.repeat(P / np.outer(counts, counts), counts, 0), counts, 1)
-        assert_allclose(once.inner_products(P), again.inner_products(whole), rtol=1e-10)
+    kernels = [OnColumns(made, [4]) for made in (Linear(), Gaussian(), Polynomial())]
+    for several in (kernels[:1], [*kernels, Gaussian()]):
+        samples = Samples(container(X), len(several))
+        assert_array_equal(base_grams(samples, several, centered=True).traces()[:3], 0.0)

@@ -5,30 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from campaign import rotating
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import center, gaussian
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from mercer._gram.low_rank import (
     TOLERANCE,
-    columns_factor,
     gram_factor,
     kernel_factor,
     pivoted_cholesky,
     spectral_factor,
 )
-from mercer.kernels import (
-    CallableKernel,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    WeightedSum,
-    as_kernel,
-)
+from mercer.kernels import CallableKernel, Gaussian
 
 
 def table(n: int = 60, d: int = 2) -> np.ndarray:
@@ -41,10 +28,9 @@ def of_matrices(matrices: np.ndarray) -> tuple[Any, np.ndarray]:
     return lambda pivots: matrices[every, pivots], np.einsum("kii->ki", matrices)
 
 
-@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
-@pytest.mark.parametrize("seed", range(3))
-def test_residual_is_positive_semidefinite_and_within_the_tolerance(seed: int, tol: float) -> None:
-    K = gaussian(np.random.default_rng(seed).normal(size=(40, 1)), 1.0)
+@pytest.mark.parametrize("tol", [1e-1, 1e-8])
+def test_residual_is_positive_semidefinite_and_within_the_tolerance(tol: float) -> None:
+    K = gaussian(np.random.default_rng(0).normal(size=(40, 1)), 1.0)
     found = pivoted_cholesky(*of_matrices(K[None]), tol=tol)
     F = found.factors[0]
     left = K - F @ F.T
@@ -73,52 +59,8 @@ def test_a_batch_agrees_with_its_matrices_one_by_one() -> None:
         assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_value_that_is_not_finite_raises_an_error(value: float) -> None:
-    matrices = np.stack([gaussian(table(20, 1), 1.0)] * 2)
-    matrices[1, :, 7] = value
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        pivoted_cholesky(*of_matrices(matrices))
-
-
-def test_equal_samples_need_one_column() -> None:
-    X = np.repeat(table(5), 20, axis=0)
-    factor = kernel_factor(Gaussian(1.0), X)
-    assert factor.shape == (100, 5)
-    assert_allclose(factor @ factor.T, gaussian(X, 1.0), atol=1e-12)
-
-
-KERNELS = [
-    Gaussian(1.5),
-    Gaussian(0.01),
-    Laplacian(1.0),
-    Matern(2.0),
-    Polynomial(3),
-    Linear(),
-    WeightedSum([Gaussian(1.0), Linear()], [1.0, 2.0]),
-    as_kernel(RBF(0.7)),
-    CallableKernel(lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, 0]))),
-]
-
-
-@pytest.mark.parametrize(("kernel", "n"), rotating(KERNELS, [500, 60, 1, 2]))
-def test_factors_of_kernels_are_within_the_tolerance(kernel: Any, n: int) -> None:
-    X = table(n)
-    K, F = kernel(X), kernel_factor(kernel, X)
-    assert F.shape[0] == n
-    assert F.shape[1] <= n
-    assert np.abs(F @ F.T - K).max() <= 2 * TOLERANCE * np.trace(K)
-
-
-def test_white_noise_is_on_the_diagonal_only() -> None:
-    X = table(50)
-    kernel = as_kernel(RBF(1.0) + WhiteKernel(0.3))
-    F = kernel_factor(kernel, X)
-    assert_allclose(F @ F.T, gaussian(X, np.sqrt(2.0)) + 0.3 * np.eye(50), atol=1e-6)
-
-
 def test_a_smooth_kernel_of_many_samples_needs_no_gram_matrix() -> None:
-    X = table(20_000, 1)
+    X = table(10_000, 1)
     tracemalloc.start()
     try:
         factor = kernel_factor(Gaussian(1.0), X)
@@ -126,37 +68,24 @@ def test_a_smooth_kernel_of_many_samples_needs_no_gram_matrix() -> None:
     finally:
         tracemalloc.stop()
     assert factor.shape[1] < 50
-    assert peak < 0.05 * 8 * 20_000**2
-    rows = np.arange(0, 20_000, 97)
+    assert peak < 0.05 * 8 * 10_000**2
+    rows = np.arange(0, 10_000, 97)
     part = factor[rows] @ factor[rows].T
     assert_allclose(part, gaussian(X[rows], 1.0), atol=1e-4)
 
 
-@pytest.mark.parametrize("make", [Gaussian, Laplacian])
-@pytest.mark.parametrize("width", [1e2, 1e4, 1e5])
-def test_factors_of_nearly_constant_kernels_keep_their_digits(make: Any, width: float) -> None:
+@pytest.mark.parametrize("width", [1e2, 1e5])
+def test_factors_of_nearly_constant_kernels_keep_their_digits(width: float) -> None:
     """The centered trace of a wide kernel is a millionth of its trace, or less."""
     X = table(80, 1)
-    K = -np.expm1(-((X - X.T) ** 2) / width**2)
-    if make is Laplacian:
-        K = -np.expm1(-np.abs(X - X.T) / width)
-    F = kernel_factor(make(width), X)
+    K = center(np.expm1(-((X - X.T) ** 2) / width**2))
+    F = kernel_factor(Gaussian(width), X)
     F = F - F.mean(axis=0)
-    assert_allclose(F @ F.T, center(-K), atol=1e-3 * np.abs(center(K)).max())
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_factor_of_columns(container: Any) -> None:
-    wide, narrow = np.maximum(table(9, 30), 0.0), np.maximum(table(30, 9), 0.0)
-    assert_array_equal(columns_factor(container(narrow)), narrow)
-    F = columns_factor(container(wide))
-    assert F.shape[1] <= 9
-    assert_allclose(F @ F.T, wide @ wide.T, rtol=1e-11, atol=1e-11)
+    assert_allclose(F @ F.T, K, atol=1e-3 * np.abs(K).max())
 
 
 @pytest.mark.parametrize("factor", [spectral_factor, gram_factor])
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("rank", [0, 1, 4, 50])
+@pytest.mark.parametrize(("scale", "rank"), [(1.0, 0), (1e-8, 4), (1e8, 50)])
 def test_factors_of_matrices_have_their_rank(factor: Any, scale: float, rank: int) -> None:
     V = table(50, rank) if rank else np.zeros((50, 1))
     K = scale * V @ V.T
@@ -165,25 +94,11 @@ def test_factors_of_matrices_have_their_rank(factor: Any, scale: float, rank: in
     assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
 
 
-def test_factor_of_a_matrix_rounded_to_single_precision() -> None:
-    X = table(200, 3)
-    K = (X @ X.T).astype(np.float32).astype(np.float64)
-    K = (K + K.T) / 2.0
-    F = gram_factor(K)
-    assert_allclose(F @ F.T, K, atol=1e-6 * np.abs(K).max())
-    assert np.isfinite(F).all()
-
-
-@pytest.mark.parametrize("n", [3, 60, 600])
-def test_indefinite_matrices_raise_an_error(n: int) -> None:
+@pytest.mark.parametrize("n", [3, 300])
+def test_what_is_no_kernel_raises_an_error(n: int) -> None:
     """One eigenvalue is negative, in some matrices beyond the columns that Cholesky steps take."""
-    rng = np.random.default_rng(0)
-    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
-    values = np.ones(n)
-    values[-1] = -1e-3
-    low_rank = np.zeros(n)
-    low_rank[:2] = 1.0, -1e-3
-    for spectrum in (values, low_rank):
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
+    for spectrum in (np.r_[np.ones(n - 1), -1e-3], np.r_[1.0, -1e-3, np.zeros(n - 2)]):
         K = (Q * spectrum) @ Q.T
         with pytest.raises(ValueError, match="The matrix is not positive semi-definite, so it is"):
             gram_factor((K + K.T) / 2.0, "The matrix")
@@ -191,15 +106,9 @@ def test_indefinite_matrices_raise_an_error(n: int) -> None:
     hidden[0, 1] = hidden[1, 0] = 1.0
     with pytest.raises(ValueError, match="not positive semi-definite"):
         gram_factor(hidden)
-
-
-@pytest.mark.parametrize("n", [20, 900])
-def test_functions_that_are_not_kernels_raise_an_error(n: int) -> None:
-    X = table(n)
-    for function in (lambda X, Z: -(X @ Z.T), lambda X, Z: (X[:, :1] - Z[:, 0]) ** 2):
-        with pytest.raises(ValueError, match="not positive semi-definite"):
-            kernel_factor(CallableKernel(function), X)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        kernel_factor(CallableKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)), X)
     with pytest.raises(ValueError, match="holds NaN or infinity"):
         gram_factor(np.full((n, n), np.inf))
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        kernel_factor(CallableKernel(lambda X, Z: -(X @ Z.T)), table(n))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        kernel_factor(CallableKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)), table(n))

@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
-from campaign import rotating
 from gram_cases import SEVERAL_TILES, assert_moments, table, targets
 from kernel_cases import KERNELS, NATIVE
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import center, gaussian
+from reference import gaussian
 from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer.kernels import (
-    CallableKernel,
     Gaussian,
     Kernel,
     Laplacian,
@@ -29,7 +27,6 @@ from mercer.kernels import (
     Product,
     WeightedSum,
 )
-from mercer.kernels._composition import trace_shares
 
 
 @pytest.mark.skipif(
@@ -46,7 +43,7 @@ def test_moments_do_not_depend_on_the_number_of_threads() -> None:
     assert_array_equal(found[0].a, found[1].a)
 
 
-@pytest.mark.parametrize("n", [2, 3, 40, SEVERAL_TILES])
+@pytest.mark.parametrize("n", [2, 40, SEVERAL_TILES])
 def test_moments_of_every_kernel(n: int) -> None:
     X, Y = table(n), targets(n)
     kernels = list((KERNELS if n < SEVERAL_TILES else NATIVE).values())
@@ -65,12 +62,10 @@ def test_moments_of_one_kernel(name: str) -> None:
     assert_moments(streamed, [KERNELS[name](X)], Y, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("container", "n"), rotating([np.asarray, sp.csr_array], [30, SEVERAL_TILES])
-)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_moments_of_linear_kernels(container: Any, n: int, mixed: bool) -> None:
-    X, Y = table(n), targets(n)
+def test_moments_of_linear_kernels(container: Any, mixed: bool) -> None:
+    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     X[X < 0.3] = 0.0
     linear, last = Linear(), OnColumns(OnColumns(Linear(), [1]), [0, 2])
     kernels: list[Kernel] = [linear, OnColumns(linear, [1]), OnColumns(linear, [2, 0]), last]
@@ -81,9 +76,7 @@ def test_moments_of_linear_kernels(container: Any, n: int, mixed: bool) -> None:
     assert_moments(moments(Samples(container(X)), kernels, Y), grams, Y, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n", "dtype"), [(30, float), (SEVERAL_TILES, float), (SEVERAL_TILES, np.float32)]
-)
+@pytest.mark.parametrize(("n", "dtype"), [(30, float), (SEVERAL_TILES, np.float32)])
 def test_moments_of_stacks(n: int, dtype: Any) -> None:
     """They are summed in double precision."""
     X, Y = table(n), targets(n)
@@ -110,32 +103,6 @@ def test_a_large_offset_of_the_features_costs_few_digits() -> None:
         assert_allclose(there.a, here.a, rtol=1e-8)
 
 
-def test_alignments_of_the_moments() -> None:
-    X, Y = table(30), targets(30)
-    grams = [gaussian(X, s) for s in (0.5, 1.0, 2.0)]
-    found = moments(Samples(X), [Gaussian(s) for s in (0.5, 1.0, 2.0)], Y)
-    weights = np.array([0.2, 0.0, 3.0])
-    L = center(Y @ Y.T)
-
-    def cosine(K: np.ndarray) -> float:
-        return float((center(K) * L).sum() / np.linalg.norm(center(K)) / np.linalg.norm(L))
-
-    assert_allclose(found.alignments(), [cosine(K) for K in grams], rtol=1e-11)
-    assert_allclose(found.alignment(weights), cosine(0.2 * grams[0] + 3.0 * grams[2]), rtol=1e-11)
-    assert found.alignment(np.zeros(3)) == 0.0
-
-
-@pytest.mark.parametrize("n", [20, SEVERAL_TILES])
-def test_error_on_values_that_are_not_finite_names_the_kernel(n: int) -> None:
-    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.full((len(A), len(B)), np.nan)
-
-    with pytest.raises(ValueError, match="NaN or infinity on the training samples: broken"):
-        moments(Samples(table(n)), [Gaussian(), CallableKernel(broken)], targets(n))
-
-
-# --- nearly constant kernels -------------------------------------------------------------------
-
 WIDE = 1e6
 
 
@@ -155,24 +122,11 @@ def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> Non
     assert_allclose(found.M, M, rtol=1e-9)
 
 
-def test_nearly_constant_kernels_on_several_tiles() -> None:
-    """The centered Gaussian tends to the centered linear kernel times 2 / s^2."""
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    found = moments(Samples(X, 2), [Gaussian(WIDE), Gaussian(3 * WIDE)], Y)
-    a, M = dense_moments([2 * X @ X.T / WIDE**2, 2 * X @ X.T / (3 * WIDE) ** 2], Y @ Y.T)
-    assert_allclose(found.a, a, rtol=1e-9)
-    assert_allclose(found.M, M, rtol=1e-9)
-
-
-@pytest.mark.parametrize("offset", [1e6, -3e9])
-def test_constants_in_a_precomputed_kernel_cost_few_digits(offset: float) -> None:
-    X, Y = table(40), targets(40)
+def test_constants_in_a_precomputed_kernel_cost_few_digits() -> None:
+    X, Y, offset = table(40), targets(40), -3e9
     grams = [np.round(gaussian(X, 1.0) * 2**20) / 2**20, np.round(X @ X.T * 2**20) / 2**20]
     stack = np.stack([K + offset for K in grams], axis=-1)
     assert_moments(moments(Samples(stack, 2), [Precomputed(0), Precomputed(1)], Y), grams, Y, 1e-9)
-
-
-# --- memory -----------------------------------------------------------------------------------
 
 
 def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
@@ -187,30 +141,10 @@ def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
     assert peak < 1.5 * n * n * 8
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_sparse_features_and_little_working_memory_give_the_same_numbers(container: Any) -> None:
+def test_sparse_features_and_little_working_memory_give_the_same_numbers() -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     X[:, 1:][X[:, 1:] < 0.3] = 0.0
     kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
-    assert len(kernels) > 10
-    found = moments(Samples(container(X)), kernels, Y)
-    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)
     with sklearn.config_context(working_memory=0.5):
-        again = moments(Samples(container(X)), kernels, Y)
-    assert_allclose(again.M, found.M, rtol=1e-12)
-    assert_allclose(again.a, found.a, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("weights", "traces", "expected"),
-    [
-        ([1.0, 3.0], [6.0, 2.0], [0.5, 0.5]),
-        ([-1.0, 1.0, 0.0], [3.0, 1.0, 5.0], [0.75, 0.25, 0.0]),
-        ([2.0, 1.0], [-1e-17, 4.0], [0.0, 1.0]),
-        ([0.0, 1.0], [1.0, 0.0], [0.0, 0.0]),
-    ],
-)
-def test_shares_are_parts_of_the_trace(
-    weights: list[float], traces: list[float], expected: list[float]
-) -> None:
-    assert_array_equal(trace_shares(np.array(weights), np.array(traces)), expected)
+        found = moments(Samples(sp.csr_array(X)), kernels, Y)
+    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)

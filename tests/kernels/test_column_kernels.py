@@ -1,7 +1,5 @@
 """Kernels of single columns: categories, ranks, cycles and missing values."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,20 +9,18 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference
 from sklearn.gaussian_process.kernels import ExpSineSquared
-from sklearn.preprocessing import OneHotEncoder
 
 from mercer.kernels import (
     Categorical,
     Gaussian,
     Kernel,
-    Linear,
     Matern,
     Missing,
     OnColumns,
     Ordinal,
     Periodic,
     Product,
-    as_kernel,
+    Spectrum,
 )
 from mercer.kernels._categorical import _MANY
 
@@ -32,13 +28,9 @@ from mercer.kernels._categorical import _MANY
 WIDTHS = np.array([0.7, 1.5, 4.3])
 
 TAKE_MISSING: dict[str, Kernel] = {
-    "categorical": Categorical(1.3),
     "categorical-ard": Categorical(WIDTHS, ard=True),
-    "missing": Missing(Gaussian(1.3), 0.8),
     "missing-ard": Missing(Matern(WIDTHS, ard=True), 2.0),
     "missing-ordinal": Missing(Ordinal(WIDTHS, ard=True)),
-    "missing-linear": Missing(Linear()),
-    "product": Product([OnColumns(Missing(Gaussian()), [z]) for z in range(3)]),
     "mixed": Product([OnColumns(Missing(Periodic()), [0]), OnColumns(Categorical(), [1, 2])]),
 }
 
@@ -56,17 +48,15 @@ def incomplete_tables() -> st.SearchStrategy[np.ndarray]:
 
 @pytest.mark.parametrize("kernel", TAKE_MISSING.values(), ids=TAKE_MISSING)
 class TestKernelsOfMissingValues:
-    @given(X=incomplete_tables())
-    def test_they_are_positive_semidefinite(self, kernel: Kernel, X: np.ndarray) -> None:
-        K = kernel(X)
+    @given(X=incomplete_tables(), Z=incomplete_tables())
+    def test_they_are_positive_semidefinite_on_two_tables(
+        self, kernel: Kernel, X: np.ndarray, Z: np.ndarray
+    ) -> None:
+        K = kernel(np.vstack([X, Z]))
         assert_allclose(K, K.T, atol=1e-12)
         assert np.linalg.eigvalsh(K).min() >= -1e-10 * max(1.0, np.abs(K).max())
-        assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-12, atol=1e-12)
-
-    @given(X=incomplete_tables(), Z=incomplete_tables())
-    def test_two_tables_agree_with_one(self, kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> None:
-        stacked = kernel(np.vstack([X, Z]))
-        assert_allclose(kernel(X, Z), stacked[: len(X), len(X) :], atol=1e-7)
+        assert_allclose(kernel.diag(X), np.diag(K)[: len(X)], rtol=1e-12, atol=1e-12)
+        assert_allclose(kernel(X, Z), K[: len(X), len(X) :], atol=1e-7)
 
     @given(X=incomplete_tables(), seed=st.integers(0, 99))
     def test_gradients_are_differences(self, kernel: Kernel, X: np.ndarray, seed: int) -> None:
@@ -94,7 +84,7 @@ class TestKernelsOfMissingValues:
 
 
 class TestCategorical:
-    @pytest.mark.parametrize("n_levels", [3, _MANY, 3 * _MANY])
+    @pytest.mark.parametrize("n_levels", [3, 3 * _MANY])
     def test_it_is_the_product_of_one_factor_for_each_column(self, n_levels: int) -> None:
         rng = np.random.default_rng(0)
         X, Z = (rng.integers(0, n_levels, (n, 3)).astype(float) for n in (2 * n_levels, 50))
@@ -108,11 +98,6 @@ class TestCategorical:
         different = [X[:, [z]] != Z[:, z] for z in range(3)]
         slopes = 2.0 * WIDTHS**-2 * [np.sum((W * expected)[where]) for where in different]
         assert_allclose(kernel.vjp(X, W, Z)[1], slopes, rtol=1e-9)
-
-    def test_it_is_a_gaussian_on_one_hot_columns(self) -> None:
-        X = np.random.default_rng(0).integers(0, 4, (30, 3)).astype(float)
-        one_hot = OneHotEncoder(sparse_output=False).fit_transform(X)
-        assert_allclose(Categorical(1.3)(X), Gaussian(np.sqrt(2.0) * 1.3)(one_hot), rtol=1e-12)
 
     def test_rarity_is_the_normalized_kernel_of_belanche_and_villegas(self) -> None:
         X = np.random.default_rng(0).integers(0, 4, (40, 3)).astype(float) ** 2
@@ -136,17 +121,8 @@ class TestCategorical:
         with pytest.raises(ValueError, match="frequencies of categories are read off the data"):
             Categorical(rarity=1.0)([[0.0]])
 
-    def test_unseen_categories_differ_from_all_of_the_training_table(self) -> None:
-        kernel = Categorical().bind(np.array([[0.0], [1.0]]))
-        assert_allclose(kernel([[7.0], [-1.0]], [[0.0], [1.0]]), np.exp(-1.0))
-
     def test_missing_values_are_a_category(self) -> None:
         assert_allclose(Categorical()([[np.nan]], [[np.nan], [0.0]]), [[1.0, np.exp(-1.0)]])
-
-    def test_a_column_of_one_category_changes_nothing(self) -> None:
-        X = np.array([[0.0, 3.0], [1.0, 3.0], [2.0, 3.0]])
-        assert_array_equal(Categorical()(X), Categorical()(X[:, :1]))
-        assert Categorical(ard=True).bind(X).vjp(X, np.eye(3)[::-1])[1][1] == 0.0
 
 
 class TestOrdinal:
@@ -154,20 +130,6 @@ class TestOrdinal:
         windows = np.array([[x <= t < x + 5 for t in range(12)] for x in range(7)], dtype=float)
         ranks = np.arange(7.0)[:, None]
         assert_allclose(Ordinal(5.0)(ranks), windows @ windows.T / 5.0, atol=1e-15)
-
-    def test_centered_it_is_brownian_motion(self) -> None:
-        ranks = np.random.default_rng(0).integers(0, 6, 20).astype(float)[:, None]
-        center = np.eye(20) - 1.0 / 20
-        brownian = np.minimum(ranks, ranks.T)
-        found = center @ Ordinal(8.0)(ranks) @ center
-        assert_allclose(found, 2.0 / 8.0 * center @ brownian @ center, atol=1e-14)
-
-    def test_the_order_may_be_reversed_and_shifted(self) -> None:
-        ranks = np.arange(5.0)[:, None]
-        assert_allclose(Ordinal(3.0)(ranks), Ordinal(3.0)(10.0 - ranks), atol=1e-14)
-
-    def test_it_is_known_as_brownian(self) -> None:
-        assert as_kernel("brownian") == as_kernel("ordinal") == Ordinal()
 
     def test_categories_without_an_order_are_refused(self) -> None:
         frame = pd.DataFrame({"size": pd.Categorical([1, 3, 2])})
@@ -178,27 +140,18 @@ class TestOrdinal:
         ordered = pd.DataFrame({"size": pd.Categorical([1, 3, 2], [1, 2, 3], ordered=True)})
         assert_array_equal(Ordinal(4.0)(ordered), Ordinal(4.0)([[1.0], [3.0], [2.0]]))
 
-    def test_a_constant_column_has_a_finite_interval(self) -> None:
-        assert np.isfinite(
-            Ordinal(ard=True).bind(np.ones((4, 2))).log_bounds(np.ones((4, 2)))
-        ).all()
-
 
 class TestPeriodic:
-    @pytest.mark.parametrize("period", [1.0, 7.0, 0.3])
-    def test_it_is_that_of_scikit_learn(self, period: float) -> None:
+    def test_it_is_that_of_scikit_learn(self) -> None:
         X = np.random.default_rng(0).normal(scale=5.0, size=(20, 1))
-        expected = ExpSineSquared(1.1 / np.sqrt(2.0), period)(X)
-        assert_allclose(Periodic(1.1, period=period)(X), expected, rtol=1e-9)
+        expected = ExpSineSquared(1.1 / np.sqrt(2.0), 7.0)(X)
+        assert_allclose(Periodic(1.1, period=7.0)(X), expected, rtol=1e-9)
 
     def test_columns_are_factors(self) -> None:
         X = np.random.default_rng(0).normal(size=(20, 2))
         parts = [Periodic(0.5, period=2.0)(X[:, :1]), Periodic(3.0, period=0.7)(X[:, 1:])]
         kernel = Periodic([0.5, 3.0], ard=True, period=[2.0, 0.7])
         assert_allclose(kernel(X), parts[0] * parts[1], atol=1e-14)
-
-    def test_whole_periods_are_no_distance(self) -> None:
-        assert_allclose(Periodic(period=24.0)([[1.0]], [[25.0], [-23.0], [2401.0]]), 1.0)
 
     def test_relevance_is_the_fall_between_close_samples(self) -> None:
         kernel, step = Periodic(1.5, period=4.0), 1e-3
@@ -215,13 +168,6 @@ class TestMissing:
         expected[np.ix_(known, known)] = r + (1 - r) * Gaussian()(X[known])
         expected[2:4, 2:4] = 1.0
         assert_allclose(Missing(Gaussian(), 2.0)(X), expected, rtol=1e-12)
-
-    def test_the_kernel_itself_with_a_constant_similarity_is_not_positive(self) -> None:
-        X = np.linspace(0.0, 20.0, 12)[:, None]
-        K = np.ones((13, 13))
-        K[:12, :12] = Gaussian()(X)
-        K[12, :12] = K[:12, 12] = 0.7
-        assert np.linalg.eigvalsh(K).min() < -0.1
 
     def test_the_inner_kernel_meets_known_samples_only(self) -> None:
         X = np.array([[0.0], [np.nan], [4.0], [np.nan]])
@@ -244,30 +190,16 @@ class TestMissing:
             with pytest.raises(ValueError, match=r"Input (X )?contains NaN"):
                 refused(table)
 
-    def test_infinite_values_are_not_missing(self) -> None:
-        with pytest.raises(ValueError, match="infinity"):
-            Missing(Gaussian())([[np.inf]])
 
-    @pytest.mark.parametrize("bandwidth", [0.0, np.nan, "median", [1.0, 2.0]])
-    def test_widths_that_are_no_positive_numbers_are_refused(self, bandwidth: Any) -> None:
-        with pytest.raises(ValueError, match="bandwidth must be positive and finite"):
-            Missing(Gaussian(), bandwidth)([[0.0]])
-
-
-def test_descriptions_name_what_is_learned() -> None:
-    kernels = (
-        Categorical(2.0),
-        Categorical(2.0, rarity=0.5),
-        Ordinal([2.0, 3.0]),
-        Periodic(period=7.0),
-        Periodic(period=[7.0, 24.0]),
-        Missing(Gaussian(2.0), 1.0),
-    )
-    assert [kernel.describe() for kernel in kernels] == [
-        "Categorical, width 2",
-        "Categorical, width 2, rarity 0.5",
-        "Ordinal, widths 2 to 3",
-        "Periodic, period 7, width 1",
-        "Periodic, periods 7 to 24, width 1",
-        "Gaussian, width 2, missing values at 0.368",
-    ]
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (Categorical(2.0, rarity=0.5), "Categorical, width 2, rarity 0.5"),
+        (Ordinal([2.0, 3.0]), "Ordinal, widths 2 to 3"),
+        (Periodic(period=[7.0, 24.0]), "Periodic, periods 7 to 24, width 1"),
+        (Missing(Gaussian(2.0), 1.0), "Gaussian, width 2, missing values at 0.368"),
+        (Spectrum(4, mismatches=1), "Spectrum of length 4, 1 mismatches"),
+    ],
+)
+def test_descriptions_name_what_is_learned(kernel: Kernel, text: str) -> None:
+    assert kernel.describe() == text

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -64,17 +63,14 @@ def test_error_on_an_array_of_another_shape_names_the_callable(X: np.ndarray) ->
         as_kernel(misshapen)(X)
 
 
-def test_gaussian_process_kernels_keep_their_parameters(X: np.ndarray) -> None:
-    source = gp.ConstantKernel(2.0, (1e-2, 1e2)) * gp.RBF([0.5, 1.5], (1e-3, 1e3))
+def test_gaussian_process_kernels_keep_their_parameters_and_gradients(X: np.ndarray) -> None:
+    source: Any = gp.ConstantKernel(2.0, (1e-2, 1e2)) * gp.RBF([0.5, 1.5], (1e-3, 1e3))
     kernel = as_kernel(source)
     assert isinstance(kernel, SklearnKernel)
     assert_allclose(kernel.theta, source.theta)
     assert_allclose(kernel.log_bounds(X), source.bounds)
     assert_allclose(kernel(X), source(X))
     assert_allclose(kernel.diag(X), source.diag(X))
-
-
-def test_gradient_of_a_gaussian_process_kernel_agrees_with_scikit_learn(X: np.ndarray) -> None:
     rng = np.random.default_rng(1)
     wide = rng.uniform(size=(150, 2))
     P = rng.normal(size=(150, 150))
@@ -173,7 +169,7 @@ def test_sums_and_products_are_flat() -> None:
     assert a == Gaussian(0.7)
 
 
-@pytest.mark.parametrize("two", [2, 2.0, np.float64(2.0), np.float32(2.0), np.int64(2)])
+@pytest.mark.parametrize("two", [2, np.float32(2.0), np.int64(2)])
 def test_numbers_of_any_type_multiply_from_both_sides(two: Any) -> None:
     expected = WeightedSum([Linear()], [2.0])
     assert two * Linear() == Linear() * two == expected
@@ -185,7 +181,7 @@ def test_kernels_of_scikit_learn_are_operands() -> None:
     assert_allclose((Linear() * gp.RBF(2.0))(POINTS), Linear()(POINTS) * gp.RBF(2.0)(POINTS))
 
 
-@pytest.mark.parametrize("number", [0.0, -1.0, np.inf, np.nan, np.float64(-2.0)])
+@pytest.mark.parametrize("number", [0.0, np.float64(-2.0), np.inf, np.nan])
 def test_numbers_must_be_positive_and_finite(number: float) -> None:
     with pytest.raises(ValueError, match="multiplied by positive, finite numbers; got"):
         _ = number * Gaussian()
@@ -194,7 +190,9 @@ def test_numbers_must_be_positive_and_finite(number: float) -> None:
 @pytest.mark.parametrize(
     ("other", "operate"),
     [
-        *rotating(["linear", None, True, np.ones(2), [Linear()]], [operator.add, operator.mul]),
+        ("linear", operator.add),
+        (np.ones(2), operator.mul),
+        ([Linear()], operator.add),
         (1.5, operator.add),
         (True, operator.mul),
     ],
@@ -205,15 +203,14 @@ def test_other_operands_are_refused(operate: Any, other: Any) -> None:
             operate(first, second)
 
 
-@pytest.mark.parametrize("part", [lambda X, Z: X @ Z.T, "gaussian", None])
 @pytest.mark.parametrize(
     "made",
     [
-        lambda part: OnColumns(part, [0]),
-        lambda part: WeightedSum([Gaussian(1.0), part], [1.0, 1.0]),
-        lambda part: OnColumns(Product([Gaussian(1.0), part]), [0]),
+        OnColumns("gaussian", [0]),  # type: ignore[arg-type]
+        WeightedSum([Gaussian(1.0), chi2_kernel], [1.0, 1.0]),
+        OnColumns(Product([Gaussian(1.0), None]), [0]),  # type: ignore[list-item]
     ],
 )
-def test_parts_that_are_no_kernels_are_refused(made: Any, part: Any) -> None:
+def test_parts_that_are_no_kernels_are_refused(made: Any) -> None:
     with pytest.raises(TypeError, match=r"takes kernels of mercer; got .*as_kernel"):
-        as_kernel(made(part))
+        as_kernel(made)

@@ -7,16 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import exponential_power
 
-from mercer import ContinuousAlignment, KernelOptimization
-from mercer.kernels import (
-    ExponentialPower,
-    Kernel,
-    Laplacian,
-    WeightedSum,
-    as_kernel,
-)
+from mercer import KernelOptimization
+from mercer.kernels import ExponentialPower, Laplacian, as_kernel
 
-EXPONENTS = [(1.0, 1.0), (0.4, 1.0), (0.3, 0.5), (1.2, 1.5), (1.0, 2.0), (1.7, 2.0), (2.0, 2.0)]
+EXPONENTS = [(1.0, 1.0), (0.3, 0.5), (1.2, 1.5), (1.7, 2.0)]
 WIDTHS = np.array([0.5, 1.0, 2.0, 30.0])
 
 
@@ -37,52 +31,21 @@ def test_formula(power: float, norm: float, widths: Any, X: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
+    ("settings", "message"),
     [
-        (ExponentialPower(power=1.5), r"power=1.5 is larger than norm=1.*not positive definite"),
-        (ExponentialPower(power=2.0, norm=1.9), r"power=2 is larger than norm=1.9.*Schoenberg"),
-        (Laplacian(norm=0.9), r"power=1 is larger than norm=0.9"),
-        (ExponentialPower(norm=2.1), r"norm must be in \(0, 2\]; got 2.1"),
-        (ExponentialPower(norm=np.nan), r"norm must be in \(0, 2\]; got nan"),
-        (ExponentialPower(norm="l1"), r"norm must be a number"),
-        (ExponentialPower(power=0.0), r"power must be positive and finite; got 0.0"),
-        (ExponentialPower(power=np.nan), r"power must be positive and finite; got nan"),
-        (ExponentialPower(power=None), r"power must be a number"),
-        (ExponentialPower(0.0), r"bandwidth must be positive"),
-    ],
-)
-def test_what_is_refused(kernel: Any, message: str, X: np.ndarray) -> None:
-    for use in (kernel, kernel.bind, lambda X: kernel.vjp(X, np.ones((20, 20)))):
-        with pytest.raises(ValueError, match=message):
-            use(X)
-
-
-@pytest.mark.parametrize(
-    ("intervals", "message"),
-    [
+        ({"power": 1.5}, r"power=1.5 is larger than norm=1.*not positive definite"),
+        ({"norm": np.nan}, r"norm must be in \(0, 2\]; got nan"),
+        ({"norm": "l1"}, r"norm must be a number"),
+        ({"power": 0.0}, r"power must be positive and finite; got 0.0"),
         ({"power_bounds": "data"}, r'power_bounds must be "fixed" or a pair'),
         ({"power_bounds": (0.5, 1.5)}, r"power=1.5 is larger than norm=1"),
-        ({"power_bounds": (1.0, 0.5)}, r"reversed"),
-        ({"power_bounds": (0.0, 0.5)}, r"positive"),
         ({"norm_bounds": (1.0,)}, r"a pair"),
-        ({"norm_bounds": (1.0, 2.5)}, r"norm must be in \(0, 2\]; got 2.5"),
-        ({"norm_bounds": (0.9, 2.0)}, r"power=1 is larger than norm=0.9"),
         ({"power_bounds": (0.5, 1.2), "norm_bounds": (1.1, 2.0)}, r"power=1.2 is larger"),
     ],
 )
-def test_wrong_intervals(intervals: Any, message: str, X: np.ndarray) -> None:
+def test_what_is_refused(settings: Any, message: str, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=message):
-        ExponentialPower(**intervals).bind(X)
-
-
-def test_one_width_per_feature_and_the_median_are_read_off_the_data(X: np.ndarray) -> None:
-    kernel = ExponentialPower("median", power=0.7, norm=1.5, ard=True).bind(X)
-    distances = np.sum(np.abs(X[:, None] - X[None]) ** 1.5, axis=2) ** (1 / 1.5)
-    assert_allclose(kernel.bandwidth, np.full(4, np.median(distances[distances > 0])), rtol=1e-9)
-    isotropic = kernel.structure.isotropic()
-    assert (isotropic.power, isotropic.norm, isotropic.ard) == (0.7, 1.5, False)
-    with pytest.raises(ValueError, match="4 widths, but X has 3 features"):
-        kernel(X[:, :3])
+        ExponentialPower(**settings).bind(X)
 
 
 def test_the_search_interval_is_wider_for_kernels_that_change_slowly(X: np.ndarray) -> None:
@@ -115,7 +78,7 @@ def test_the_power_is_searched_within_its_interval() -> None:
 
 def test_the_norm_that_generated_the_data_is_found() -> None:
     """The target is a function of the distance from the origin, in a norm."""
-    X = np.random.default_rng(1).normal(size=(150, 4))
+    X = np.random.default_rng(1).normal(size=(50, 4))
     found = {}
     for p in (1.0, 2.0):
         K = ExponentialPower(3.0, power=1.0, norm=p)(X)
@@ -129,28 +92,8 @@ def test_the_norm_that_generated_the_data_is_found() -> None:
 
 def test_descriptions_and_names() -> None:
     assert ExponentialPower(2.0).describe() == "ExponentialPower, power 1, norm 1, width 2"
-    assert Laplacian(2.0).describe() == "Laplacian, width 2"
-    assert Laplacian(2.0, norm=1).describe() == "Laplacian, norm 1, width 2"
     median = "Laplacian, norm 1, width the median distance"
     assert Laplacian("median", norm=1).describe() == median
     assert as_kernel("product_laplacian") == Laplacian("median", norm=1.0)
     assert as_kernel("exponential_power") == ExponentialPower("median")
     assert Laplacian(norm=1) == Laplacian(norm=1.0) != Laplacian()
-
-
-def test_a_sum_computes_each_distance_in_its_norm(X: np.ndarray) -> None:
-    parts: list[Kernel] = [Laplacian(2.0), Laplacian(2.0, norm=1), ExponentialPower(norm=1.5)]
-    total = WeightedSum(parts, [1.0, 2.0, 3.0])(X)
-    expected = sum(w * exponential_power(X / s, X / s, 1.0, p)
-                   for w, s, p in ((1.0, 2.0, 2.0), (2.0, 2.0, 1.0), (3.0, 1.0, 1.5)))  # fmt: skip
-    assert_allclose(total, expected, rtol=1e-7)
-
-
-def test_a_certificate_holds_for_the_product_laplacian() -> None:
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(60, 3))
-    y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    learner = ContinuousAlignment(ExponentialPower(), certificate=True, max_kernels=3).fit(X, y)
-    gaps = [step.gap for step in learner.history_ if step.gap is not None]
-    assert gaps
-    assert 0.0 <= min(gaps) <= max(gaps) < 0.05

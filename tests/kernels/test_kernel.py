@@ -6,19 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from campaign import rotating
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from kernel_cases import (
-    FOREST,
-    KERNELS,
-    N_FEATURES,
-    NATIVE,
-    STRUCTURES,
-    WIDTHS,
-    suited,
-)
+from kernel_cases import FOREST, KERNELS, N_FEATURES, NATIVE, STRUCTURES, WIDTHS, suited
 from model_file_cases import saved_and_loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference
@@ -69,26 +60,24 @@ def scale_of(kernel: Kernel, X: np.ndarray) -> float:
 
 
 @every_kernel
-@given(X=tables())
-def test_gram_is_symmetric_and_positive_semidefinite(kernel: Kernel, X: np.ndarray) -> None:
-    X = suited(kernel, X)
-    K = kernel(X)
-    assert_allclose(K, K.T, atol=1e-12 * scale_of(kernel, X))
-    assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-6 * scale_of(kernel, X)
-    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("kernel", [k for n, k in EVERY.items() if n != "gp"])
 @given(X=tables(), Z=tables())
-def test_two_tables_agree_with_one_stacked(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> None:
+@settings(max_examples=15)
+def test_gram_is_positive_semidefinite_and_that_of_two_tables(
+    kernel: Kernel, X: np.ndarray, Z: np.ndarray
+) -> None:
     X, Z = suited(kernel, X), suited(kernel, Z)
-    stacked = kernel(np.vstack([X, Z]))[: len(X), len(X) :]
-    assert_allclose(kernel(X, Z), stacked, atol=1e-6 * scale_of(kernel, np.vstack([X, Z])))
-    assert_allclose(kernel(X, Z), kernel(Z, X).T, atol=1e-6 * scale_of(kernel, X))
+    both = np.vstack([X, Z])
+    K, scale = kernel(both), scale_of(kernel, both)
+    assert_allclose(K, K.T, atol=1e-12 * scale)
+    assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-6 * scale
+    assert_allclose(kernel.diag(both), np.diag(K), rtol=1e-10, atol=1e-12)
+    if kernel is not KERNELS["gp"]:
+        assert_allclose(kernel(X, Z), K[: len(X), len(X) :], atol=1e-6 * scale)
 
 
 @every_kernel
 @given(seed=st.integers(0, 2**32 - 1), other=st.booleans())
+@settings(max_examples=10)
 def test_vjp_agrees_with_central_differences(kernel: Kernel, seed: int, other: bool) -> None:
     rng = np.random.default_rng(seed)
     X = suited(kernel, rng.normal(size=(7, N_FEATURES)))
@@ -137,10 +126,9 @@ def test_log_bounds_are_intervals(kernel: Kernel, X: np.ndarray) -> None:
 
 
 @every_kernel
-@pytest.mark.parametrize("n_rows", [1, 5])
-def test_constant_columns_give_finite_values(kernel: Kernel, n_rows: int) -> None:
-    X = suited(kernel, np.full((n_rows, N_FEATURES), 2.0))
-    value, gradient = kernel.vjp(X, np.ones((n_rows, n_rows)))
+def test_constant_columns_give_finite_values(kernel: Kernel) -> None:
+    X = suited(kernel, np.full((5, N_FEATURES), 2.0))
+    value, gradient = kernel.vjp(X, np.ones((5, 5)))
     assert_allclose(value, np.sum(kernel(X)), rtol=1e-12)
     bound = kernel.bind(X)
     assert np.isfinite([*gradient, *bound.starts(X).ravel(), *bound.log_bounds(X).ravel()]).all()
@@ -190,11 +178,11 @@ def test_single_precision_is_preserved(kernel: Kernel, X: np.ndarray) -> None:
     assert_allclose(kernel(narrow), kernel(suited(kernel, X)), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "container"), rotating(SPARSE, [sp.csr_matrix, sp.csr_array, sp.coo_array])
-)
-def test_sparse_features_agree_with_dense_ones(name: str, container: Any, X: np.ndarray) -> None:
-    kernel = SPARSE[name]
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.coo_array])
+@pytest.mark.parametrize("kernel", SPARSE.values(), ids=SPARSE)
+def test_sparse_features_agree_with_dense_ones(
+    kernel: Kernel, container: Any, X: np.ndarray
+) -> None:
     X[X < 0.3] = 0.0
     X = suited(kernel, X)
     P = np.random.default_rng(4).normal(size=(20, 20))
@@ -215,7 +203,8 @@ def test_unsupported_sparse_features_raise_an_error(kernel: Kernel, X: np.ndarra
         kernel(sp.csr_array(X))
 
 
-@pytest.mark.parametrize(("kernel", "scale"), rotating(EVERY.values(), [1e-8, 1e8]))
+@every_kernel
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_features_of_any_scale_give_finite_values(
     kernel: Kernel, scale: float, X: np.ndarray
 ) -> None:
@@ -230,17 +219,14 @@ def test_features_of_any_scale_give_finite_values(
     "kernel",
     [
         Gaussian(0.0),
-        Gaussian(-1.0),
         Gaussian([1.0, np.nan, 1.0]),
         Matern(nu=1.0),
         RationalQuadratic(alpha=0.0),
         Dirichlet(frequency=-2.0),
-        Polynomial(degree=0),
         Polynomial(degree=1.5),
         Polynomial(gamma=0.0),
         Polynomial(coef0=-1.0),
         WeightedSum([Gaussian()], [0.5, 0.5]),
-        WeightedSum([Gaussian()], [np.nan]),
         Product([]),
         Categorical(rarity=0.0),
         Categorical("median"),

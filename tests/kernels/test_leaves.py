@@ -1,11 +1,8 @@
 """Groups of indicators that trees read as one column."""
 
-from typing import Any
-
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from mercer._estimators.learners.forest_kernel import grow
 from mercer.kernels import Forest
@@ -38,13 +35,6 @@ def test_columns_are_no_group_that_share_a_row_or_have_others_between_them() -> 
     assert indicator_groups(2.0 * ONE_HOT) == []
 
 
-def test_two_categories_are_two_groups() -> None:
-    second = np.eye(3)[RNG.integers(3, size=N)]
-    first, last = indicator_groups(np.hstack([ONE_HOT, second]))
-    assert_array_equal(first, np.arange(4))
-    assert_array_equal(last, np.arange(4, 7))
-
-
 def test_trees_tell_all_numbers_of_a_group_apart() -> None:
     levels = np.eye(600)
     groups = indicator_groups(levels)
@@ -52,27 +42,20 @@ def test_trees_tell_all_numbers_of_a_group_apart() -> None:
     assert_array_equal(np.unique(with_numbers(levels, groups), axis=0).shape, (600, 3))
 
 
-def test_a_table_without_groups_is_read_as_it_is() -> None:
-    assert with_numbers(NUMBERS, indicator_groups(NUMBERS)) is NUMBERS
-
-
 def test_a_row_without_any_indicator_has_the_number_zero() -> None:
     assert_array_equal(with_numbers(np.zeros((1, 4)), [np.arange(4)]), [[0.0]])
 
 
-@pytest.mark.parametrize("classification", [False, True])
-def test_kernels_are_those_of_the_numbers(classification: bool) -> None:
-    y: Any = 1 * (Y > 1.0) if classification else Y
-    kind: Any = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
-    trees = kind(max_iter=8, early_stopping=False, random_state=0).fit(CODED, y)
-    kernel, leaves = grow(
-        X, y, classification=classification, n_trees=8, random_state=0, indicators=[GROUP]
-    )
+def test_kernels_are_those_of_the_numbers() -> None:
+    trees = HistGradientBoostingRegressor(max_iter=8, early_stopping=False, random_state=0)
+    trees.fit(CODED, Y)
+    kernel, leaves = grow(X, Y, classification=False, n_trees=8, random_state=0, indicators=[GROUP])
     expected, expected_leaves = Forest(trees).read(CODED)
     assert_array_equal(leaves, expected_leaves)
     assert_array_equal(kernel(X[:20], X), expected(CODED[:20], CODED))
     assert_array_equal(kernel.apply(X[::3]), expected.apply(CODED[::3]))
     assert (kernel.features(X) != expected.features(CODED)).nnz == 0
+    assert Forest(trees) != Forest(trees, indicators=[np.array([0, 1])])
 
 
 def test_indicators_of_a_group_share_its_relevance() -> None:
@@ -82,8 +65,3 @@ def test_indicators_of_a_group_share_its_relevance() -> None:
     own = X[np.linspace(0, N - 1, 256).astype(int)][:, GROUP].var(axis=0)
     assert_allclose(found[GROUP], expected[3] * own / own.sum())
     assert_allclose(found[[0, 5, 6]], expected[:3])
-
-
-def test_kernels_that_read_columns_differently_differ() -> None:
-    trees = HistGradientBoostingRegressor(max_iter=3).fit(NUMBERS, Y)
-    assert Forest(trees) != Forest(trees, indicators=[np.array([0, 1])])

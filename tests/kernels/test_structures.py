@@ -27,27 +27,15 @@ class TestTanimoto:
         high = np.maximum(X[:, None], Z).sum(axis=2)
         expected = np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0)
         assert_allclose(Tanimoto()(X, Z), expected, atol=1e-12)
+        assert_allclose(Tanimoto()(sp.csr_array(X), sp.csr_array(Z)), expected, atol=1e-12)
         inner = X @ Z.T
         union = np.sum(X**2, axis=1)[:, None] + np.sum(Z**2, axis=1) - inner
         expected = np.where(union > 0, inner / np.where(union > 0, union, 1.0), 1.0)
         assert_allclose(Tanimoto("inner")(X, Z), expected, atol=1e-12)
-
-    @given(X=counts())
-    def test_sets_have_the_share_of_common_elements(self, X: np.ndarray) -> None:
-        X = (X > 0.5).astype(float)
-        both = (X[:, None] > 0) & (X > 0)
-        either = (X[:, None] > 0) | (X > 0)
-        size = either.sum(axis=2)
-        expected = np.where(size, both.sum(axis=2) / np.maximum(size, 1), 1.0)
-        for kernel in (Tanimoto(), Tanimoto("inner")):
-            assert_allclose(kernel(X), expected, atol=1e-12)
-            assert_allclose(kernel(sp.csr_array(X)), expected, atol=1e-12)
-            assert np.linalg.eigvalsh(kernel(X)).min() > -1e-10
+        assert_allclose(Tanimoto("inner")(sp.csr_array(X), sp.csr_array(Z)), expected, atol=1e-12)
 
     def test_negative_values_are_refused(self) -> None:
         for X in (np.array([[1.0, -1.0]]), sp.csr_array([[1.0, -1.0]])):
-            with pytest.raises(ValueError, match="Negative values in data passed to Tanimoto"):
-                Tanimoto()(X)
             with pytest.raises(ValueError, match="Negative values in data passed to Tanimoto"):
                 Tanimoto()(abs(X), X)
 
@@ -121,8 +109,6 @@ class TestSpectrum:
         K = Spectrum(3, letters=alphabet)(codes)
         assert_allclose(K, np.diag([1.0, 0.0, 0.0, 0.0]))
         assert Spectrum(3)(codes)[1, 1] == pytest.approx(1.0)
-
-    def test_tables_with_fewer_letters_than_a_substring(self) -> None:
         assert_array_equal(Spectrum(3)([[1.0, 2.0]]), [[0.0]])
 
     def test_too_many_substrings_are_refused(self) -> None:
@@ -133,11 +119,6 @@ class TestSpectrum:
             Spectrum(5, letters=np.arange(200.0)).features(X)
         with pytest.raises(ValueError, match="depend on the alphabet"):
             Spectrum(5).features(X)
-
-    def test_descriptions(self) -> None:
-        assert Spectrum(4).describe() == "Spectrum of length 4"
-        text = Spectrum(4, mismatches=1, positions=True).describe()
-        assert text == "Spectrum of length 4, 1 mismatches, in place"
 
 
 class TestLookup:
@@ -163,11 +144,15 @@ class TestLookup:
         with pytest.raises(ValueError, match=message):
             Lookup(gram).bind(np.zeros((2, 1)))
 
-    @pytest.mark.parametrize("number", [3.0, -1.0, 0.5])
-    def test_other_numbers_are_refused(self, number: float) -> None:
-        with pytest.raises(ValueError, match="whole numbers from 0 to 2"):
-            Lookup(self.GRAM)([[number]])
-
-    def test_it_is_on_one_column(self) -> None:
-        with pytest.raises(ValueError, match="a kernel on one column"):
-            Lookup(self.GRAM)([[0.0, 1.0]])
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ([3.0], "whole numbers from 0 to 2"),
+            ([-1.0], "whole numbers from 0 to 2"),
+            ([0.5], "whole numbers from 0 to 2"),
+            ([0.0, 1.0], "a kernel on one column"),
+        ],
+    )
+    def test_other_numbers_are_refused(self, row: list[float], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            Lookup(self.GRAM)([row])

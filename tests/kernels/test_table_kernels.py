@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer import (
     AlignmentMaximization,
-    ContinuousAlignment,
     EvidenceMaximization,
-    KernelOptimization,
     KernelStackingClassifier,
     KernelStackingRegressor,
     MKLClassifier,
     TwoStageClassifier,
-    TwoStageRegressor,
     UniformCombination,
 )
 from mercer.inspection import shapley_values
@@ -91,14 +88,8 @@ class TestKernelsFor:
 
 
 ESTIMATORS: dict[str, Callable[[Kernel], Any]] = {
-    "hsic": lambda kernel: TwoStageClassifier(KernelOptimization(kernel)),
-    "alignment": lambda kernel: TwoStageClassifier(KernelOptimization(kernel, "cka")),
-    "evidence": lambda kernel: TwoStageClassifier(EvidenceMaximization(kernel)),
-    "greedy": lambda kernel: TwoStageClassifier(ContinuousAlignment(kernel, tol=0.1)),
-    "uniform": lambda kernel: TwoStageClassifier(UniformCombination([kernel])),
+    "evidence": lambda kernel: TwoStageClassifier(EvidenceMaximization(kernel), C=1.0),
     "one stage": lambda kernel: MKLClassifier([kernel, OnColumns(Categorical(), [3])]),
-    "stacking": lambda kernel: KernelStackingClassifier([kernel, OnColumns(Categorical(), [3])]),
-    "response": lambda kernel: TwoStageRegressor(EvidenceMaximization(kernel)),
     "stacked response": lambda kernel: KernelStackingRegressor([kernel]),
 }
 
@@ -108,21 +99,19 @@ def fitted(name: str) -> Any:
     return make_pipeline(column_encoder(FRAME), ESTIMATORS[name](KERNEL)).fit(FRAME, Y)
 
 
+@pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore:The best C")
-class TestEstimators:
-    def test_they_learn_from_missing_values(self, name: str, tmp_path: Path) -> None:
-        model = fitted(name)
-        new, labels = table(seed=1)
-        found = model.predict(new)
-        assert np.mean((found > 0.5) == labels) > 0.8
-        mercer.save(model, tmp_path / "model.mercer")
-        assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(new), found)
-
-    def test_values_are_missing_where_the_kernel_takes_them_only(self, name: str) -> None:
-        new = FRAME.assign(noise=np.where(np.arange(len(FRAME)) == 3, np.nan, FRAME["noise"]))
-        with pytest.raises(ValueError, match="Input X contains NaN, and Laplacian"):
-            fitted(name).predict(new)
+def test_estimators_learn_from_missing_values(name: str, tmp_path: Path) -> None:
+    model = fitted(name)
+    new, labels = table(seed=1)
+    found = model.predict(new)
+    assert np.mean((found > 0.5) == labels) > 0.8
+    mercer.save(model, tmp_path / "model.mercer")
+    assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(new), found)
+    unknown = FRAME.assign(noise=np.where(np.arange(len(FRAME)) == 3, np.nan, FRAME["noise"]))
+    with pytest.raises(ValueError, match="Input X contains NaN, and Laplacian"):
+        model.predict(unknown)
 
 
 def test_kernels_are_on_the_columns_of_a_frame_by_name() -> None:
@@ -132,7 +121,7 @@ def test_kernels_are_on_the_columns_of_a_frame_by_name() -> None:
         OnColumns(Gaussian("median"), ["noise"]),
         OnColumns(Categorical(), ["job"]),
     ]
-    model = make_pipeline(encoder, TwoStageClassifier(AlignmentMaximization(views)))
+    model = make_pipeline(encoder, TwoStageClassifier(AlignmentMaximization(views), C=1.0))
     model.fit(FRAME, Y)
     number, noise, job = model[-1].learner_.shares_
     assert min(number, job) > 3.0 * noise
@@ -154,31 +143,13 @@ def test_tables_are_refused_where_a_given_kernel_takes_no_missing_values() -> No
         KernelStackingClassifier([mixed[1], Missing(Gaussian()) * mixed[1]]).fit(X, Y)
 
 
-def test_values_are_exact_shapley_values_of_the_columns() -> None:
-    model, rows = fitted("evidence"), FRAME.iloc[:6]
-    found = shapley_values(model, rows, background=FRAME.iloc[20:50])
-    log_odds = np.diff(np.log(model.predict_proba(pd.concat([rows, FRAME.iloc[20:50]]))))[:, 0]
-    total = log_odds[:6] - log_odds[6:].mean()
-    assert_allclose(found.values.sum(axis=1), total, atol=1e-8)
-    size = np.abs(found.values).mean(axis=0)
-    assert list(FRAME.columns[np.argsort(-size)][:2]) == ["number", "job"]
-
-
 def test_a_column_of_one_level_has_no_part() -> None:
     constant = FRAME.assign(
         job="cook", size=pd.Categorical(["S"] * len(FRAME), ["S"], ordered=True)
     )
     learner = EvidenceMaximization(kernels_for(constant))
-    model = make_pipeline(column_encoder(constant), TwoStageClassifier(learner)).fit(constant, Y)
+    model = make_pipeline(column_encoder(constant), TwoStageClassifier(learner, C=1.0))
+    model.fit(constant, Y)
     assert model.score(constant, Y) > 0.6
     values = shapley_values(model, constant.iloc[:3]).values
     assert_array_equal(values[:, 2:], np.zeros((3, 2)))
-
-
-def test_an_independent_column_is_not_relevant() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 4, (300, 3)).astype(float)
-    y = (X[:, 0] == 2.0) ^ (X[:, 1] > 1.0)
-    learner = EvidenceMaximization(Categorical(ard=True)).fit(X, y)
-    first, second, third = learner.kernel_.relevance(3)
-    assert min(first, second) > 50.0 * third

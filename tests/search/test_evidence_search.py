@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
 from numpy.testing import assert_allclose
 from reference import central_difference, gaussian
 from scipy.stats import multivariate_normal
@@ -23,8 +22,6 @@ from mercer.kernels import (
     WeightedSum,
 )
 
-FAMILIES = [Gaussian(ard=True), Laplacian(ard=True), RationalQuadratic(ard=True)]
-
 SUM = WeightedSum([ExponentialPower(ard=True), Gaussian(ard=True)], [1.0, 1.0])
 
 
@@ -41,17 +38,12 @@ def log_evidence(K: np.ndarray, Y: np.ndarray, noise: float, amplitude: float) -
     return float(multivariate_normal(cov=covariance).logpdf((Y - Y.mean(axis=0)).T).sum())
 
 
-# --- the objective ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("family", "n_targets", "n"),
     [
-        (FAMILIES[0], 1, 40),
-        (FAMILIES[1], 3, 40),
-        (FAMILIES[2], 1, 40),
+        (Laplacian(ard=True), 3, 40),
         (SUM, 3, 40),
-        (FAMILIES[0], 1, 500),
+        (Gaussian(ard=True), 1, 400),
     ],
 )
 def test_value_and_gradient_are_those_of_the_naive_evidence(
@@ -84,7 +76,7 @@ def test_value_and_gradient_are_those_of_the_naive_evidence(
     assert_allclose(gradient, central_difference(naive, x), rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("family", [FAMILIES[0], SUM])
+@pytest.mark.parametrize("family", [Gaussian(ard=True), SUM])
 def test_the_reported_evidence_is_that_of_the_best_amplitude(family: Kernel) -> None:
     X, y = problem()
     found = marginal_likelihood_widths(family, X, y)
@@ -93,19 +85,13 @@ def test_the_reported_evidence_is_that_of_the_best_amplitude(family: Kernel) -> 
     assert_allclose(found.log_marginal_likelihood, value, rtol=1e-8)
     for factor in (0.9, 1.1):
         assert log_evidence(K, y, found.noise, factor * found.amplitude) < value
-    assert [type(part) for part in getattr(found.kernel, "kernels", [found.kernel])] == [
-        type(part) for part in getattr(family, "kernels", [family])
-    ]
+    assert type(found.kernel) is type(family)
     assert getattr(found.kernel, "weights", [1.0])[0] == 1.0
 
 
-# --- the search -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda kernel: type(kernel).__name__)
-def test_features_without_influence_get_wide(family: Kernel) -> None:
-    X, y = problem(150, 8)
-    found = marginal_likelihood_widths(family, X, y)
+def test_features_without_influence_get_wide() -> None:
+    X, y = problem(100, 8)
+    found = marginal_likelihood_widths(RationalQuadratic(ard=True), X, y)
     widths = found.kernel.relevance(8) ** -0.5
     assert widths[2:].min() > 2.0 * widths[:2].max()
     assert found.converged
@@ -125,16 +111,6 @@ def test_the_search_ends_where_no_direction_is_better() -> None:
     assert objective(x)[0] < objective(common)[0]
 
 
-def test_units_do_not_matter() -> None:
-    X, y = problem(60)
-    unit = 1e8
-    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
-    other = marginal_likelihood_widths(Gaussian(ard=True), unit * X, y / unit)
-    assert_allclose(other.kernel.theta, found.kernel.theta + np.log(unit), atol=1e-3)
-    assert_allclose(other.noise, found.noise, rtol=1e-3)
-    assert_allclose(other.amplitude, found.amplitude / unit**2, rtol=1e-3)
-
-
 def test_indicators_count_as_often_as_their_rank() -> None:
     X, y = problem(60)
     classes = np.digitize(y[:, 0], [0.0, 0.7])
@@ -146,16 +122,8 @@ def test_indicators_count_as_often_as_their_rank() -> None:
     assert_allclose(other.noise, found.noise, rtol=1e-3)
 
 
-def test_the_weights_that_a_sum_is_given_do_not_matter() -> None:
-    X, y = problem(60)
-    found = marginal_likelihood_widths(SUM, X, y)
-    other = marginal_likelihood_widths(WeightedSum(SUM.kernels, [3.0, 7.0]), X, y)
-    assert_allclose(other.kernel.weights, found.kernel.weights)
-    assert_allclose(other.kernel.theta, found.kernel.theta)
-
-
 def test_a_search_may_start_from_the_widths_of_another_kernel() -> None:
-    X, y = problem(100, 8)
+    X, y = problem(60, 8)
     single = marginal_likelihood_widths(Gaussian(ard=True), X, y).kernel
     objective = evidence_search._Evidence(SUM.bind(X), X, y, 1.0)
     common = objective.best_common()
@@ -169,28 +137,6 @@ def test_a_search_may_start_from_the_widths_of_another_kernel() -> None:
     assert_allclose(found.path[-1], alone.path[-1], rtol=1e-6)
 
 
-def test_widths_that_differ_too_much_are_drawn_together_at_the_start() -> None:
-    X, y = problem(100, 8)
-    learned = marginal_likelihood_widths(Gaussian(ard=True), X, y).kernel
-    log_widths = learned.theta
-    exaggerated = learned.with_theta(2.0 * log_widths - log_widths.mean())
-    objective = evidence_search._Evidence(learned, X, y, 1.0)
-    common = objective.best_common()
-    start = objective.with_relative_widths(common, exaggerated)
-    assert_allclose(start[:-1], common[:-1] + log_widths - log_widths.mean())
-
-
-def test_a_loose_tolerance_ends_the_search_early() -> None:
-    X, y = problem(100, 8)
-    tight = marginal_likelihood_widths(SUM, X, y, tol=1e-6)
-    loose = marginal_likelihood_widths(SUM, X, y, tol=1e-2)
-    assert loose.n_iter < tight.n_iter
-    assert loose.path == tight.path[: len(loose.path)]
-
-
-# --- many samples -----------------------------------------------------------------------------
-
-
 def test_of_many_samples_some_are_used() -> None:
     X, y = problem(700)
     found = marginal_likelihood_widths(Gaussian(ard=True), X, y, max_samples=100)
@@ -201,17 +147,6 @@ def test_of_many_samples_some_are_used() -> None:
     assert set(order[spread_rows(X[order], y[order], 100)]) == set(rows)
 
 
-def test_classes_are_drawn_in_proportion() -> None:
-    rng = np.random.default_rng(0)
-    Y = (rng.uniform(size=(1000, 1)) < 0.2).astype(float)
-    rows = spread_rows(rng.normal(size=(1000, 2)), Y, 100)
-    assert abs(Y[rows].mean() - Y.mean()) <= 0.01
-    assert np.unique(rows).size == 100
-
-
-# --- difficult tables -------------------------------------------------------------------------
-
-
 def finite(found: EvidenceMaximum) -> bool:
     return bool(np.isfinite(found.kernel.theta).all() and np.isfinite(found.noise))
 
@@ -220,13 +155,9 @@ def test_difficult_tables_end_in_finite_widths() -> None:
     X, y = problem(40)
     duplicated = np.vstack([X, X])
     tables = {
-        "constant column": np.column_stack([X, np.ones(40)]),
-        "duplicated column": np.column_stack([X, X]),
-        "indicators": np.column_stack([X, np.eye(4)[np.arange(40) % 4]]),
-        "more features than samples": np.column_stack([X] * 12)
-        + np.random.default_rng(0).normal(size=(40, 60)),
-        "different units": X * np.array([1e-8, 1.0, 1e8, 1.0, 1.0]),
-        "large offset": X + 1e6,
+        "indicators": np.column_stack([X, X, np.ones(40), np.eye(4)[np.arange(40) % 4]]),
+        "more features than samples": np.random.default_rng(0).normal(size=(40, 45)),
+        "different units": 1e6 + X * np.array([1e-8, 1.0, 1e8, 1.0, 1.0]),
     }
     for name, table in tables.items():
         found = marginal_likelihood_widths(Gaussian(ard=True), table, y)
@@ -236,7 +167,7 @@ def test_difficult_tables_end_in_finite_widths() -> None:
     assert finite(marginal_likelihood_widths(Gaussian(ard=True), X[:2], y[:2]))
 
 
-@pytest.mark.parametrize(("family", "constant"), rotating([FAMILIES[0], SUM], ["target", "table"]))
+@pytest.mark.parametrize(("family", "constant"), [(Gaussian(ard=True), "target"), (SUM, "table")])
 def test_nothing_is_learned_from_constants(family: Kernel, constant: str) -> None:
     X, y = problem(40)
     X = np.full_like(X, 0.1) if constant == "table" else X
@@ -258,21 +189,10 @@ K, COUNTS = gaussian(X, 1.5), np.arange(12) % 3 + 1
 
 
 OBJECTIVES = {
-    "unit weights": GaussianEvidence(Y, UnitWeights(12)),
     "weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS)),
-    "best amplitude": GaussianEvidence(Y, UnitWeights(12), 2),
     "best amplitude, weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS), 2),
     "best amplitude, rank one": GaussianEvidence(Y[:, [0, 0]], UnitWeights(12), 1),
 }
-
-
-@pytest.mark.parametrize("rank", [None, 2])
-def test_a_whole_weight_is_that_number_of_rows(rank: int | None) -> None:
-    rows = np.repeat(np.arange(12), COUNTS)
-    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)), rank)
-    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size), rank)
-    expected = repeated.value(K[np.ix_(rows, rows)], 0.3)
-    assert_allclose(once.value(K, 0.3), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from ard_cases import every_form, every_relative, table
-from campaign import rotating
-from kernel_cases import WIDTHS
+from ard_cases import every_form, table
 from numpy.testing import assert_allclose
 from reference import center, gaussian, target_kernel, width_cost
 from scipy.optimize import minimize
@@ -20,15 +18,11 @@ from mercer.kernels import (
     ExponentialPower,
     Gaussian,
     Kernel,
-    Laplacian,
     Linear,
     OnColumns,
     Polynomial,
-    Product,
     RationalQuadratic,
 )
-
-# --- which search ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -36,12 +30,9 @@ from mercer.kernels import (
     [
         (Gaussian(), MeshSearch),
         (OnColumns(Dirichlet(), [0]), MeshSearch),
-        (Gaussian(WIDTHS[:2], ard=True), GradientSearch),
+        (Gaussian([0.7, 1.5], ard=True), GradientSearch),
         (RationalQuadratic(), GradientSearch),
-        (ExponentialPower(power=0.7), MeshSearch),
         (ExponentialPower(power_bounds=(0.5, 1.0)), GradientSearch),
-        (Polynomial(), GradientSearch),
-        (Product([Gaussian(), Laplacian()]), GradientSearch),
         (Linear(), FixedSearch),
     ],
 )
@@ -55,31 +46,14 @@ def test_each_family_has_its_search(family: Kernel, search: type) -> None:
         family_search(family, samples, certificate=True)
 
 
-def test_a_fixed_kernel_is_valued_exactly() -> None:
-    X, (P, whole) = clusters(450, 0), sensitivity(450, 0)
-    found = FixedSearch(Linear(), Samples(X)).best(InnerProduct(P, Samples(X)))
-    assert_allclose(found.value, np.sum(whole * (X @ X.T)), rtol=1e-9)
-    assert (found.kernel, found.gap) == (Linear(), 0.0)
-
-
-# --- gradient search ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("family", "start"),
-    rotating(
-        [
-            Gaussian(ard=True),
-            Gaussian(ard=True, bounds=(0.5, 2.0)),
-            Laplacian(norm=1.0, ard=True),
-            ExponentialPower(power_bounds=(0.4, 0.9)),
-            ExponentialPower(norm=1.5, ard=True, power_bounds=(0.4, 1.5)),
-            RationalQuadratic(),
-            Polynomial(3),
-            OnColumns(Gaussian(ard=True), [1]),
-        ],
-        [None, -50.0, 50.0],
-    ),
+    [
+        (Gaussian(ard=True), None),
+        (Gaussian(ard=True, bounds=(0.5, 2.0)), -50.0),
+        (ExponentialPower(norm=1.5, ard=True, power_bounds=(0.4, 1.5)), 50.0),
+        (Polynomial(3), None),
+    ],
 )
 def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None) -> None:
     X, (P, whole) = np.random.default_rng(0).normal(size=(30, 2)), sensitivity(30, 3)
@@ -96,10 +70,7 @@ def test_gradient_search_stays_within_bounds(family: Kernel, start: float | None
         assert found.value >= max(values) - 1e-12
 
 
-# --- penalties relative to the best common width --------------------------------------------------
-
-
-@every_relative
+@every_form
 def test_greedy_steps_balance_product_and_cost_about_the_best_common_width(form: str) -> None:
     X, y = table(4)
     P = Sensitivity(factor=(y - y.mean())[:, None], signs=np.ones(1))
@@ -114,39 +85,21 @@ def test_greedy_steps_balance_product_and_cost_about_the_best_common_width(form:
     J0 = product(np.full(3, best))
 
     def negative(theta: np.ndarray, strength: float) -> float:
-        return strength * width_cost(np.exp(theta), form, np.exp(best)) - product(theta) / J0
+        unit = 1.0 if form == "widths" else J0
+        return (
+            unit * strength * width_cost(np.exp(theta), form, np.exp(best)) - product(theta)
+        ) / J0
 
     far = np.full(3, best + 2.0)
-    penalty = WidthPenalty(1e4, form)
-    tight = family_search(family, Samples(X), start=far, width_penalty=penalty).best(
-        InnerProduct(P, Samples(X))
-    )
-    assert_allclose(tight.kernel.theta, best, atol=1e-2)
-    for strength in (1.0, 0.1):
+    for strength in (1e4, 1.0, 0.1):
         penalty = WidthPenalty(strength, form)
-        found = family_search(family, Samples(X), start=far, width_penalty=penalty).best(
-            InnerProduct(P, Samples(X))
-        )
+        search = family_search(family, Samples(X), start=far, width_penalty=penalty)
+        found = search.best(InnerProduct(P, search.samples))
         theta = found.kernel.theta
+        if strength > 1.0:
+            assert_allclose(theta, best, atol=1e-2)
+            continue
         optimum = minimize(negative, np.full(3, best), (strength,)).fun
         assert_allclose(found.value, product(theta), rtol=1e-9)
         assert negative(theta, strength) <= optimum + 0.02 * abs(optimum)
     assert np.ptp(theta) > 0.1
-
-
-@every_form
-def test_a_strong_penalty_finds_the_best_common_width_beside_other_parameters(form: str) -> None:
-    X, y = table(4)
-    P = Sensitivity(factor=(y - y.mean())[:, None], signs=np.ones(1))
-    dense = center(target_kernel(y)) / 4.0
-    scan = [
-        np.sum(dense * RationalQuadratic(float(s), alpha=float(a))(X))
-        for s in np.geomspace(0.1, 10.0, 60)
-        for a in (0.01, 0.1, 1.0, 10.0, 100.0)
-    ]
-    family = RationalQuadratic(ard=True).bind(X)
-    far = np.array([6.0, 6.0, 6.0, -4.0])
-    search = family_search(family, Samples(X), start=far, width_penalty=WidthPenalty(1e4, form))
-    found = search.best(InnerProduct(P, search.samples))
-    assert_allclose(np.ptp(found.kernel.theta[:3]), 0.0, atol=0.02)
-    assert found.value >= 0.98 * max(scan)

@@ -1,90 +1,43 @@
 """The greedy loop of continuous alignment, on a registry of data sets."""
 
-import warnings
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from ard_cases import every_form, table
-from campaign import rotating
-from hypothesis import given
-from hypothesis import strategies as st
+from ard_cases import table
 from numpy.testing import assert_allclose
-from reference import alignf, center, centered_alignment, gaussian, stagewise_eta, target_kernel
-from reference import moments as dense_moments
-from scipy.optimize import minimize_scalar
+from reference import alignf, center, centered_alignment, target_kernel
 from sklearn import datasets
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from mercer import ContinuousAlignment
-from mercer._gram.moments import Moments
 from mercer._gram.samples import Samples
 from mercer._search.greedy_alignment import Growth, learn_families
 from mercer._search.targets import as_target
-from mercer.kernels import (
-    Dirichlet,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
-    OnColumns,
-    Polynomial,
-)
+from mercer.kernels import Dirichlet, Gaussian, Kernel, Laplacian, Linear, Matern, OnColumns
 
-Set = tuple[np.ndarray, np.ndarray, str]
-
-
-def bundled(name: str, task: str = "classification", n: int = 200) -> Callable[[], Set]:
-    def made() -> Set:
-        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-        rows = np.random.default_rng(0).permutation(len(X))[:n]
-        return X[rows], y[rows], task
-
-    return made
-
-
-def synthetic(made: Any, task: str = "classification") -> Callable[[], Set]:
-    return lambda: (*made, task)
-
-
-SETS: dict[str, Callable[[], Set]] = {
-    "iris": bundled("iris"),
-    "wine": bundled("wine"),
-    "breast_cancer": bundled("breast_cancer"),
-    "digits": bundled("digits"),
-    "diabetes": bundled("diabetes", "regression"),
-    "linnerud": bundled("linnerud", "regression"),
-    "moons": synthetic(datasets.make_moons(150, noise=0.2, random_state=0)),
-    "circles": synthetic(datasets.make_circles(150, noise=0.1, factor=0.5, random_state=0)),
-    "friedman": synthetic(datasets.make_friedman1(150, random_state=0), "regression"),
-    "few": synthetic(datasets.make_blobs(8, centers=2, cluster_std=3.0, random_state=0)),
-    "many features": synthetic(
-        datasets.make_classification(60, 200, n_informative=5, random_state=0)
-    ),
+CLASSES, RESPONSES = "classification", "regression"
+SETS: dict[str, tuple[np.ndarray, np.ndarray, str]] = {
+    "iris": (*datasets.load_iris(return_X_y=True), CLASSES),
+    "linnerud": (*datasets.load_linnerud(return_X_y=True), RESPONSES),
+    "friedman": (*datasets.make_friedman1(80, random_state=0), RESPONSES),
+    "moons": (*datasets.make_moons(60, noise=0.2, random_state=0), CLASSES),
+    "few": (*datasets.make_blobs(8, centers=2, cluster_std=3.0, random_state=0), CLASSES),
+    "many features": (*datasets.make_classification(60, 200, random_state=0), CLASSES),
 }
 every_set = pytest.mark.parametrize("name", SETS)
 
 
 def assert_learned(learner: ContinuousAlignment, X: np.ndarray, y: np.ndarray, task: str) -> None:
     """What holds whatever was learned."""
-    L = target_kernel(y, task)
     etas = [step.step_size for step in learner.history_ if step.step_size]
     rest = learner.eps / sum(etas) * np.eye(len(X)) if etas else 0.0
     whole = learner.scale_ * learner.kernel_(X) + rest
-    assert_allclose(learner.alignment_, centered_alignment(whole, L), rtol=1e-8)
-    if etas:
-        assert_allclose(learner.weights_, np.array(etas) / sum(etas), rtol=1e-12)
+    aligned = centered_alignment(whole, target_kernel(y, task))
+    assert_allclose(learner.alignment_, aligned, rtol=1e-8)
     assert_allclose(learner.weights_.sum(), 1.0, rtol=1e-12)
     assert (learner.weights_ > 0.0).all()
     assert len(learner.kernels_) == len(learner.weights_)
     assert len(learner.history_) == learner.n_iter_
-    last = learner.history_[-1]
-    assert last.n_kernels == len(learner.weights_)
-    assert last.alignment == learner.alignment_
+    assert learner.history_[-1].n_kernels == len(learner.weights_)
+    assert learner.history_[-1].alignment == learner.alignment_
     for kernel in learner.kernels_:
         low, high = kernel.log_bounds(X)[0]
         assert low - 1e-9 <= kernel.theta[0] <= high + 1e-9
@@ -93,7 +46,7 @@ def assert_learned(learner: ContinuousAlignment, X: np.ndarray, y: np.ndarray, t
 WIDTH_FAMILIES = [Gaussian(), Laplacian(), Laplacian(norm=1.0)]
 
 
-@pytest.mark.parametrize(("name", "family"), rotating(SETS, WIDTH_FAMILIES))
+@pytest.mark.parametrize(("name", "family"), list(zip(SETS, WIDTH_FAMILIES * 2, strict=True)))
 def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
     name: str, family: Kernel
 ) -> None:
@@ -101,7 +54,7 @@ def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
 
     All of these but the last gain the tolerance.
     """
-    X, y, task = SETS[name]()
+    X, y, task = SETS[name]
     corrective = ContinuousAlignment(family, task=task).fit(X, y)
     growth = np.diff([0.0, *[step.alignment for step in corrective.history_]])
     assert (growth[:-1] >= 1e-3).all()
@@ -118,7 +71,7 @@ def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
 @every_set
 def test_corrective_weights_are_the_best_for_their_kernels(name: str) -> None:
     """No move of weight from one kernel to another raises the alignment."""
-    X, y, task = SETS[name]()
+    X, y, task = SETS[name]
     learner = ContinuousAlignment(task=task, tol=1e-5).fit(X, y)
     Lc = center(target_kernel(y, task))
     A = np.stack([center(k(X) - k.offset).ravel() for k in learner.kernels_], axis=1)
@@ -134,7 +87,7 @@ def test_no_width_of_the_dictionary_could_be_better(name: str) -> None:
 
     A certificate changes little of what is learned.
     """
-    X, y, task = SETS[name]()
+    X, y, task = SETS[name]
     learner = ContinuousAlignment(task=task).fit(X, y)
     proven = ContinuousAlignment(task=task, certificate=True).fit(X, y)
     assert_allclose(proven.alignment_, learner.alignment_, atol=1e-4)
@@ -149,85 +102,10 @@ def test_no_width_of_the_dictionary_could_be_better(name: str) -> None:
             assert centered_alignment(combined, L) <= learner.alignment_ + 2e-5
 
 
-@pytest.mark.parametrize(
-    ("name", "family"), rotating(["iris", "moons", "diabetes", "few"], WIDTH_FAMILIES)
-)
-def test_gaps_bound_every_kernel_of_the_family(name: str, family: Kernel) -> None:
-    """At each step <P, K> of no width exceeds what was found by more than the gap."""
-    X, y, task = SETS[name]()
-    learner = ContinuousAlignment(family, certificate=True, task=task).fit(X, y)
-    Lc = center(target_kernel(y, task))
-    thetas = np.linspace(*family.log_bounds(X)[0], 300)
-    grams = [family.with_theta([t])(X) - family.offset for t in thetas]
-    P = Lc / np.linalg.norm(Lc)
-    for taken, step in enumerate(learner.history_, start=1):
-        values = np.array([np.sum(P * gram) for gram in grams])
-        assert step.gap is not None
-        assert values.max() <= step.objective + step.gap
-        assert 0.0 <= step.gap < 0.01 * max(step.objective, 1.0)
-        exact = np.sum(P * (step.kernel(X) - family.offset))
-        assert_allclose(step.objective, exact, rtol=0, atol=1e-5 * len(X))
-        before = clone(learner).set_params(max_kernels=taken)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            Kc = center(before.fit(X, y).kernels_[0](X) - family.offset)
-        P = (Lc - np.sum(Kc * Lc) / np.sum(Kc * Kc) * Kc) / np.linalg.norm(Lc)
-
-
-# --- the stagewise step -----------------------------------------------------------------------
-
-
-def moments_of(grams: list[np.ndarray], L: np.ndarray) -> Moments:
-    a, M = dense_moments(grams, L)
-    Lc = center(L)
-    traces = np.array([np.trace(center(K)) for K in grams])
-    return Moments(a, M, traces, None, float(np.linalg.norm(Lc)), float(np.trace(Lc)), len(L))
-
-
-@given(
-    seed=st.integers(0, 10_000),
-    eta_max=st.sampled_from([1e-3, 1.0, 50.0]),
-    eps=st.sampled_from([0.0, 1e-10, 0.3]),
-    count=st.integers(1, 3),
-)
-def test_stagewise_step_maximizes_the_alignment(
-    seed: int, eta_max: float, eps: float, count: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(12, 3))
-    grams = [gaussian(X, s) for s in np.exp(rng.normal(size=count + 1))]
-    y = np.sign(X[:, 0])
-    y[0] = -y[1]
-    L = target_kernel(y)
-    weights = rng.exponential(size=count)
-    found = Growth(False, eps=eps, eta_max=eta_max).weights(weights, moments_of(grams, L))
-    assert_allclose(found[:-1], weights)
-    start = eps * np.eye(12) + sum(w * K for w, K in zip(weights, grams, strict=False))
-
-    def aligned(eta: float) -> float:
-        return centered_alignment(start + eta * grams[-1], L)
-
-    assert 0.0 <= found[-1] <= eta_max
-    options = {"xatol": 1e-10}
-    inner = minimize_scalar(
-        lambda e: -aligned(e), bounds=(0.0, eta_max), method="bounded", options=options
-    )
-    best = max(aligned(0.0), aligned(eta_max), -inner.fun)
-    assert_allclose(aligned(found[-1]), best, rtol=1e-9)
-    expected = stagewise_eta(start, grams[-1], L, eta_max)
-    assert_allclose(aligned(found[-1]), aligned(expected), rtol=1e-9)
-
-
-# --- stopping ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("corrective", [True, False])
-@pytest.mark.parametrize("factor", [0.5, 5.0, 20.0])
-def test_the_loop_ends_at_the_first_gain_below_its_tolerance(
-    corrective: bool, factor: float
-) -> None:
+def test_the_loop_ends_at_the_first_gain_below_its_tolerance(corrective: bool) -> None:
     """A last corrective step is dropped if it gains less than a tenth of the tolerance."""
-    X, y, _ = SETS["breast_cancer"]()
+    X, y = (part[:80] for part in datasets.load_breast_cancer(return_X_y=True))
 
     def alignments(tol: float) -> list[float]:
         growth = Growth(corrective, tol, max_kernels=8)
@@ -235,8 +113,7 @@ def test_the_loop_ends_at_the_first_gain_below_its_tolerance(
         return [step.alignment for step in found.history]
 
     gains = np.diff([0.0, *alignments(0.0)])
-    for gain in gains[1:4]:
-        tol = factor * gain
+    for tol in (0.5 * gains[2], 5.0 * gains[2], 20.0 * gains[1]):
         below = np.flatnonzero(gains < tol)
         expected = int(below[0]) + 1 if below.size else gains.size
         if corrective and expected > 1 and gains[expected - 1] <= 0.1 * tol:
@@ -244,30 +121,16 @@ def test_the_loop_ends_at_the_first_gain_below_its_tolerance(
         assert len(alignments(tol)) == expected
 
 
-@pytest.mark.parametrize("step", ["corrective", "stagewise"])
-def test_a_limit_that_is_reached_warns(step: Any) -> None:
-    X, y, _ = SETS["breast_cancer"]()
-    learner = ContinuousAlignment(step=step, max_kernels=2, tol=1e-6)
-    with pytest.warns(ConvergenceWarning, match="raise max_kernels"):
-        learner.fit(X, y)
-    assert learner.n_iter_ == 2
-    assert len(learner.weights_) <= 2
-
-
-# --- families ---------------------------------------------------------------------------------
-
 FAMILIES: list[Kernel] = [
     OnColumns(Gaussian(), [0]),
     OnColumns(Dirichlet(bounds=(0.1, 3.0)), [1]),
-    Matern(nu=2.5),
     Linear(),
-    Polynomial(2),
     Gaussian(ard=True),
 ]
 
 
 def test_several_families_do_better_than_each_in_any_order() -> None:
-    X, y, _ = SETS["moons"]()
+    X, y, _ = SETS["moons"]
     both = ContinuousAlignment(FAMILIES).fit(X, y)
     L = target_kernel(y)
     assert_allclose(both.alignment_, centered_alignment(both.kernel_(X), L), rtol=1e-8)
@@ -279,37 +142,9 @@ def test_several_families_do_better_than_each_in_any_order() -> None:
     assert_allclose(backward.kernel_(X), both.kernel_(X), atol=1e-6)
 
 
-# --- penalties -----------------------------------------------------------------------------------
-
-
-@every_form
-@pytest.mark.parametrize("family", [Gaussian(ard=True), [Gaussian(ard=True), Matern(ard=True)]])
-def test_an_infinite_penalty_gives_a_sum_of_isotropic_kernels(form: str, family: Any) -> None:
+def test_an_infinite_penalty_gives_a_sum_of_isotropic_kernels() -> None:
     X, y = table(3)
-    isotropic = ContinuousAlignment([Gaussian(), Matern()] if isinstance(family, list) else None)
-    ard = ContinuousAlignment(family, width_penalty=np.inf, width_penalty_on=form)
+    isotropic = ContinuousAlignment([Gaussian(), Matern()])
+    ard = ContinuousAlignment([Gaussian(ard=True), Matern(ard=True)], width_penalty=np.inf)
     assert ard.fit(X, y).kernel_ == isotropic.fit(X, y).kernel_
     assert ard.width_penalty_ == np.inf
-
-
-# --- invariances ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("factor", "family"), rotating([1e-8, 1e8, 1e-100, 1e100], [Gaussian(), Gaussian(ard=True)])
-)
-def test_the_unit_of_the_features_does_not_matter(factor: float, family: Kernel) -> None:
-    X, y, _ = SETS["moons"]()
-    here = ContinuousAlignment(family).fit(X, y)
-    there = ContinuousAlignment(family).fit(X * factor, y)
-    assert_allclose(there.alignment_, here.alignment_, rtol=1e-6)
-    gram = there.scale_ * there.kernel_(X * factor)
-    assert_allclose(gram, here.scale_ * here.kernel_(X), atol=1e-3)
-
-
-def test_sparse_and_dense_samples_agree() -> None:
-    X, y, _ = SETS["digits"]()
-    dense = ContinuousAlignment().fit(X, y)
-    sparse = ContinuousAlignment().fit(sp.csr_array(X), y)
-    assert_allclose(sparse.alignment_, dense.alignment_, rtol=1e-6)
-    assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-4)

@@ -2,26 +2,22 @@
 
 import numpy as np
 import pytest
-import sklearn
-from campaign import rotating
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import center, gaussian
 from scipy.spatial.distance import cdist
 from search_cases import clusters, sensitivity
 
-from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import InnerProduct, Sensitivity
-from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
+from mercer._search.mesh_search import MeshSearch, search_width
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
     Gaussian,
     Laplacian,
     Matern,
-    OnColumns,
     RationalQuadratic,
 )
 from mercer.kernels._radial import Radial
@@ -29,19 +25,15 @@ from mercer.kernels._radial import Radial
 FAMILIES: dict[str, Radial] = {
     "gaussian": Gaussian(),
     "laplacian": Laplacian(),
-    "matern-1/2": Matern(nu=0.5),
-    "matern-3/2": Matern(nu=1.5),
     "matern-5/2": Matern(nu=2.5),
-    "product-laplacian": Laplacian(norm=1.0),
-    "exponential-power-1/2": ExponentialPower(power=0.5),
     "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
 
 
 MONOTONE: dict[str, Radial] = {
     **FAMILIES,
-    "rational-quadratic-0.1": RationalQuadratic(alpha=0.1),
-    "rational-quadratic-3": RationalQuadratic(alpha=3.0),
+    "matern-3/2": Matern(nu=1.5),
+    "rational-quadratic": RationalQuadratic(alpha=0.1),
     "exponential-power-0.1": ExponentialPower(power=0.1),
 }
 
@@ -52,7 +44,7 @@ def exact_scan(family: Radial, X: np.ndarray, P: np.ndarray, bounds: np.ndarray)
     return np.array([np.sum(P * family.at_theta(squared, t)) for t in np.linspace(*bounds, 1500)])
 
 
-@pytest.mark.parametrize(("family", "seed"), rotating(FAMILIES.values(), range(4)))
+@pytest.mark.parametrize(("family", "seed"), list(zip(FAMILIES.values(), range(4), strict=True)))
 def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: int) -> None:
     n = 40
     X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)
@@ -72,6 +64,7 @@ def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: i
 
 @pytest.mark.parametrize("family", MONOTONE.values(), ids=MONOTONE)
 @given(seed=st.integers(0, 10_000), wide=st.booleans())
+@settings(max_examples=8)
 def test_bound_holds_on_any_nodes(family: Radial, seed: int, wide: bool) -> None:
     """Few nodes of random signs: the objective is then exact, and so must be the bound."""
     rng = np.random.default_rng(seed)
@@ -86,68 +79,35 @@ def test_bound_holds_on_any_nodes(family: Radial, seed: int, wide: bool) -> None
     assert_allclose(found.value, weights @ family.at_theta(nodes, found.theta), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_proven_gap_of_a_frequency(seed: int) -> None:
     n = 40
     X = np.random.default_rng(seed).uniform(0, 10, size=(n, 1))
     P, whole = sensitivity(n, seed)
     family = Dirichlet(bounds=(0.05, 25.0))
-    for certificate in (True, False):
-        search = MeshSearch(family, Samples(X), certificate=certificate)
-        found = search.best(InnerProduct(P, search.samples))
-        values = exact_scan(family, X, whole, search.log_bounds)
-        exact = np.sum(whole * found.kernel(X))
-        assert_allclose(found.value, exact, rtol=0.0, atol=2e-3)
-        if certificate:
-            assert found.gap is not None
-            assert values.max() <= found.value + found.gap
-            assert 0.0 <= found.gap < 5e-3
-        else:
-            assert found.gap is None
-            assert exact >= values.max() - 2e-3
+    search, proven = (MeshSearch(family, Samples(X), certificate=c) for c in (False, True))
+    found, bounded = (each.best(InnerProduct(P, each.samples)) for each in (search, proven))
+    values = exact_scan(family, X, whole, search.log_bounds)
+    assert_allclose(bounded.value, np.sum(whole * bounded.kernel(X)), rtol=0.0, atol=2e-3)
+    assert bounded.gap is not None
+    assert values.max() <= bounded.value + bounded.gap
+    assert 0.0 <= bounded.gap < 5e-3
+    assert found.gap is None
+    assert np.sum(whole * found.kernel(X)) >= values.max() - 2e-3
 
 
-@given(seed=st.integers(0, 10_000))
-def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    mesh = UniformMesh(9.0, 30.0)
-    weights = np.zeros(mesh.nodes.size)
-    weights[rng.integers(0, weights.size, 12)] = rng.normal(size=12)
-    bounds = np.log([0.1, 30.0])
-    kernel = Dirichlet()
-    used = np.flatnonzero(weights)
-    scan = kernel.at_theta(mesh.nodes[used], np.linspace(*bounds, 1000)[:, None]) @ weights[used]
-    for certificate in (False, True):
-        found = search_frequency(kernel, mesh, weights, bounds, certificate=certificate)
-        size = np.abs(weights).sum()
-        assert scan.max() <= found.value + found.gap + 1e-11 * size
-        assert found.value >= scan.max() - 1e-3 * size
-        at = weights @ kernel.at_theta(mesh.nodes, found.theta)
-        assert_allclose(found.value, at, atol=1e-11 * size)
-        if certificate:
-            assert found.gap <= 1e-3 * size
-
-
-@pytest.mark.parametrize(
-    ("family", "certificate"),
-    [
-        (Gaussian(bounds=(2.0, 2.0)), False),
-        (Dirichlet(bounds=(2.0, 2.0)), False),
-        (Dirichlet(bounds=(2.0, 2.0)), True),
-    ],
-)
-def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
+@pytest.mark.parametrize("family", [Gaussian(bounds=(2.0, 2.0)), Dirichlet(bounds=(2.0, 2.0))])
+def test_an_interval_of_one_point(family: Radial) -> None:
     X, (P, whole) = clusters(20, 0, d=1), sensitivity(20, 0)
-    found = MeshSearch(family, Samples(X), certificate=certificate).best(
-        InnerProduct(P, Samples(X))
-    )
+    search = MeshSearch(family, Samples(X), certificate=True)
+    found = search.best(InnerProduct(P, search.samples))
     assert_allclose(found.kernel.theta, np.log([2.0]), atol=1e-9)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-3)
 
 
 def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
     """Kernels, factor and identity are deposited one by one; the search maximizes their sum."""
-    n = 400
+    n = 120
     X = clusters(n, 0)
     rng = np.random.default_rng(0)
     F = rng.normal(size=(n, 2))
@@ -168,23 +128,3 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
         assert_allclose(found.value, exact, rtol=0, atol=size)
         for width in np.geomspace(0.1, 100, 20):
             assert np.sum(whole * (gaussian(X, width) - 1.0)) <= exact + size
-
-
-def test_search_on_columns_is_that_on_a_table_of_them() -> None:
-    X, (P, whole) = clusters(40, 1, d=3), sensitivity(40, 1)
-    found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(InnerProduct(P, Samples(X)))
-    alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(
-        InnerProduct(P, Samples(X[:, [2, 0]]))
-    )
-    assert_allclose(found.kernel.theta, alone.kernel.theta, rtol=1e-6)
-    assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-4)
-
-
-@pytest.mark.parametrize("family", [Gaussian(), Dirichlet(bounds=(0.1, 5.0))])
-def test_little_working_memory_finds_the_same(family: Radial) -> None:
-    X, (P, _) = clusters(450, 2, d=1), sensitivity(450, 2)
-    found = MeshSearch(family, Samples(X)).best(InnerProduct(P, Samples(X)))
-    with sklearn.config_context(working_memory=0.5):
-        again = MeshSearch(family, Samples(X)).best(InnerProduct(P, Samples(X)))
-    assert_allclose(again.kernel.theta, found.kernel.theta, rtol=1e-6)
-    assert_allclose(again.value, found.value, rtol=1e-9)

@@ -1,23 +1,17 @@
 """Costs of widths against formulas, and maximization under them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from ard_cases import every_form
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import central_difference, width_cost
 
-from mercer._data.validation import check_strength
 from mercer._search.parameter_search import WidthPenalty, maximize
-
-# --- width penalties ------------------------------------------------------------------------------
 
 
 @every_form
-@pytest.mark.parametrize("seed", range(4))
-def test_cost_and_gradient_against_the_formula(form: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_cost_and_gradient_against_the_formula(form: str) -> None:
+    rng = np.random.default_rng(0)
     theta, width, value = rng.normal(size=5), float(np.exp(rng.normal())), rng.normal()
     penalty = WidthPenalty(0.7, form)
     bound = penalty.bind(np.log(width), value, 3)
@@ -31,31 +25,6 @@ def test_cost_and_gradient_against_the_formula(form: str, seed: int) -> None:
     assert_allclose(cost, naive(theta), rtol=1e-12)
     assert_allclose(gradient, central_difference(naive, theta), rtol=1e-6, atol=1e-8)
     assert_array_equal(gradient[3:], 0.0)
-
-
-def test_strength_zero_and_no_widths_cost_nothing() -> None:
-    for bound in (WidthPenalty(0.0).bind(0.0, 1.0, 2), WidthPenalty(3.0).bind(0.0, 1.0, 0)):
-        cost, gradient = bound(np.array([1.0, -1.0]))
-        assert cost == 0.0
-        assert_array_equal(gradient, [0.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("best", "penalty must be a number or \"auto\"; got 'best'"),
-        (-1.0, "penalty must be finite and not negative; got -1.0"),
-        (np.nan, "penalty must be finite and not negative; got nan"),
-        (None, "penalty must be an instance of float, not NoneType"),
-        ([1.0], "penalty must be an instance of float, not list"),
-    ],
-)
-def test_invalid_strengths_raise(value: Any, message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        check_strength("penalty", value)
-
-
-# --- maximization ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -82,14 +51,7 @@ def valley(theta: np.ndarray) -> tuple[float, np.ndarray]:
     return -1.0 - (1.0 - a) ** 2 - 100.0 * (b - a**2) ** 2, slopes
 
 
-def test_maximize_reports_that_it_reached_its_limit() -> None:
-    bounds = np.tile([-5.0, 5.0], (2, 1))
-    early = maximize(valley, np.array([-1.2, 1.0]), bounds, max_iter=3)
-    assert not early.converged
-    assert early.n_iter == 3
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.5, 20.0])
+@pytest.mark.parametrize("strength", [0.0, 20.0])
 def test_maximum_of_a_penalized_parabola(strength: float) -> None:
     """5 - |theta - a|^2 - c |theta - w|^2 is largest at (a + c w) / (1 + c)."""
     a, w = np.array([1.0, -2.0, 0.5]), 0.2
@@ -110,18 +72,10 @@ def test_maximum_of_a_penalized_parabola(strength: float) -> None:
     assert found.converged
 
 
-def test_bounds_that_leave_nothing_to_search() -> None:
-    box = np.tile([0.7, 0.7], (2, 1))
-    found = maximize(lambda theta: (float(theta.sum()), np.ones(2)), np.zeros(2), box)
-    assert_array_equal(found.theta, [0.7, 0.7])
-    assert found.value == pytest.approx(1.4)
-    assert found.n_iter == 0
-    assert found.converged
-    assert found.iterates == ()
-
-
 def test_searches_end_at_the_first_iteration_of_little_gain() -> None:
     start, tol = np.array([-1.2, 1.0]), 1e-3
+    early = maximize(valley, start, np.array([[-5.0, 5.0]] * 2), max_iter=3)
+    assert (early.converged, early.n_iter) == (False, 3)
     first = valley(start)[0]
     values = np.array(maximize(valley, start, np.array([[-5.0, 5.0]] * 2), tol=tol).path)
     gains = np.abs(values[3:] - values[:-3]) / 3.0

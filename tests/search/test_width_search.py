@@ -4,30 +4,21 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import sklearn
-from campaign import rotating
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from reference import REFERENCES, central_difference, target_kernel
+from numpy.testing import assert_allclose
+from reference import REFERENCES, target_kernel
 from scipy.spatial.distance import cdist
 
-from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
 from mercer._search.targets import as_target
-from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
-from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern, OnColumns
+from mercer._search.width_search import maximize_width
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
 
 FAMILIES = [
     Gaussian(),
     Laplacian(),
     Matern(nu=1.5),
-    Matern(nu=2.5),
-    Laplacian(norm=1.0),
-    ExponentialPower(power=0.6),
     ExponentialPower(power=1.4, norm=1.5),
 ]
 every_criterion = pytest.mark.parametrize("name", CRITERIA)
@@ -56,9 +47,8 @@ def as_function(
             return REFERENCES[name](np.exp(-(t**2)), L)
         if not isinstance(family, Matern):
             return REFERENCES[name](np.exp(-t), L)
-        a = np.sqrt(2.0 * family.nu) * t
-        polynomial = 1.0 + a if family.nu == 1.5 else 1.0 + a + a**2 / 3.0
-        return REFERENCES[name](polynomial * np.exp(-a), L)
+        a = np.sqrt(3.0) * t
+        return REFERENCES[name]((1.0 + a) * np.exp(-a), L)
 
     return value
 
@@ -67,11 +57,8 @@ def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: 
     return maximize_width(Dependence(CRITERIA[name], Samples(X), as_target(y)), family, **options)
 
 
-# --- the highest peak -------------------------------------------------------------------------
-
-
 @every_criterion
-@pytest.mark.parametrize(("family", "seed"), rotating(FAMILIES, range(4)))
+@pytest.mark.parametrize(("seed", "family"), list(enumerate(FAMILIES)))
 def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) -> None:
     X, y = scattered(50, seed)
     found = optimum(name, family, X, y, tol=1e-7)
@@ -82,33 +69,6 @@ def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) ->
     assert found.value >= scan.max() - 1e-6 * abs(scan.max())
     assert low <= found.theta[0] <= high
     assert found.converged
-
-
-@every_criterion
-@pytest.mark.parametrize("seed", range(3))
-def test_a_tight_tolerance_ends_where_the_slope_is_zero(name, seed) -> None:
-    X, y = scattered(50, seed)
-    found = optimum(name, Gaussian(), X, y, tol=1e-14)
-    value = as_function(name, Gaussian(), X, y)
-    low, high = Gaussian().log_bounds(X)[0]
-    if low + 1e-6 < found.theta[0] < high - 1e-6:
-        slope = central_difference(lambda theta: value(theta[0]), found.theta, 1e-4)
-        assert abs(slope[0]) < 1e-6 * abs(found.value)
-    assert np.all(np.diff(found.path) >= 0.0)
-    assert found.path[-1] == found.value
-    assert len(found.path) == found.n_iter + 1
-    assert_array_equal(found.theta, [found.theta, *found.iterates][-1])
-
-
-@every_criterion
-def test_one_iteration_is_a_limit_and_not_convergence(name) -> None:
-    X, y = scattered(50, 1)
-    rough = optimum(name, Gaussian(), X, y, tol=1.0)
-    assert rough.converged
-    assert rough.n_iter == 0
-    early = optimum(name, Gaussian(), X, y, tol=0.0, max_iter=1)
-    assert early.n_iter == 1
-    assert early.value >= rough.value
 
 
 def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
@@ -128,12 +88,9 @@ def test_of_peaks_that_a_profile_cannot_tell_apart_the_samples_choose() -> None:
     assert found.value > exact
 
 
-# --- bounds ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("bounds", "name"),
-    rotating([(1e-6, 1e-3), (0.01, 0.02), (3.0, 3.0), (1e4, 1e6), (1e-8, 1e8)], list(CRITERIA)),
+    list(zip([(1e-6, 1e-3), (3.0, 3.0), (1e4, 1e6)], CRITERIA, strict=True)),
 )
 def test_bounds_hold_wherever_they_are(name, bounds) -> None:
     X, y = scattered(40, 0)
@@ -156,81 +113,3 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     bounds = np.exp(best + np.sort([side * 1e-3, -side * 3.0]))
     found = optimum(name, Laplacian(bounds=tuple(bounds)), X, y, tol=1e-14)
     assert_allclose(found.theta[0], best, atol=1e-6)
-
-
-# --- invariances -------------------------------------------------------------------------------
-
-
-@every_criterion
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_the_width_is_in_the_unit_of_the_features(name, scale) -> None:
-    X, y = scattered(60, 2)
-    plain, scaled = optimum(name, Gaussian(), X, y), optimum(name, Gaussian(), scale * X, y)
-    assert_allclose(scaled.theta - np.log(scale), plain.theta, atol=1e-3)
-    assert_allclose(scaled.value, plain.value, rtol=1e-6)
-
-
-@every_criterion
-def test_tiles_sparse_tables_and_single_precision_give_the_same(name) -> None:
-    X, y = scattered(450, 6, d=4)
-    X[:, 1:] *= np.random.default_rng(0).uniform(size=(450, 3)) < 0.3
-    plain = KernelOptimization(criterion=name).fit(X, y)
-    with sklearn.config_context(working_memory=0.5):
-        streamed = KernelOptimization(criterion=name).fit(X, y)
-    others = [streamed, KernelOptimization(criterion=name).fit(sp.csr_array(X), y)]
-    for other in others:
-        assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-6)
-        assert_allclose(other.objective_, plain.objective_, rtol=1e-8)
-    single = KernelOptimization(criterion=name).fit(X.astype(np.float32), y)
-    assert_allclose(single.objective_, plain.objective_, rtol=1e-4)
-
-
-@every_criterion
-def test_columns_are_searched_alone(name) -> None:
-    X, y = scattered(50, 7, d=3)
-    part = optimum(name, OnColumns(Gaussian(), [2, 0]), X, y)
-    alone = optimum(name, Gaussian(), X[:, [2, 0]], y)
-    assert_allclose(part.theta, alone.theta, atol=1e-9)
-    assert_allclose(part.value, alone.value, rtol=1e-9)
-
-
-# --- peaks of one parameter -----------------------------------------------------------------------
-
-
-@given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
-def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
-    center: float, second: float
-) -> None:
-    """A second, lower peak lies elsewhere on the grid."""
-    grid = np.linspace(-3.0, 3.0, 61)
-    other = center + 3.0 if center < 0.0 else center - 3.0
-
-    def profile(t: np.ndarray) -> np.ndarray:
-        return np.exp(-9.0 * (t - center) ** 2) + second * np.exp(-9.0 * (t - other) ** 2)
-
-    values = profile(grid)
-    found, value = highest_peak(profile, grid, values, local_maxima(values))
-    assert_allclose(found, center, atol=1e-5)
-    assert_allclose(value, 1.0, rtol=1e-9)
-    curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
-    assert_allclose(curvature, 18.0, rtol=1e-3)
-
-
-@pytest.mark.parametrize("slope", [-2.0, 2.0])
-def test_a_monotone_profile_is_highest_at_an_end(slope: float) -> None:
-    grid = np.linspace(0.0, 1.0, 20)
-    for profile in (lambda t: slope * t, lambda t: -np.exp(-slope * t)):
-        values = profile(grid)
-        found, value = highest_peak(profile, grid, values, local_maxima(values))
-        assert_allclose(found, 0.0 if slope < 0.0 else 1.0, atol=1e-15)
-        assert value == values.max()
-
-
-@pytest.mark.parametrize("grid", [np.array([0.3]), np.full(5, 0.3)])
-def test_an_interval_of_one_point_leaves_nothing_to_refine(grid: np.ndarray) -> None:
-    found, value = highest_peak(np.sin, grid, np.sin(grid), local_maxima(np.sin(grid)))
-    assert (found, value) == (0.3, np.sin(0.3))
-
-
-def test_local_maxima_are_no_lower_than_their_neighbors() -> None:
-    assert_array_equal(local_maxima(np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0])), [0, 2, 3, 5])
