@@ -173,3 +173,10 @@ def test_bound_norm_and_factor(kind: str, normalize: bool, k: int) -> None:
 def test_a_partition_with_an_empty_cluster_is_never_chosen() -> None:
     partition = Partition(Dependence(gram(0), np.eye(3)), labeling(0, 3))
     assert partition.moved(np.array([0]), np.array([1])).objective == -np.inf
+
+
+def test_clusters_that_a_similarity_does_not_tell_apart_stay_apart() -> None:
+    A = np.eye(4)
+    A[:3, :3] = 1.0
+    partition = Partition(Dependence(gram(0, n=7), A), np.array([2, 2, 3, 0, 0, 1, 1]))
+    assert_array_equal(numbered(partition).labels, [0, 0, 3, 1, 1, 2, 2])

@@ -205,3 +205,12 @@ def test_slopes_are_those_of_differences(objective: Any) -> None:
     change = objective.value(K + step * D, 0.3) - objective.value(K - step * D, 0.3)
     slope = np.sum((found.inverse - found.factor @ found.factor.T) * D)
     assert_allclose(slope, change / (2.0 * step), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_a_whole_weight_is_that_number_of_rows(rank: int | None) -> None:
+    rows = np.repeat(np.arange(12), COUNTS)
+    once = GaussianEvidence(Y, SampleWeights(COUNTS.astype(float)), rank)
+    repeated = GaussianEvidence(Y[rows], UnitWeights(rows.size), rank)
+    expected = repeated.value(K[np.ix_(rows, rows)], 0.3)
+    assert_allclose(once.value(K, 0.3), expected, rtol=1e-12)

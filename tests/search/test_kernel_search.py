@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
-from mercer._search.kernel_search import optimize_kernel
-from mercer._search.parameter_search import STRENGTHS
+from mercer._search.kernel_search import _falling_penalties, optimize_kernel
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer.kernels import Gaussian
 
 
@@ -108,3 +108,11 @@ def test_an_infinite_penalty_gives_the_isotropic_kernel(form: str) -> None:
     assert ard.objective_ == isotropic.objective_
     assert ard.n_iter_ == isotropic.n_iter_
     assert (ard.width_penalty_, ard.width_penalty_on_) == (np.inf, form)
+
+
+def test_only_relative_penalties_fall_from_stronger_ones() -> None:
+    absolute, none = WidthPenalty(0.01, "widths"), WidthPenalty(0.0, "log_widths")
+    assert _falling_penalties(absolute) == [absolute]
+    assert _falling_penalties(none) == [none]
+    falling = [penalty.strength for penalty in _falling_penalties(WidthPenalty(0.01, "log_widths"))]
+    assert falling == [*(strength for strength in STRENGTHS if strength > 0.01), 0.01]

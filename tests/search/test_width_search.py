@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import REFERENCES, target_kernel
 from scipy.spatial.distance import cdist
@@ -12,7 +14,7 @@ from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import CRITERIA, Dependence
 from mercer._search.parameter_search import Optimum
 from mercer._search.targets import as_target
-from mercer._search.width_search import maximize_width
+from mercer._search.width_search import highest_peak, local_maxima, maximize_width, refined_peak
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, Matern
 
 FAMILIES = [
@@ -113,3 +115,22 @@ def test_the_best_width_is_found_next_to_a_bound(name, side) -> None:
     bounds = np.exp(best + np.sort([side * 1e-3, -side * 3.0]))
     found = optimum(name, Laplacian(bounds=tuple(bounds)), X, y, tol=1e-14)
     assert_allclose(found.theta[0], best, atol=1e-6)
+
+
+@given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
+def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
+    center: float, second: float
+) -> None:
+    """A second, lower peak lies elsewhere on the grid."""
+    grid = np.linspace(-3.0, 3.0, 61)
+    other = center + 3.0 if center < 0.0 else center - 3.0
+
+    def profile(t: np.ndarray) -> np.ndarray:
+        return np.exp(-9.0 * (t - center) ** 2) + second * np.exp(-9.0 * (t - other) ** 2)
+
+    values = profile(grid)
+    found, value = highest_peak(profile, grid, values, local_maxima(values))
+    assert_allclose(found, center, atol=1e-5)
+    assert_allclose(value, 1.0, rtol=1e-9)
+    curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
+    assert_allclose(curvature, 18.0, rtol=1e-3)
