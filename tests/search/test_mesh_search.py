@@ -9,9 +9,10 @@ from reference import center, gaussian
 from scipy.spatial.distance import cdist
 from search_cases import clusters, sensitivity
 
+from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
 from mercer._search.kernel_objectives import InnerProduct, Sensitivity
-from mercer._search.mesh_search import MeshSearch, search_width
+from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -94,6 +95,27 @@ def test_proven_gap_of_a_frequency(seed: int) -> None:
     assert 0.0 <= bounded.gap < 5e-3
     assert found.gap is None
     assert np.sum(whole * found.kernel(X)) >= values.max() - 2e-3
+
+
+@given(seed=st.integers(0, 10_000))
+def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mesh = UniformMesh(9.0, 30.0)
+    weights = np.zeros(mesh.nodes.size)
+    weights[rng.integers(0, weights.size, 12)] = rng.normal(size=12)
+    bounds = np.log([0.1, 30.0])
+    kernel = Dirichlet()
+    used = np.flatnonzero(weights)
+    scan = kernel.at_theta(mesh.nodes[used], np.linspace(*bounds, 1000)[:, None]) @ weights[used]
+    for certificate in (False, True):
+        found = search_frequency(kernel, mesh, weights, bounds, certificate=certificate)
+        size = np.abs(weights).sum()
+        assert scan.max() <= found.value + found.gap + 1e-11 * size
+        assert found.value >= scan.max() - 1e-3 * size
+        at = weights @ kernel.at_theta(mesh.nodes, found.theta)
+        assert_allclose(found.value, at, atol=1e-11 * size)
+        if certificate:
+            assert found.gap <= 1e-3 * size
 
 
 @pytest.mark.parametrize("family", [Gaussian(bounds=(2.0, 2.0)), Dirichlet(bounds=(2.0, 2.0))])
