@@ -15,6 +15,8 @@ from mercer._model_selection.feature_metric import (
     MetricChoice,
     choose_metric,
     gradient_outer_product,
+    kernel_on_features,
+    metric_after,
 )
 from mercer._search.targets import as_target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
@@ -188,3 +190,20 @@ def test_many_samples_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     target = as_target(y).take(rows)
     same = choose_metric(Gaussian(), X[rows], target, n_iter=3, diagonal=True, random_state=0)
     assert_allclose(found.metrics[-1].map, same.metrics[-1].map, rtol=1e-9)
+
+
+def test_more_features_than_samples_are_mapped_from_the_span_of_the_samples() -> None:
+    X, y = problem(40, 70)
+    X, y = X + 5.0, (y - y.mean())[:, None]
+    found = metric_after(Gaussian(), X, y, n_iter=2, diagonal=False)
+    assert found.map.shape == (70, 40)
+    resampling = feature_metric.as_resampling(None, len(X))
+    whole = [
+        f.metric
+        for f in feature_metric._iterates(Gaussian(), X, y, resampling, n_iter=2, diagonal=False)
+    ][-1]
+    assert whole.map.shape == (70, 70)
+    new = 5.0 + np.random.default_rng(1).normal(size=(20, 70))
+    few, every = kernel_on_features(found), kernel_on_features(whole)
+    assert_allclose(few(new, X), every(new, X), atol=1e-7)
+    assert_allclose(few(X), every(X), atol=1e-12)

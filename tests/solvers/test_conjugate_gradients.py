@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer._solvers import conjugate_gradients
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, _Systems, large_product
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, _Systems
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def test_preconditioners_that_rounding_makes_indefinite_are_shifted(monkeypatch)
     ridge = PreconditionedRidge(gram.astype(np.float32), np.arange(40))
     rounding = conjugate_gradients._rounding
     monkeypatch.setattr(conjugate_gradients, "_rounding", lambda gram: 1e-4 * rounding(gram))
-    right, roots = Y.astype(np.float32), np.ones((1, N), dtype=np.float32)
+    right, roots = Y.T.astype(np.float32), np.ones((1, N), dtype=np.float32)
     first = _Systems(ridge._factor, roots, alpha, 2, conjugate_gradients._SHIFT)
     assert ridge._iterated(first, right, 1e-4, 500) is None
     solved = ridge.solve(Y[None], roots, alpha, tol=1e-4)[0, 0]
@@ -63,19 +63,9 @@ def test_a_preconditioner_is_indefinite_for_the_first_residual():
     gram = (GRAM + 1000.0).astype(np.float32)
     ridge, roots = PreconditionedRidge(gram, np.arange(40)), np.ones((1, N), dtype=np.float32)
     systems = _Systems(ridge._factor, roots, np.array([1e-3]), 1, shift=0.0)
-    constant = np.linalg.eigh(gram.astype(float))[1][:, -1:].astype(np.float32)
+    constant = np.linalg.eigh(gram.astype(float))[1][:, -1:].T.astype(np.float32)
     power = np.sum(constant * systems.precondition(constant, np.arange(1)))
     assert (ridge._iterated(systems, constant, 1e-4, 500) is None) == (power < 0.0)
-
-
-@pytest.mark.parametrize(("shape", "n_vectors"), [((3000, 700), 3), ((7, 2**18 + 1), 20)])
-def test_large_products_are_products(shape, n_vectors):
-    draws = np.random.default_rng(1)
-    matrix = draws.integers(-4, 5, size=shape).astype(np.float32)
-    vectors = draws.integers(-4, 5, size=(shape[1], n_vectors)).astype(np.float32)
-    found = large_product(matrix, vectors)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, matrix @ vectors)
 
 
 def test_a_matrix_with_small_negative_eigenvalues_is_solved():

@@ -1,7 +1,7 @@
 """Feature metrics learned from the average gradient outer product of a predictor."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class FeatureMetric:
 
     Attributes
     ----------
-    map : ndarray of shape (n_features,) or (n_features, n_features)
+    map : ndarray of shape (n_features,) or (n_features, n_components)
         One scale for each feature, or a matrix that multiplies the features from the right.
     kernel : Kernel
         Kernel with one width.
@@ -193,13 +193,24 @@ def metric_after(
     diagonal : bool
     resampling : Resampling, default=None
         Which samples are left out together; by default each is left out alone.
+
+    Notes
+    -----
+    A matrix of the metric takes O(min(n, d)^3) time for n samples and d features. If there are more
+    features than samples, it has a column for each sample, and the kernel of new samples depends on
+    their projections onto the span of the samples.
     """
     rows = spread_rows(X, Y, MAX_SAMPLES)
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
     resampling = as_resampling(resampling, len(Y)).take(rows)
-    iterates = _iterates(kernel, X, Y[rows], resampling, n_iter=n_iter, diagonal=diagonal)
-    *_, last = iterates
-    return last.metric
+    settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
+    if diagonal or X.shape[1] <= len(X) or kernel.structure.norm != 2.0:
+        *_, last = _iterates(kernel, X, Y[rows], resampling, **settings)
+        return last.metric
+    # Euclidean distances between the rows, and all gradients, depend on the span of the rows alone.
+    basis = np.linalg.svd(X, full_matrices=False)[2].T
+    *_, last = _iterates(kernel, X @ basis, Y[rows], resampling, **settings)
+    return replace(last.metric, map=basis @ last.metric.map)
 
 
 @dataclass(frozen=True)

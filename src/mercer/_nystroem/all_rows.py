@@ -15,7 +15,7 @@ from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 from mercer._model_selection.calibration import calibrate
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, best_penalty
 from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._solvers.conjugate_gradients import PreconditionedRidge, large_product, row_batches
+from mercer._solvers.conjugate_gradients import PreconditionedRidge, row_batches
 from mercer.kernels import Kernel
 
 _PENALTIES = 10.0 ** np.arange(-3.0, 3.0)
@@ -218,9 +218,9 @@ class AllRows:
         n_rows = len(self.gram)
         total = np.zeros((n_rows, solved.shape[1], solved.shape[3]))
         for c, mean, inside in zip(solved, means, held_out, strict=True):
-            flat = c.transpose(1, 0, 2).reshape(n_rows, -1)
-            fitted = large_product(self.gram, flat).reshape(n_rows, *total.shape[1:])
-            total[inside] += (mean + fitted)[inside]
+            fitted = c.transpose(0, 2, 1).reshape(-1, n_rows) @ self.gram
+            shaped = fitted.T.reshape(n_rows, *total.shape[1:])
+            total[inside] += (mean + shaped)[inside]
         counts = held_out.sum(axis=0)[:, None, None]
         return np.asarray(total / np.where(counts > 0, counts, np.nan))
 

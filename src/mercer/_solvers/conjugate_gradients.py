@@ -10,42 +10,8 @@ from sklearn.utils import gen_batches
 
 from mercer._data.types import Array
 from mercer._gram.dense import with_diagonal
-from mercer._gram.moments import FEW_VECTORS
+from mercer._gram.threads import one_blas_thread
 from mercer._gram.tiles import CACHED_VALUES, map_tiles
-
-
-def large_product(matrix: Array, vectors: Array) -> Array:
-    """Multiply a large matrix by vectors, faster than a matrix product if the vectors are few.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_rows, n_columns)
-        A matrix with contiguous rows.
-    vectors : ndarray of shape (n_columns, n_vectors)
-
-    Notes
-    -----
-    A matrix product first copies the large matrix into a layout for many columns. Here, blocks of
-    rows are multiplied by each vector, in threads.
-
-    Examples
-    --------
-    >>> large_product(np.eye(2), np.array([[1.0], [2.0]]))
-    array([[1.],
-           [2.]])
-    """
-    if vectors.shape[1] > FEW_VECTORS:
-        return np.asarray(matrix @ vectors)
-    found = np.empty((len(matrix), vectors.shape[1]), dtype=np.result_type(matrix, vectors))
-    columns = np.ascontiguousarray(vectors.T)
-
-    def fill(rows: slice) -> None:
-        for k, column in enumerate(columns):
-            found[rows, k] = matrix[rows] @ column
-
-    for _ in map_tiles(fill, list(row_batches(matrix))):
-        pass
-    return found
 
 
 def row_batches(matrix: Array) -> Iterator[slice]:
@@ -137,45 +103,45 @@ class PreconditionedRidge:
         """
         n_fits, n_samples, n_outputs = targets.shape
         scaled = (roots[:, :, None] * targets).astype(np.float32)
-        # Columns are ordered by fit, then penalty, then output.
-        right = np.repeat(scaled[:, :, None, :], len(alphas), axis=2)
-        right, solution, shift = right.transpose(1, 0, 2, 3).reshape(n_samples, -1), None, _SHIFT
+        # Systems are rows, ordered by fit, then penalty, then output.
+        right = np.repeat(scaled.transpose(0, 2, 1)[:, None], len(alphas), axis=1)
+        right, solution, shift = right.reshape(-1, n_samples), None, _SHIFT
         while solution is None:
             systems = _Systems(self._factor, roots.astype(np.float32), alphas, n_outputs, shift)
             solution = self._iterated(systems, right, tol, max_iter)
             shift *= _SHIFT
-        coefficients = solution * systems.roots_of(np.arange(solution.shape[1]))
-        shaped = coefficients.reshape(n_samples, n_fits, len(alphas), n_outputs)
-        return np.asarray(shaped.transpose(1, 2, 0, 3))
+        coefficients = solution * systems.roots_of(np.arange(len(solution)))
+        shaped = coefficients.reshape(n_fits, len(alphas), n_outputs, n_samples)
+        return np.asarray(shaped.transpose(0, 1, 3, 2))
 
     def _iterated(
         self, systems: _Systems, residual: Array, tol: float, max_iter: int
     ) -> Array | None:
         """Return the solutions; None if rounding makes a preconditioner indefinite."""
         solution = np.zeros_like(residual)
-        active = np.arange(residual.shape[1])
+        active = np.arange(len(residual))
         direction = conditioned = systems.precondition(residual, active)
         power = _products(residual, conditioned)
         if (power < 0.0).any():
             return None
         limit = tol**2 * power
         active = active[power > limit]
-        residual, direction, power = (found[..., active] for found in (residual, direction, power))
+        residual, direction, power = (found[active] for found in (residual, direction, power))
         for _ in range(max_iter):
             if not active.size:
                 break
             image = systems.apply(self.gram, direction, active)
-            step = (power / _products(direction, image)).astype(np.float32)
-            solution[:, active] += step * direction
+            step = (power / _products(direction, image)).astype(np.float32)[:, None]
+            solution[active] += step * direction
             residual = residual - step * image
             conditioned = systems.precondition(residual, active)
             before, power = power, _products(residual, conditioned)
             if (power < 0.0).any():
                 return None
-            direction = conditioned + (power / before).astype(np.float32) * direction
+            direction = conditioned + (power / before).astype(np.float32)[:, None] * direction
             going = power > limit[active]
             active, power = active[going], power[going]
-            residual, direction = residual[:, going], direction[:, going]
+            residual, direction = residual[going], direction[going]
         return solution
 
 
@@ -216,26 +182,31 @@ class _Systems:
         fits = list(map_tiles(factorized, list(range(len(roots)))))
         self._factors = [factor for of_fit in fits for factor in of_fit]
 
-    def roots_of(self, columns: Array) -> Array:
-        """Roots of the weights in some of the systems, shape (n_samples, n_columns)."""
-        return self._roots[self._fit[columns // self._n_outputs]].T
+    def roots_of(self, systems: Array) -> Array:
+        """Roots of the weights in some of the systems, shape (n_systems, n_samples)."""
+        return self._roots[self._fit[systems // self._n_outputs]]
 
-    def apply(self, gram: Array, vectors: Array, columns: Array) -> Array:
-        """Return the products of the matrices of some systems with one vector each."""
-        roots, alphas = self.roots_of(columns), self._alphas[columns // self._n_outputs]
-        return np.asarray(roots * large_product(gram, roots * vectors) + alphas * vectors)
+    def apply(self, gram: Array, vectors: Array, systems: Array) -> Array:
+        """Return the products of the matrices of some systems with one vector each.
 
-    def precondition(self, vectors: Array, columns: Array) -> Array:
+        The Gram matrix is symmetric, and is multiplied from the left: a product with few columns on
+        its right would first copy it into another layout.
+        """
+        roots, alphas = self.roots_of(systems), self._alphas[systems // self._n_outputs]
+        return np.asarray(roots * ((roots * vectors) @ gram) + alphas[:, None] * vectors)
+
+    def precondition(self, vectors: Array, systems: Array) -> Array:
         """Return the products of the inverse preconditioners with one vector each."""
-        roots, systems = self.roots_of(columns), columns // self._n_outputs
-        projected = self._factor.T @ (roots * vectors)
-        for system in np.unique(systems):
-            own = systems == system
-            solved = scipy.linalg.cho_solve(
-                (self._factors[system], True), projected[:, own], check_finite=False
-            )
-            projected[:, own] = solved
-        return np.asarray((vectors - roots * (self._factor @ projected)) / self._alphas[systems])
+        roots, penalized = self.roots_of(systems), systems // self._n_outputs
+        projected = (roots * vectors) @ self._factor
+        with one_blas_thread():
+            for number in np.unique(penalized):
+                own, factor = penalized == number, (self._factors[number], True)
+                projected[own] = scipy.linalg.cho_solve(
+                    factor, projected[own].T, check_finite=False
+                ).T
+        images = roots * (projected @ self._factor.T)
+        return np.asarray((vectors - images) / self._alphas[penalized, None])
 
 
 def _root(matrix: Array) -> Array:
@@ -261,5 +232,5 @@ def _rounding(gram: Array) -> float:
 
 
 def _products(first: Array, second: Array) -> Array:
-    """Return inner products of columns, shape (n_columns,)."""
-    return np.einsum("ij,ij->j", first, second, dtype=np.float64)
+    """Return inner products of rows, shape (n_rows,)."""
+    return np.einsum("ij,ij->i", first, second, dtype=np.float64)
