@@ -249,6 +249,7 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
     known = target.representative
     for learner in FORMS:
         if isinstance(learner, GradientOuterProduct):
+            assert isinstance(learner.kernel, Kernel)
             choice = choose_metric(
                 learner.kernel,
                 samples.representative,
@@ -259,6 +260,7 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
             )
             yield kernel_on_features(choice.metrics[choice.best])
         elif isinstance(learner, EvidenceMaximization):
+            assert isinstance(learner.kernel, Kernel)
             Y = known.centered
             yield marginal_likelihood_widths(learner.kernel, samples.representative, Y).kernel
         else:
