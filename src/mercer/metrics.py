@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mercer._data.types import Array, Features
 from mercer._data.validation import check_number
 from mercer._gram.dense import centered, checked_gram
 from mercer._search.targets import Target, Task, as_target
-from mercer.kernels._conversion import as_kernel
+from mercer.kernels._conversion import KernelSource, OutputKernelSource, as_kernel
 from mercer.kernels._distances import inner
 
 __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignment", "hsic"]
 
 
-def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
+def hsic(
+    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+) -> float:
     """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
 
     A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
@@ -65,7 +68,7 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
 
 
 def centered_alignment(
-    A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None
+    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
     """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
@@ -111,7 +114,9 @@ def centered_alignment(
     return _cosine(centered(A), centered(B))
 
 
-def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
+def alignment(
+    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+) -> float:
     """Kernel alignment without centering, <A, B> / (|A| |B|).
 
     |A| is the Frobenius norm. Unlike the centered alignment, it is large for any two kernels that
@@ -162,7 +167,9 @@ def _cosine(A: Array, B: Array) -> float:
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
-def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]:
+def _pair(
+    A: npt.ArrayLike, B: npt.ArrayLike, task: Task, output_kernel: OutputKernelSource
+) -> tuple[Array, Array]:
     """Validate A and B, and return two Gram matrices."""
     A = checked_gram(A, "A")
     shape = np.shape(B)
@@ -269,8 +276,8 @@ class AlignmentBounds:
 
 
 def alignment_bounds(
-    kernel_or_gram: Any,
-    y: Any,
+    kernel_or_gram: KernelSource | npt.ArrayLike,
+    y: npt.ArrayLike,
     delta: float = 0.05,
     *,
     X: Features | None = None,
