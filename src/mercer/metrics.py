@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_number
 from mercer._gram.dense import centered, checked_gram
 from mercer._search.targets import Target, Task, as_target
@@ -21,7 +20,7 @@ __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignme
 
 
 def hsic(
-    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
     """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
 
@@ -35,8 +34,7 @@ def hsic(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -68,7 +66,7 @@ def hsic(
 
 
 def centered_alignment(
-    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
     """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
@@ -82,8 +80,7 @@ def centered_alignment(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -115,7 +112,7 @@ def centered_alignment(
 
 
 def alignment(
-    A: Array, B: npt.ArrayLike, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
     """Kernel alignment without centering, <A, B> / (|A| |B|).
 
@@ -130,8 +127,7 @@ def alignment(
         Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
         a class and -1 between classes.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -167,16 +163,14 @@ def _cosine(A: Array, B: Array) -> float:
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
-def _pair(
-    A: npt.ArrayLike, B: npt.ArrayLike, task: Task, output_kernel: OutputKernelSource
-) -> tuple[Array, Array]:
+def _pair(A: Array, B: Any, task: Task, kernel: OutputKernelSource) -> tuple[Array, Array]:
     """Validate A and B, and return two Gram matrices."""
     A = checked_gram(A, "A")
     shape = np.shape(B)
-    if output_kernel is None and len(shape) == 2 and shape[0] == shape[1]:
+    if kernel is None and len(shape) == 2 and shape[0] == shape[1]:
         B = checked_gram(B, "B")
     else:
-        target = as_target(B, task, output_kernel=output_kernel)
+        target = as_target(B, task, output_kernel=kernel)
         B = (target.factor * target.signs) @ target.factor.T
     if len(A) != len(B):
         raise ValueError(
@@ -276,8 +270,8 @@ class AlignmentBounds:
 
 
 def alignment_bounds(
-    kernel_or_gram: KernelSource | npt.ArrayLike,
-    y: npt.ArrayLike,
+    kernel_or_gram: KernelSource | Array,
+    y: PerSample,
     delta: float = 0.05,
     *,
     X: Features | None = None,
@@ -372,8 +366,7 @@ def alignment_bounds(
     variance = target_size / m
     ratio = float(np.sqrt((K_c**2).sum(axis=1).max() * m)) / size
     reached, assured = (r * variance for r in (rho, max(rho - deviation, 0.0)))
-    binary = target.classes is not None
-    coef = L_c[:, 0] / size
+    binary, coef = target.classes is not None, L_c[:, 0] / size
     return AlignmentBounds(
         rho,
         deviation,

@@ -132,7 +132,7 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
 
 def _curve_figure(
     curves: Curves,
-    display: type[metrics.RocCurveDisplay] | type[metrics.PrecisionRecallDisplay],
+    display: type[metrics.RocCurveDisplay | metrics.PrecisionRecallDisplay | CalibrationDisplay],
     title: str,
     labels: tuple[str, str],
     caption: str,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar, Union
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -26,6 +26,9 @@ State = TypeVar("State")
 
 Encoder: TypeAlias = TransformerMixin | None
 """A fitted transformer of rows of the input to numbers; None if they are numbers."""
+
+MaybeLazy: TypeAlias = Union[Array, "da.Array"]
+"""An array, or a Dask array, which is computed when it is used."""
 
 _BLOCK_ROWS = 4096
 """The largest default number of rows, for which products with 1,000 centers reach full speed."""

@@ -19,6 +19,11 @@ def is_frame(X: Table) -> bool:
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
+def is_dask(X: object) -> bool:
+    """Return whether an object is a Dask collection."""
+    return callable(getattr(X, "__dask_graph__", None))
+
+
 def _is_number(dtype: Any) -> bool:
     """Return whether a NumPy, pandas or polars type is that of numbers or booleans."""
     kind = getattr(dtype, "kind", None)

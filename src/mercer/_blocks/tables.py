@@ -1,11 +1,9 @@
 """Tables that estimators are fitted to, in memory or in blocks, and rows drawn from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -13,10 +11,11 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
 from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
-from mercer._blocks.blocks import BlockSource, Encoder
+from mercer._blocks.blocks import BlockSource, Encoder, MaybeLazy
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.memory_source import memory_source
+from mercer._blocks.numeric_tables import is_dask
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.copies import with_copies
 from mercer._data.folds import sample_rows
@@ -26,10 +25,6 @@ from mercer._data.sample import Sample, as_frame, column_names
 from mercer._data.types import Array, Features, PerSample, RandomState, Table
 from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import UnitWeights, with_class_weights
-
-if TYPE_CHECKING:
-    import dask.array as da
-
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """Arguments of scikit-learn's validation: numbers of single or double precision."""
@@ -47,8 +42,7 @@ class TableSample(Sample):
 
     Attributes
     ----------
-    names : data frame without rows, or None
-        Holds the names of the columns.
+    names : data frame without rows, which holds the names of the columns, or None
     """
 
     names: Features = None
@@ -138,8 +132,7 @@ class DrawnSample(TableSample):
         Parameters
         ----------
         max_rows : int
-        random_state : int, RandomState instance or None
-            Draws the rows.
+        random_state : int, RandomState instance or None, which draws the rows
         """
         if len(self) > max_rows:
             return self.take(sample_rows(len(self), max_rows, None, random_state))
@@ -343,13 +336,12 @@ def as_source(X: Table, y: PerSample = None) -> tuple[Table, PerSample]:
 
 def predict_rows(
     estimator: BaseEstimator, X: Table, function: Callable[[Features], Array]
-) -> Array | da.Array:
+) -> MaybeLazy:
     """Compute predictions for rows of a table in memory or, block by block, of a source.
 
     Parameters
     ----------
-    estimator : estimator
-        Fitted.
+    estimator : fitted estimator
     X : array-like, sparse matrix, data frame, Dask collection or BlockSource
         A table of shape (n_rows, n_features). The target of a source is disregarded.
     function : callable
@@ -370,11 +362,6 @@ def predict_rows(
     return found if is_dask(X) else np.concatenate(list(found))
 
 
-def is_dask(X: object) -> bool:
-    """Return whether an object is a Dask collection."""
-    return callable(getattr(X, "__dask_graph__", None))
-
-
 def block_source(
     X: Table, y: PerSample = None, *, block_rows: int | None = None, encoder: Encoder = None
 ) -> BlockSource:
@@ -384,8 +371,7 @@ def block_source(
     ----------
     X : array-like, sparse matrix, data frame, Dask array or data frame, or BlockSource
         A table of shape (n_rows, n_columns). Memory-mapped arrays are read block by block. Sparse
-        matrices in formats other than CSR are copied to CSR. A source is returned
-        as it is.
+        matrices in formats other than CSR are copied to CSR. A source is returned as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         A Dask collection that is divided like X, if X is a Dask collection.
     block_rows : int, default=None

@@ -1,7 +1,7 @@
 """The objects of a model, made from their checked description."""
 
 import json
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
 from importlib import import_module
 from io import BytesIO
@@ -16,7 +16,7 @@ from mercer._files.model_schema import Described, full_name
 
 
 @cache
-def named(name: str) -> type:
+def named(name: str) -> type | Callable[..., object]:
     """Import a type or a function by its full name.
 
     Parameters

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample
 from mercer._data.validation import check_choice, check_target_values, infer_task, refuse_text
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._gram.dense import check_symmetry
@@ -101,7 +100,7 @@ class Target:
 
 
 def as_target(
-    y: npt.ArrayLike,
+    y: PerSample,
     task: Task = "auto",
     n_samples: int | None = None,
     output_kernel: OutputKernelSource = None,
@@ -224,7 +223,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
 
 
 def output_kernel_of_part(
-    output_kernel: OutputKernelSource, y: npt.ArrayLike, part: npt.ArrayLike
+    output_kernel: OutputKernelSource, y: Array, part: Array
 ) -> OutputKernelSource:
     """Return the output kernel of some samples: similarities restricted to their classes.
 
@@ -232,10 +231,8 @@ def output_kernel_of_part(
     ----------
     output_kernel : object
         See :func:`as_target`.
-    y : array-like of shape (n_samples,)
-        Labels of all samples.
-    part : array-like of shape (n_part,)
-        Labels of these samples.
+    y, part : ndarray of shape (n_samples,) and (n_part,)
+        Labels of all samples, and of these samples.
     """
     kernel = check_output_kernel(output_kernel)
     if not isinstance(kernel, np.ndarray):
@@ -244,7 +241,7 @@ def output_kernel_of_part(
     return kernel[np.ix_(there, there)]
 
 
-def one_against_rest(y: npt.ArrayLike, classes: Array) -> Array:
+def one_against_rest(y: Array, classes: Array) -> Array:
     """Return labels as signs: a column for each class against the rest, one for two classes.
 
     Parameters

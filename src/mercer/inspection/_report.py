@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.folds import group_codes
-from mercer._data.types import Array, Features, PerSample
+from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
 from mercer.inspection._baselines import (
@@ -185,7 +185,7 @@ def report(
     y: npt.ArrayLike,
     groups: PerSample = None,
     *,
-    train: Sequence[npt.ArrayLike] | None = None,
+    train: Sequence[Table] | None = None,
     coverage: float = 0.9,
     metric: str | None = None,
     later: bool = False,
@@ -320,7 +320,7 @@ def report(
     )
 
 
-def _past(model: BaseEstimator, train: Sequence[npt.ArrayLike] | None) -> Truth | None:
+def _past(model: BaseEstimator, train: Sequence[Table] | None) -> Truth | None:
     """Targets and groups of the training rows, if these are given."""
     if train is None:
         return None
@@ -356,7 +356,7 @@ def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
 def _compared(
     model: BaseEstimator,
     rows: tuple[Features, Truth, Predictions],
-    train: Sequence[npt.ArrayLike] | None,
+    train: Sequence[Table] | None,
     past: Truth | None,
     seed: int,
 ) -> tuple[list[PredictorScores], bool | None, Estimate | None]:

@@ -1,6 +1,7 @@
 """Encoding of tables with one number for each cell, for kernels of single columns."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -13,7 +14,7 @@ from mercer.preprocessing._column_kinds import as_categories, named_columns
 from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, TableEncoder
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
-Orders = Mapping[str | int, Sequence[object]]
+Orders = Mapping[Any, Sequence[object]]
 """Ordered categories of columns, keyed by the name or position of the column."""
 
 
