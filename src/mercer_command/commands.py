@@ -1,11 +1,9 @@
 """Functions that run the commands, given their parsed options."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +37,6 @@ from mercer_command.summary import summary_section
 from mercer_command.table_model import TableModel
 from mercer_command.target_column import Rows
 from mercer_command.values import parse_missing
-
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one fast method of each kind."""
@@ -221,10 +215,7 @@ def _problem(given: options.Fit | options.Compare) -> Problem:
 
 
 def _fit(
-    training: streaming.Training,
-    given: options.Fit,
-    command: options.Options,
-    client: Client | None = None,
+    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` repeats the run."""
     problem, notes = training.problem, list(training.problem.notes)

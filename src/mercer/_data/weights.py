@@ -350,7 +350,7 @@ def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleW
 
 def with_class_weights(
     sample_weight: PerSample, class_weight: ClassWeight, y: npt.ArrayLike
-) -> npt.ArrayLike | None:
+) -> PerSample:
     """Return weights of samples times those of their classes.
 
     Parameters

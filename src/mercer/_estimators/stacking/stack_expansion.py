@@ -27,7 +27,7 @@ from mercer.kernels._distances import median_distance, scaled_features
 
 
 class Member(Protocol):
-    """A predictor on one kernel, fitted to all rows, of which a stack combines several."""
+    """A predictor on one kernel, fitted to all rows; a stack combines several."""
 
     @property
     def view(self) -> ViewName:

@@ -37,10 +37,7 @@ _LEAST = 1e-4
 
 
 def schedule(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     """Declare the inputs and outputs of a model to skl2onnx."""
     from skl2onnx.common.data_types import DoubleTensorType

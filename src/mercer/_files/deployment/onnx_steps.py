@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from skl2onnx.common.data_types import DataType
 
 
-Parsers: TypeAlias = "dict[type, Callable[..., list[Variable]]]"
-"""Functions that schedule the conversion of steps, by the types of the steps."""
+Parsers: TypeAlias = "dict[type, Callable[..., list[Variable]]] | None"
+"""Functions that schedule the conversion of steps, by the types of the steps, or None."""
 
 _MISSING = ""
 """Text that stands for a missing category."""
@@ -133,10 +133,7 @@ def _read_as(kind: type[DataType], columns: list[Variable]) -> None:
 
 
 def _steps(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     for _, step in model.steps:
         inputs = parsed(scope, step, inputs, custom_parsers)
@@ -144,10 +141,7 @@ def _steps(
 
 
 def _parts(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     if isinstance(model, TableEncoder) and model.reader_.columns_:
         named = ", ".join(repr(name) for name, _, _ in model.reader_.columns_)
@@ -172,10 +166,7 @@ def _positions(model: ColumnTransformer, columns: slice | Array) -> Array:
 
 
 def _converted(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
@@ -186,19 +177,13 @@ def _converted(
 
 
 def _refused(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     raise TypeError(f"The step {type(model).__name__} has no operators in ONNX.")
 
 
 def _own(
-    scope: Scope,
-    model: BaseEstimator,
-    inputs: list[Variable],
-    custom_parsers: Parsers | None = None,
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
 ) -> list[Variable]:
     from skl2onnx.common.data_types import StringTensorType
 
@@ -271,7 +256,7 @@ def _keys(categories: Array) -> list[str]:
     ]
 
 
-PARSERS: Parsers = {
+PARSERS: dict[type, Callable[..., list[Variable]]] = {
     ColumnConverter: _converted,
     ColumnTransformer: _parts,
     OneHotEncoder: _own,
