@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_number
 from mercer._gram.dense import centered, checked_gram
 from mercer._search.targets import Target, Task, as_target
-from mercer.kernels._conversion import as_kernel
+from mercer.kernels._conversion import KernelSource, OutputKernelSource, as_kernel
 from mercer.kernels._distances import inner
 
 __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignment", "hsic"]
 
 
-def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
+def hsic(
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+) -> float:
     """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
 
     A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
@@ -32,8 +34,7 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -65,7 +66,7 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
 
 
 def centered_alignment(
-    A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
 ) -> float:
     """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
@@ -79,8 +80,7 @@ def centered_alignment(
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -111,7 +111,9 @@ def centered_alignment(
     return _cosine(centered(A), centered(B))
 
 
-def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
+def alignment(
+    A: Array, B: PerSample, *, task: Task = "auto", output_kernel: OutputKernelSource = None
+) -> float:
     """Kernel alignment without centering, <A, B> / (|A| |B|).
 
     |A| is the Frobenius norm. Unlike the centered alignment, it is large for any two kernels that
@@ -125,8 +127,7 @@ def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = Non
         Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
         a class and -1 between classes.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
-        values.
+        Whether `B`, if not a matrix, holds labels or responses; `"auto"` decides by its values.
     output_kernel : str, array-like, kernel or None, default=None
         Similarity of two labels or responses; see "Output kernels" in docs/glossary.md. If it is
         given, `B` is not taken as a Gram matrix.
@@ -162,14 +163,14 @@ def _cosine(A: Array, B: Array) -> float:
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
-def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]:
+def _pair(A: Array, B: Any, task: Task, kernel: OutputKernelSource) -> tuple[Array, Array]:
     """Validate A and B, and return two Gram matrices."""
     A = checked_gram(A, "A")
     shape = np.shape(B)
-    if output_kernel is None and len(shape) == 2 and shape[0] == shape[1]:
+    if kernel is None and len(shape) == 2 and shape[0] == shape[1]:
         B = checked_gram(B, "B")
     else:
-        target = as_target(B, task, output_kernel=output_kernel)
+        target = as_target(B, task, output_kernel=kernel)
         B = (target.factor * target.signs) @ target.factor.T
     if len(A) != len(B):
         raise ValueError(
@@ -269,8 +270,8 @@ class AlignmentBounds:
 
 
 def alignment_bounds(
-    kernel_or_gram: Any,
-    y: Any,
+    kernel_or_gram: KernelSource | Array,
+    y: PerSample,
     delta: float = 0.05,
     *,
     X: Features | None = None,
@@ -365,8 +366,7 @@ def alignment_bounds(
     variance = target_size / m
     ratio = float(np.sqrt((K_c**2).sum(axis=1).max() * m)) / size
     reached, assured = (r * variance for r in (rho, max(rho - deviation, 0.0)))
-    binary = target.classes is not None
-    coef = L_c[:, 0] / size
+    binary, coef = target.classes is not None, L_c[:, 0] / size
     return AlignmentBounds(
         rho,
         deviation,

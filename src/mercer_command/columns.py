@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pandas as pd
 
 from mercer.preprocessing import CellReading, cell_readings, kind_of, numbers_rows, parse_cells
 from mercer_command.messages import InputError, listing
-from mercer_command.values import MissingCodes, naming_codes, odd_value, without_codes
+from mercer_command.values import Cells, MissingCodes, naming_codes, odd_value, without_codes
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
@@ -126,7 +126,7 @@ def recognize_columns(
     frame = frame.assign(**{n: without_codes(frame[n], codes) for n, codes in missing.items()})
     wanted = {name: (read_as(choice.role), choice.format) for name, choice in choices.items()}
     readings = cell_readings(frame, wanted, separator=separator)
-    typed: dict[str, pd.Series[Any]] = {}
+    typed: dict[str, Cells] = {}
     columns = []
     for name in frame.columns:
         values, column, found = frame[name], Column(name, "number"), None
@@ -145,7 +145,7 @@ def recognize_columns(
     return pd.DataFrame(typed, index=frame.index), columns
 
 
-def _read_column(name: str, odd: pd.Series[Any], reading: CellReading) -> Column:
+def _read_column(name: str, odd: Cells, reading: CellReading) -> Column:
     """Describe how the cells of a column of text were read, and warn of unreadable ones."""
     warnings = tuple(f"{told}; {OTHERWISE}" for told in reading.warnings)
     if len(odd):
@@ -157,7 +157,7 @@ def _read_column(name: str, odd: pd.Series[Any], reading: CellReading) -> Column
     return Column(name, "number", notation, reading.facts, 0.0, warnings)
 
 
-def _recognized(column: Column, values: pd.Series[Any], read_as: ReadAs | None) -> Column:
+def _recognized(column: Column, values: Cells, read_as: ReadAs | None) -> Column:
     """Decide how a column is used, given its converted values."""
     kind = kind_of(values)
     if kind == "other":
@@ -179,7 +179,7 @@ def _recognized(column: Column, values: pd.Series[Any], read_as: ReadAs | None) 
     return _used(column, role, values)
 
 
-def _chosen(column: Column, values: pd.Series[Any], choice: Choice, *, suits: bool) -> Column:
+def _chosen(column: Column, values: Cells, choice: Choice, *, suits: bool) -> Column:
     """Use a column as the user chose."""
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
@@ -194,7 +194,7 @@ def _chosen(column: Column, values: pd.Series[Any], choice: Choice, *, suits: bo
     return replace(used, facts=(*used.facts, "as --columns says"))
 
 
-def _is_duration(values: pd.Series[Any]) -> bool:
+def _is_duration(values: Cells) -> bool:
     from pandas.api.types import infer_dtype
 
     return infer_dtype(values, skipna=True) in ("timedelta", "timedelta64")
@@ -204,7 +204,7 @@ def _left_out(column: Column, role: Role, reason: str) -> Column:
     return replace(column, role=role, facts=(f"left out: {reason}",))
 
 
-def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
+def _used(column: Column, role: Role, values: Cells) -> Column:
     """Describe the use of a column."""
     n_levels = values.nunique()
     many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""

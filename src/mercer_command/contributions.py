@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -200,7 +200,7 @@ class Reasons:
     """
 
     values: ShapleyValues
-    predictions: Any
+    predictions: Sequence[object]
     unit: str
     role: str
 
@@ -277,8 +277,8 @@ def reasons(
     model: TableModel,
     frame: pd.DataFrame,
     typed: pd.DataFrame,
-    predictions: Any,
-    advance: Callable[[int], Any] | None = None,
+    predictions: Iterable[object],
+    advance: Callable[[int], object] | None = None,
 ) -> Reasons:
     """Explain the predictions of rows by the columns of the table.
 

@@ -205,7 +205,7 @@ def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
-def _safe(cell: Any) -> Any:
+def _safe(cell: object) -> object:
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
     return cell if re.fullmatch(_PLAIN_NUMBER, cell) else f"'{cell}"

@@ -131,7 +131,12 @@ def _curves(model: TableModel, X: pd.DataFrame, y: Array) -> list[Part]:
 
 
 def _curve_figure(
-    curves: Curves, display: Any, title: str, labels: tuple[str, str], caption: str, **settings: Any
+    curves: Curves,
+    display: type[metrics.RocCurveDisplay | metrics.PrecisionRecallDisplay | CalibrationDisplay],
+    title: str,
+    labels: tuple[str, str],
+    caption: str,
+    **settings: Any,
 ) -> Figure:
     """Return a figure with one curve for each class, drawn by a display of scikit-learn."""
 

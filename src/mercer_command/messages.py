@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
 """Extras that install these packages; all other packages belong to `cli`."""
@@ -229,7 +228,7 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def as_note(message: Warning | str, *_: Any, **__: Any) -> str:
+def as_note(message: Warning | str, *_: object, **__: object) -> str:
     """Return a warning as a line for the user, without the name of the source file."""
     return f"note: {visible(' '.join(str(message).split()))}\n"
 

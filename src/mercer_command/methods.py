@@ -96,14 +96,18 @@ def _method(
     return Method(known, grids or {}, max_rows)
 
 
-def _two_stage(learner: Callable[..., Any], **settings: Any) -> Method:
+def _two_stage(learner: Callable[..., BaseEstimator], **settings: object) -> Method:
     return _method(
         lambda: mercer.TwoStageClassifier(learner(**settings)),
         lambda: mercer.TwoStageRegressor(learner(**settings)),
     )
 
 
-def _one_stage(classifier: Any, regressor: Any, **settings: Any) -> Method:
+def _one_stage(
+    classifier: Callable[..., BaseEstimator],
+    regressor: Callable[..., BaseEstimator],
+    **settings: object,
+) -> Method:
     makers = (partial(classifier, **settings), partial(regressor, **settings))
     return _method(*makers, _ONE_STAGE_GRIDS, _EXACT_ROWS)
 
@@ -113,7 +117,7 @@ def _scaled_ridge() -> BaseEstimator:
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
-def _of_package(package: str, prefix: str, **settings: Any) -> Method:
+def _of_package(package: str, prefix: str, **settings: object) -> Method:
     """Return a method of a package that may not be installed."""
 
     def made(kind: str) -> BaseEstimator:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from mercer import KernelOrdinalClassifier, KernelPoissonRegressor
 from mercer.inspection import ModelReport, kernel_terms, report
@@ -86,7 +86,7 @@ class Trial:
         return "ordered grades" if self.kind == "ordinal" else "classes"
 
     @property
-    def learner(self) -> Any:
+    def learner(self) -> BaseEstimator:
         """The estimator that learned the kernel; for a search, the best one."""
         step = self.model[-1]
         return getattr(step, "best_estimator_", step)

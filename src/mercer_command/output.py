@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Template
 from textwrap import wrap
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich import box, markup, progress
 from rich.console import Console
@@ -73,7 +73,7 @@ class Figure:
         Height in inches; the width is 5.6.
     """
 
-    draw: Callable[[Axes], Any]
+    draw: Callable[[Axes], object]
     caption: str
     height: float = 3.8
 

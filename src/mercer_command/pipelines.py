@@ -1,6 +1,8 @@
 """Pipelines of the command, which read and encode the columns of a table and fit a method."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
@@ -27,8 +29,11 @@ from mercer_command.table_reader import TableReader
 from mercer_command.target_column import Rows, Task
 from mercer_command.values import Array
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Any]:
+
+def fit_arguments(model: Pipeline, problem: Problem, rows: Rows) -> dict[str, Array]:
     """Return the arguments of a fit other than columns and target: groups, if it takes any.
 
     Parameters
@@ -87,7 +92,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> TableM
     )
 
 
-def learned_alignment(model: Pipeline, X: Any, y: Array, task: Task) -> float:
+def learned_alignment(model: Pipeline, X: pd.DataFrame, y: Array, task: Task) -> float:
     """Compute the centered alignment of a fitted model's kernel with the target.
 
     Parameters
@@ -154,7 +159,7 @@ def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransf
         # Rows of a table that is read in parts are not scored out of fold.
         "scores": of("text") if problem.n_rows is None else [],
     }
-    folds: Any = _folds_of_groups(problem, rows) or 5
+    folds = _folds_of_groups(problem, rows) or 5
     if problem.times is not None:
         folds = TimeSeriesSplit(max(2, min(5, len(rows) - 1)))
     scores = TextScores(problem.task == "classification", cv=folds, random_state=seed)
@@ -182,7 +187,7 @@ def _folds_of_groups(problem: Problem, rows: Rows) -> PredefinedSplit | None:
     return PredefinedSplit(parts)
 
 
-def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
+def _levels(problem: Problem, rows: Rows, seed: int) -> Pipeline:
     """Return an encoder of categories by the means of the target."""
     kind, n_folds, folds = "continuous", 5, KFold
     if problem.task == "classification":

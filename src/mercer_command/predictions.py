@@ -1,14 +1,17 @@
 """Prediction of the rows of tables with saved models, also on Dask clusters."""
 
+from __future__ import annotations
+
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mercer import ParquetSource
@@ -21,6 +24,11 @@ from mercer_command.streaming import parquet_source
 from mercer_command.table_files import is_parquet, read_cells
 from mercer_command.table_model import TableModel
 from mercer_command.values import Array, as_dates, format_dates
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Result = TypeVar("Result")
 
 # For each column, numbers of rows with categories that a model was not fitted to.
 NewCategories: TypeAlias = dict[str, Counter[str]]
@@ -46,7 +54,9 @@ class TableRows:
     parts: ParquetSource | pd.DataFrame
     kept: tuple[str, ...] = ()
 
-    def map(self, function: Callable[[pd.DataFrame], Any], client: Any) -> Iterator[Any]:
+    def map(
+        self, function: Callable[[pd.DataFrame], Result], client: Client | None
+    ) -> Iterator[Result]:
         """Apply a function to parts of consecutive rows, and yield the results in order.
 
         Parameters
@@ -111,7 +121,7 @@ def predict_file(
     bar: Bar,
     *,
     n_reasons: int = 0,
-    client: Any = None,
+    client: Client | None = None,
 ) -> list[str]:
     """Predict each row of a table, and write the predictions.
 
@@ -198,7 +208,7 @@ def _predicted_part(
     kept: tuple[str, ...],
     coverage: float | None,
     n_reasons: int,
-    advance: Callable[[int], Any] | None,
+    advance: Callable[[int], object] | None,
 ) -> tuple[pd.DataFrame, NewCategories]:
     """Return copied columns and predictions of a part of a table, and new categories."""
     found: NewCategories = {}
@@ -291,7 +301,7 @@ def _count_new_categories(model: TableModel, typed: pd.DataFrame, found: NewCate
                 found.setdefault(name, Counter()).update(new)
 
 
-def intervals(model: TableModel, encoded: Any, coverage: float = 0.9) -> Array:
+def intervals(model: TableModel, encoded: npt.ArrayLike, coverage: float = 0.9) -> Array:
     """Predict intervals that hold the response with some probability.
 
     Parameters

@@ -1,5 +1,7 @@
 """Training and test rows of Parquet files that are read in parts, also on Dask clusters."""
 
+from __future__ import annotations
+
 import logging
 import signal
 import threading
@@ -7,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,9 @@ from mercer_command.target_column import (
     single_class_note,
 )
 from mercer_command.values import Array, as_dates, parse_missing
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -225,7 +230,9 @@ def check_cluster(options: Fit | Predict) -> None:
 
 
 @contextmanager
-def cluster_client(address: str | None, workers: int | None, timeout: str = "10s") -> Iterator[Any]:
+def cluster_client(
+    address: str | None, workers: int | None, timeout: str = "10s"
+) -> Iterator[Client | None]:
     """Connect to a Dask cluster, or start one on this machine until the block ends.
 
     Parameters

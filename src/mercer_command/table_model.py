@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from mercer_command.values import Array
 
 
-def _last_has(name: str) -> Callable[[Any], bool]:
+def _last_has(name: str) -> Callable[[Pipeline], bool]:
     """Return a function that checks whether the last step of a model has a method."""
     return lambda model: hasattr(model.steps[-1][1], name)
 
@@ -36,7 +38,7 @@ class TableModel(Pipeline):
 
     def __init__(
         self,
-        steps: list[tuple[str, Any]],
+        steps: list[tuple[str, BaseEstimator]],
         *,
         limits: tuple[float, float, bool] | None = None,
         threshold: float | None = None,
@@ -67,7 +69,7 @@ class TableModel(Pipeline):
             return np.asarray(super().predict(X, **params))
         return self.predict_encoded(self[:-1].transform(X))
 
-    def predict_encoded(self, encoded: Any) -> Array:
+    def predict_encoded(self, encoded: npt.ArrayLike) -> Array:
         """Predict rows whose columns are encoded.
 
         Parameters
@@ -97,7 +99,7 @@ class TableModel(Pipeline):
         """
         return self.intervals_of(self[:-1].transform(X), coverage)
 
-    def intervals_of(self, encoded: Any, coverage: float = 0.9) -> Array:
+    def intervals_of(self, encoded: npt.ArrayLike, coverage: float = 0.9) -> Array:
         """Predict intervals of rows whose columns are encoded.
 
         Parameters

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.utils import Tags
 
 from mercer.preprocessing import CellReading, cell_readings, convert, parse_cells
 from mercer_command.columns import DATES, OTHERWISE, read_as
 from mercer_command.messages import listing, shown
-from mercer_command.values import Array, as_dates, without_codes
+from mercer_command.values import Array, Cells, as_dates, without_codes
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -60,7 +61,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.missing = missing
         self.remembers = remembers
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+    def fit(self, X: pd.DataFrame, y: npt.ArrayLike | None = None) -> Self:
         """Store the names of the columns, and hashes of the rows.
 
         Parameters
@@ -126,7 +127,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = X[list(wanted)]
         X = X.assign(**{n: without_codes(X[n], missing[n]) for n in wanted if n in missing})
         readings = cell_readings(X, wanted, preferred=preferred)
-        typed: dict[str, pd.Series[Any]] = {}
+        typed: dict[str, Cells] = {}
         for name, role, _ in self.columns:
             typed[name] = X[name]
             if name in readings:
@@ -136,7 +137,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
         return pd.DataFrame(typed, index=X.index)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
@@ -144,7 +145,7 @@ class TableReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read(name: str, cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
+def _read(name: str, cells: Cells, reading: CellReading) -> Cells:
     """Convert the cells of a column, and warn of cells that cannot be read."""
     values, odd = parse_cells(cells, reading)
     told = [f"column '{shown(name)}': {text}; {OTHERWISE}" for text in reading.warnings]
@@ -196,7 +197,7 @@ def row_hashes(typed: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> 
     -------
     ndarray of uint64 of shape (n_rows,)
     """
-    compared: dict[str, pd.Series[Any]] = {}
+    compared: dict[str, Cells] = {}
     for name, role, _ in columns:
         column = typed[[name]]
         if role == "number" or role in DATES:

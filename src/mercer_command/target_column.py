@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import Column
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.names import KINDS
-from mercer_command.values import Array
+from mercer_command.values import Array, Cells
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array
@@ -95,9 +95,7 @@ def inferred_task(values: Array, name: str, notes: list[str]) -> Task:
     return task
 
 
-def _target_values(
-    target: pd.Series[Any], name: str, task: str, notes: list[str]
-) -> tuple[Array, Task]:
+def _target_values(target: Cells, name: str, task: str, notes: list[str]) -> tuple[Array, Task]:
     """Return the target's values and its task, after checking that they suit each other."""
     checked_name("task", task, ("auto", "classification", "regression", *KINDS))
     kind, frame = kind_of(target), target.to_frame()
@@ -125,7 +123,7 @@ def _target_values(
     return _as_classes(values, name), "classification"
 
 
-def _check_kind(target: pd.Series[Any], name: str, task: str) -> None:
+def _check_kind(target: Cells, name: str, task: str) -> None:
     """Raise an error if grades are not whole numbers, or if counts are not, or are negative."""
     values = np.empty(0)
     if kind_of(target) == "number":

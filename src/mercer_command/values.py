@@ -14,6 +14,8 @@ from mercer.preprocessing import convert, is_text
 from mercer_command.messages import InputError, listing, shown
 
 Array: TypeAlias = npt.NDArray[Any]
+Cells: TypeAlias = "pd.Series[Any]"
+"""A column of a data frame."""
 
 ISO = "ISO8601"
 """Name in pandas of the format of dates that begin with the year and may have a time."""
@@ -101,7 +103,7 @@ def parse_missing(given: str | None, names: Iterable[str]) -> dict[str, list[str
     return {name: values for name, values in found.items() if values}
 
 
-def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]:
+def without_codes(cells: Cells, codes: Iterable[str]) -> Cells:
     """Replace codes of missing cells by missing values.
 
     Parameters
@@ -121,7 +123,7 @@ def without_codes(cells: pd.Series[Any], codes: Iterable[str]) -> pd.Series[Any]
     return cells.astype(float).mask(cells.isin(numbers))
 
 
-def _finite(numbers: pd.Series[Any]) -> Array:
+def _finite(numbers: Cells) -> Array:
     """Return known numbers; none if some are infinite, which raises an error elsewhere."""
     try:
         values = convert(numbers.to_frame(), "number")[:, 0]
@@ -130,7 +132,7 @@ def _finite(numbers: pd.Series[Any]) -> Array:
     return np.asarray(values[~np.isnan(values)])
 
 
-def odd_value(numbers: pd.Series[Any]) -> str:
+def odd_value(numbers: Cells) -> str:
     """Return a note on a repeated value far from all others, which may be a code of missing cells.
 
     Parameters
@@ -168,7 +170,7 @@ def odd_value(numbers: pd.Series[Any]) -> str:
     return ""
 
 
-def naming_codes(name: str, numbers: pd.Series[Any], most: int = 100) -> str:
+def naming_codes(name: str, numbers: Cells, most: int = 100) -> str:
     """Return a note if whole numbers may be names, judging by the name of their column.
 
     Parameters

@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
 from mercer._blocks.blocks import BlockSource
+from mercer._data.types import PerSample, Table
 from mercer._data.validation import check_choice, check_has_rows, check_number
 from mercer._gram.memory import available_memory
 from mercer._gram.tiles import check_gram_memory, working_memory
@@ -21,7 +23,7 @@ latter number, all pairs are fitted if smaller errors are expected; for still mo
 minutes."""
 
 
-def check_approximation(approximation: Any, **numbers: Any) -> None:
+def check_approximation(approximation: str, **numbers: Any) -> None:
     """Raise an error for invalid settings, before any work.
 
     Parameters
@@ -42,7 +44,11 @@ def check_approximation(approximation: Any, **numbers: Any) -> None:
 
 
 def fits_exactly(
-    estimator: Any, X: Any, sample_weight: Any, approximation: str, n_matrices: int = 4
+    estimator: BaseEstimator,
+    X: Table,
+    sample_weight: PerSample,
+    approximation: str,
+    n_matrices: int = 4,
 ) -> bool:
     """Return whether all rows of positive weight are fitted exactly.
 

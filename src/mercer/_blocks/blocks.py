@@ -6,17 +6,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar, Union
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import assert_all_finite
 
 from mercer._blocks.numeric_tables import as_numeric, check_convertible
 from mercer._blocks.passes import run_in_threads
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Table
 from mercer._data.validation import check_number
 
+if TYPE_CHECKING:
+    import dask.array as da
+    from distributed import Client
+
+
 State = TypeVar("State")
+
+Encoder: TypeAlias = TransformerMixin | None
+"""A fitted transformer of rows of the input to numbers; None if they are numbers."""
+
+MaybeLazy: TypeAlias = Union[Array, "da.Array"]
+"""An array, or a Dask array, which is computed when it is used."""
 
 _BLOCK_ROWS = 4096
 """The largest default number of rows, for which products with 1,000 centers reach full speed."""
@@ -118,10 +130,10 @@ class BlockSource(ABC):
         Called in the calling thread with numbers of rows that have been added to a statistic.
     """
 
-    client: Any = None
+    client: Client | None = None
     on_rows: Callable[[int], None] | None = None
 
-    def __init__(self, block_rows: int | None, encoder: Any) -> None:
+    def __init__(self, block_rows: int | None, encoder: Encoder) -> None:
         if block_rows is not None:
             check_number("block_rows", block_rows, whole=True, low=1.0)
         self._block_rows = block_rows
@@ -145,7 +157,7 @@ class BlockSource(ABC):
         return _fitting_rows(n_columns, 8 * _BLOCK_ROWS)
 
     @abstractmethod
-    def head(self) -> Any:
+    def head(self) -> Table:
         """Return a few rows as the input holds them, without reading more than these."""
 
     @abstractmethod
@@ -153,7 +165,7 @@ class BlockSource(ABC):
         """Yield the rows as the input holds them, in order; few of them are in memory."""
 
     @abstractmethod
-    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+    def take_raw(self, rows: Array) -> tuple[Table, Array | None]:
         """Return some rows as the input holds them, and their targets.
 
         Parameters
@@ -190,7 +202,7 @@ class BlockSource(ABC):
         except AttributeError:
             return int(self.encoder.transform(self.head()).shape[1])
 
-    def with_encoder(self, encoder: Any) -> Self:
+    def with_encoder(self, encoder: Encoder) -> Self:
         """Return a source of the same rows, encoded by another transformer.
 
         Parameters
@@ -212,7 +224,7 @@ class BlockSource(ABC):
         if self.encoder is None:
             check_convertible(self.head())
 
-    def as_input(self, X: Any) -> Any:
+    def as_input(self, X: Table) -> Table:
         """Return rows from `raw_blocks` or `take_raw` in the form in which they were given.
 
         Parameters
@@ -221,7 +233,7 @@ class BlockSource(ABC):
         """
         return X
 
-    def numbers(self, X: Any) -> Features:
+    def numbers(self, X: Table) -> Features:
         """Encode rows that the input holds, and convert them to finite numbers.
 
         Parameters
@@ -309,7 +321,7 @@ class BlockSource(ABC):
             return statistic.start()
         return merged([states[thread] for thread in sorted(states)], statistic.merge)
 
-    def map(self, function: Callable[[Block], Array]) -> Any:
+    def map(self, function: Callable[[Block], Array]) -> Iterator[Array] | da.Array:
         """Apply a function to every block.
 
         Parameters

@@ -1,20 +1,29 @@
 """Passes over pieces of sources on Dask clusters, and errors of lost clusters."""
 
+from __future__ import annotations
+
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mercer._blocks.blocks import BlockSource, BlockStatistic, merged
+from mercer._blocks.blocks import BlockSource, BlockStatistic, Encoder, merged
 from mercer._gram.tiles import n_threads, serial_algebra
 
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client, Future
+
+
 State = TypeVar("State")
+Source = TypeVar("Source", bound=BlockSource)
+Result = TypeVar("Result")
 
 
 def reduce_pieces(
-    pieces: Sequence[Any],
+    pieces: Sequence[Delayed],
     statistic: BlockStatistic[State],
     whole: BlockSource,
 ) -> State:
@@ -36,7 +45,7 @@ def reduce_pieces(
     return state
 
 
-def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tuple[State, int]:
+def _partial(plan: tuple[BlockStatistic[State], Encoder], source: BlockSource) -> tuple[State, int]:
     """Return the state and the number of rows of a piece."""
     statistic, encoder = plan
     state, n_rows = statistic.start(), 0
@@ -46,13 +55,16 @@ def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tu
 
 
 def _merged(
-    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], second: tuple[State, int]
+    plan: tuple[BlockStatistic[State], Encoder], first: tuple[State, int], second: tuple[State, int]
 ) -> tuple[State, int]:
     return plan[0].merge(first[0], second[0]), first[1] + second[1]
 
 
 def _computed(
-    result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
+    result: Delayed,
+    partials: Sequence[Delayed],
+    on_rows: Callable[[int], None] | None,
+    client: Client | None,
 ) -> Any:
     """Compute a delayed result; with a client, report numbers of rows of its partial results."""
     if client is None:
@@ -72,7 +84,9 @@ def _computed(
             return futures[0].result()
 
 
-def map_pieces(pieces: Sequence[Any], function: Callable[[Any], Any], client: Any) -> Iterator[Any]:
+def map_pieces(
+    pieces: Sequence[Source], function: Callable[[Source], Result], client: Client
+) -> Iterator[Result]:
     """Yield the results of a function for sources, in their order, computed by the workers.
 
     The function is sent to the cluster once. If a worker dies, another worker recomputes its copy
@@ -85,12 +99,12 @@ def map_pieces(pieces: Sequence[Any], function: Callable[[Any], Any], client: An
     yield from results_in_order([task(_applied, sent, piece) for piece in pieces], client)
 
 
-def _applied(function: Callable[[Any], Any], piece: Any) -> Any:
+def _applied(function: Callable[[Source], Result], piece: Source) -> Result:
     return function(piece)
 
 
 @contextmanager
-def _released(futures: Iterable[Any]) -> Iterator[None]:
+def _released(futures: Iterable[Future]) -> Iterator[None]:
     """Release results of a cluster, and stop work on them, when they are no longer needed."""
     try:
         yield
@@ -99,7 +113,7 @@ def _released(futures: Iterable[Any]) -> Iterator[None]:
             future.release()
 
 
-def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
+def results_in_order(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
     """Yield the results of delayed tasks; two per thread are computed before they are consumed."""
     from dask import compute
 
@@ -110,7 +124,7 @@ def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
                 results = compute(*tasks[first : first + n_threads()])
             yield from results
         return
-    waiting: deque[Any] = deque()
+    waiting: deque[Future] = deque()
     with cluster_errors(client), _released(waiting):
         ahead = 2 * max(sum(client.nthreads().values()), 1)
         for each in tasks:
@@ -121,14 +135,14 @@ def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
             yield waiting.popleft().result()
 
 
-def task(function: Callable[..., Any], *arguments: Any) -> Any:
+def task(function: Callable[..., object], *arguments: object) -> Delayed:
     """Return a delayed call with a unique key."""
     from dask import delayed
 
     return delayed(function, pure=False)(*arguments)
 
 
-def running_client(client: Any) -> Any:
+def running_client(client: Client | None) -> Client | None:
     """Return the given client, which must be open, or the current one; None if there is neither."""
     if client is None:
         if "distributed" not in sys.modules:
@@ -148,7 +162,7 @@ def running_client(client: Any) -> Any:
 
 
 @contextmanager
-def cluster_errors(client: Any) -> Iterator[None]:
+def cluster_errors(client: Client) -> Iterator[None]:
     """Turn the various errors of a lost cluster into one readable error."""
     import asyncio
     import concurrent.futures

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from operator import attrgetter
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, Encoder
 from mercer._blocks.dask_passes import reduce_pieces, results_in_order, task
 from mercer._blocks.memory_source import MemorySource, memory_source
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample, Table
+
+if TYPE_CHECKING:
+    import dask.array as da
+    from dask.delayed import Delayed
+    from distributed import Client
+
 
 State = TypeVar("State")
 
@@ -45,7 +51,12 @@ class DaskSource(BlockSource):
     """
 
     def __init__(
-        self, X: Any, y: Any, block_rows: int | None, encoder: Any, client: Any = None
+        self,
+        X: Table,
+        y: PerSample,
+        block_rows: int | None,
+        encoder: Encoder,
+        client: Client | None = None,
     ) -> None:
         super().__init__(block_rows, encoder)
         self.client = client
@@ -56,8 +67,8 @@ class DaskSource(BlockSource):
         X = X if is_frame else X.rechunk({1: -1})
         self._head = X._meta_nonempty if is_frame else np.zeros((1, X.shape[1]), X.dtype)
         self._lengths = _known_lengths(X)
-        self._targets: list[Any] | None = None
-        self._features: list[Any] | None = _partitions(X)
+        self._targets: list[Delayed] | None = None
+        self._features: list[Delayed] | None = _partitions(X)
         if y is not None:
             y = _matched(X, y, self._lengths)
             self._targets = _partitions(y)
@@ -68,7 +79,7 @@ class DaskSource(BlockSource):
                 )
             self._lengths = self._lengths or _known_lengths(y)
 
-    def head(self) -> Any:
+    def head(self) -> Table:
         """Return made-up rows of the columns' types."""
         return self._head
 
@@ -94,7 +105,7 @@ class DaskSource(BlockSource):
         source._targets = None
         return source
 
-    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+    def take_raw(self, rows: Array) -> tuple[Table, Array | None]:
         """Return some rows as the partitions hold them, and their targets."""
         ends = np.cumsum(self._counts())
         tasks = []
@@ -116,7 +127,7 @@ class DaskSource(BlockSource):
         self.check()
         return reduce_pieces(self._pieces(), statistic, self)
 
-    def map(self, function: Callable[[Block], Array]) -> Any:
+    def map(self, function: Callable[[Block], Array]) -> da.Array:
         """Return the results for all rows as a lazy Dask array; see `BlockSource.map`."""
         import dask.array as da
         from dask import delayed
@@ -141,7 +152,7 @@ class DaskSource(BlockSource):
             self._lengths = [int(n) for n, *_ in results_in_order(tasks, self.client)]
         return self._lengths
 
-    def _pieces(self, *, with_starts: bool = True) -> list[Any]:
+    def _pieces(self, *, with_starts: bool = True) -> list[Delayed]:
         """Return delayed sources of the partitions; without starts, first rows have position 0."""
         n_parts = len(self._features or self._targets or ())
         starts = np.cumsum([0, *self._counts()])[:-1].tolist() if with_starts else [0] * n_parts
@@ -153,7 +164,7 @@ class DaskSource(BlockSource):
         ]
 
 
-def _piece(X: Any, y: Any, block_rows: int | None, start: int) -> BlockSource:
+def _piece(X: Table, y: Array, block_rows: int | None, start: int) -> BlockSource:
     """Return the source of a partition, whose blocks have no features if X is None."""
     if X is None:
         return memory_source(np.empty((len(y), 0)), y, None, None, start).only_targets()
@@ -166,14 +177,14 @@ def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> Block
     return Block(X, y, source.start)
 
 
-def _results(plan: tuple[Callable[[Block], Array], Any, Array], source: BlockSource) -> Array:
+def _results(plan: tuple[Callable[[Block], Array], Encoder, Array], source: BlockSource) -> Array:
     """Return the results of a function for a piece, or the empty example if it has no rows."""
     function, encoder, none = plan
     results = [np.asarray(function(block)) for block in source.with_encoder(encoder)]
     return np.concatenate(results) if results else none
 
 
-def _stacked(tables: list[Any]) -> Any:
+def _stacked(tables: list[Table]) -> Table:
     """Stack rows of tables of one kind."""
     if sp.issparse(tables[0]):
         return sp.vstack(tables, format="csr")
@@ -184,7 +195,7 @@ def _stacked(tables: list[Any]) -> Any:
     return np.concatenate(tables)
 
 
-def _known_lengths(X: Any) -> list[int] | None:
+def _known_lengths(X: Table) -> list[int] | None:
     """Return the numbers of rows of the partitions, or None if they are unknown."""
     rows = () if hasattr(X, "divisions") else getattr(X, "chunks", ((),))[0]
     if not rows or any(np.isnan(rows)):
@@ -192,7 +203,7 @@ def _known_lengths(X: Any) -> list[int] | None:
     return [int(n_rows) for n_rows in rows]
 
 
-def _matched(X: Any, y: Any, lengths: list[int] | None) -> Any:
+def _matched(X: Table, y: Table, lengths: list[int] | None) -> Table:
     """Divide a target like X."""
     import dask.array as da
 
@@ -215,10 +226,10 @@ def _matched(X: Any, y: Any, lengths: list[int] | None) -> Any:
     return y
 
 
-def _check_rows(n_rows: int, y: Any) -> None:
+def _check_rows(n_rows: int, y: Table) -> None:
     if y.shape[0] != n_rows:
         raise ValueError(f"X has {n_rows} rows, and y has the shape {tuple(y.shape)}.")
 
 
-def _partitions(X: Any) -> list[Any]:
+def _partitions(X: Table) -> list[Delayed]:
     return list(np.ravel(X.to_delayed()))

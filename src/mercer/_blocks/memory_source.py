@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 
-from mercer._blocks.blocks import Block, BlockSource
+from mercer._blocks.blocks import Block, BlockSource, Encoder
 from mercer._blocks.numeric_tables import is_frame
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample, Table
 
 
 class MemorySource(BlockSource):
@@ -33,7 +33,7 @@ class MemorySource(BlockSource):
     """
 
     def __init__(
-        self, X: Any, y: Array | None, block_rows: int | None, encoder: Any, start: int = 0
+        self, X: Table, y: Array | None, block_rows: int | None, encoder: Encoder, start: int = 0
     ) -> None:
         super().__init__(block_rows, encoder)
         self.X, self.y, self.start = X, y, start
@@ -42,7 +42,7 @@ class MemorySource(BlockSource):
         """Number of rows."""
         return int(self.X.shape[0])
 
-    def head(self) -> Any:
+    def head(self) -> Table:
         """Return the first row, if there is one."""
         return self.take_raw(slice(0, min(1, self.count_rows())))[0]
 
@@ -66,14 +66,14 @@ class MemorySource(BlockSource):
         source.y = None
         return source
 
-    def take_raw(self, rows: Array | slice) -> tuple[Any, Array | None]:
+    def take_raw(self, rows: Array | slice) -> tuple[Table, Array | None]:
         """Return some rows as the input holds them, and their targets."""
         table = self.X.iloc if hasattr(self.X, "iloc") else self.X
         return table[rows], None if self.y is None else self.y[rows]
 
 
 def memory_source(
-    X: Any, y: Any, block_rows: int | None = None, encoder: Any = None, start: int = 0
+    X: Table, y: PerSample, block_rows: int | None = None, encoder: Encoder = None, start: int = 0
 ) -> MemorySource:
     """Return a source of blocks of a table in memory.
 

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
-from mercer._data.types import Features
+from mercer._data.types import Features, Table
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: Table) -> bool:
     """Return whether a table is a pandas or polars data frame.
 
     Parameters
@@ -17,6 +17,11 @@ def is_frame(X: Any) -> bool:
     X : object
     """
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def is_dask(X: object) -> bool:
+    """Return whether an object is a Dask collection."""
+    return callable(getattr(X, "__dask_graph__", None))
 
 
 def _is_number(dtype: Any) -> bool:
@@ -27,7 +32,7 @@ def _is_number(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def check_convertible(X: Any) -> None:
+def check_convertible(X: Table) -> None:
     """Raise an error for columns that are not numbers.
 
     Parameters
@@ -62,7 +67,7 @@ def refuse_columns(names: list[str]) -> None:
         )
 
 
-def numeric_dtype(X: Any) -> np.dtype[Any]:
+def numeric_dtype(X: Table) -> np.dtype[np.floating]:
     """Return the type for conversion: single precision if all columns have it, else double.
 
     Parameters
@@ -75,7 +80,7 @@ def numeric_dtype(X: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def as_numeric(X: Any) -> Features:
+def as_numeric(X: Table) -> Features:
     """Convert rows of a table to finite numbers.
 
     Parameters

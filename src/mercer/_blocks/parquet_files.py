@@ -1,11 +1,14 @@
 """Parquet files of one table, batches of their rows, and conversion of Arrow columns."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -13,14 +16,22 @@ import numpy as np
 from mercer._data.types import Array
 from mercer.preprocessing._column_kinds import days_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
 _SUFFIXES = (".parquet", ".pq")
 """Endings of the names of files that are read from a folder."""
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 """The value in a folder's name of a column that is missing in the rows of that folder."""
 
+ArrowTable: TypeAlias = "pa.RecordBatch | pa.Table"
+"""Rows as files hold them."""
 
-def arrow() -> Any:
+
+def arrow() -> ModuleType:
     """Import pyarrow with its module for Parquet.
 
     Raises
@@ -54,7 +65,7 @@ class RowGroup:
     file: Path
     index: int
     n_rows: int
-    constants: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class ParquetFiles:
     """
 
     path: Path
-    schema: Any
+    schema: pa.Schema
     groups: tuple[RowGroup, ...]
 
     @property
@@ -83,7 +94,7 @@ class ParquetFiles:
 
     def batches(
         self, columns: Sequence[str], n_rows: int, groups: Sequence[RowGroup] | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[pa.RecordBatch]:
         """Read record batches in the order of rows; each row group is read once.
 
         Parameters
@@ -113,7 +124,9 @@ class ParquetFiles:
                 yield from (_completed(batch, schema, constants) for batch in read)
 
 
-def _completed(batch: Any, schema: Any, constants: Mapping[str, Any]) -> Any:
+def _completed(
+    batch: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, object]
+) -> pa.RecordBatch:
     """Bring the columns of a batch to the common order and types, and add those of folders."""
     pa = arrow()
     arrays = [
@@ -171,13 +184,13 @@ def find_parquet(path: str | Path) -> ParquetFiles:
     return ParquetFiles(path, _common_schema(files, schemas, pa), tuple(groups))
 
 
-def _folder_columns(path: Path, files: list[Path]) -> list[dict[str, Any]]:
+def _folder_columns(path: Path, files: list[Path]) -> list[dict[str, object]]:
     """Return the values of columns from names of folders such as year=2020, for each file."""
     found: list[dict[str, str]] = []
     for file in files:
         pairs = (part.split("=", 1) for part in file.relative_to(path).parts[:-1] if "=" in part)
         found.append({unquote(name): unquote(value) for name, value in pairs})
-    constants: list[dict[str, Any]] = [{} for _ in files]
+    constants: list[dict[str, object]] = [{} for _ in files]
     for name in dict.fromkeys(name for values in found for name in values):
         values = [given.get(name, _MISSING) for given in found]
         known = [value for value in values if value != _MISSING]
@@ -209,7 +222,7 @@ def _natural_order(file: Path) -> list[tuple[int, int, str]]:
     return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
 
 
-def _common_schema(files: list[Path], schemas: list[Any], pa: Any) -> Any:
+def _common_schema(files: list[Path], schemas: list[pa.Schema], pa: ModuleType) -> pa.Schema:
     first = schemas[0]
     for file, schema in zip(files, schemas, strict=True):
         if set(schema.names) != set(first.names):
@@ -226,7 +239,7 @@ def _common_schema(files: list[Path], schemas: list[Any], pa: Any) -> Any:
         raise ValueError(f"The files have columns of different types: {error}") from error
 
 
-def known_rows(columns: list[Any], pa: Any) -> Array | None:
+def known_rows(columns: list[pa.Array], pa: ModuleType) -> Array | None:
     """Mark rows in which no column is missing; None if these are all rows.
 
     Parameters
@@ -247,7 +260,7 @@ def known_rows(columns: list[Any], pa: Any) -> Array | None:
     return pc.invert(missing) if pc.any(missing).as_py() else None
 
 
-def is_arrow_number(kind: Any) -> bool:
+def is_arrow_number(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is that of numbers, of booleans or of only missing values.
 
     Parameters
@@ -260,7 +273,7 @@ def is_arrow_number(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def is_arrow_date(kind: Any) -> bool:
+def is_arrow_date(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is that of dates, with or without a time.
 
     Parameters
@@ -272,7 +285,7 @@ def is_arrow_date(kind: Any) -> bool:
     return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
-def arrow_numbers(table: Any, dtype: np.dtype[Any]) -> Array:
+def arrow_numbers(table: ArrowTable, dtype: np.dtype[np.floating]) -> Array:
     """Convert columns of numbers, with NaN for missing values.
 
     Parameters
@@ -293,7 +306,7 @@ def arrow_numbers(table: Any, dtype: np.dtype[Any]) -> Array:
     return values
 
 
-def target_array(columns: list[Any]) -> Array:
+def target_array(columns: list[pa.Array]) -> Array:
     """Convert columns of a target without missing values; dates become days since 1970.
 
     Parameters
@@ -314,7 +327,7 @@ def target_array(columns: list[Any]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 
-def as_frame(table: Any) -> Any:
+def as_frame(table: ArrowTable) -> pd.DataFrame:
     """Convert to a pandas data frame.
 
     Parameters

@@ -7,14 +7,15 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, Encoder
 from mercer._blocks.dask_passes import map_pieces, reduce_pieces
 from mercer._blocks.numeric_tables import numeric_dtype, refuse_columns
 from mercer._blocks.parquet_files import (
+    ArrowTable,
     ParquetFiles,
     RowGroup,
     arrow,
@@ -27,9 +28,16 @@ from mercer._blocks.parquet_files import (
     target_array,
 )
 from mercer._blocks.row_sample import sample_positions
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from distributed import Client
+
 
 State = TypeVar("State")
+Result = TypeVar("Result")
 
 
 class ParquetSource(BlockSource):
@@ -111,9 +119,9 @@ class ParquetSource(BlockSource):
         target: str | Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         *,
-        encoder: Any = None,
+        encoder: Encoder = None,
         block_rows: int | None = None,
-        client: Any = None,
+        client: Client | None = None,
         on_rows: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__(block_rows, encoder)
@@ -157,7 +165,7 @@ class ParquetSource(BlockSource):
         return len(self.column_names) if self.encoder is None else super().n_features
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.floating]:
         """Type of numbers in blocks: single precision if all columns have it, else double."""
         if self.encoder is not None:
             return numeric_dtype(self.encoder.transform(self.head()))
@@ -178,7 +186,7 @@ class ParquetSource(BlockSource):
         """Number of rows in which the target is known; the first call reads the target."""
         return sum(self._counts()) - self._left_out.size
 
-    def head(self) -> Any:
+    def head(self) -> pd.DataFrame:
         """Return the first row as a data frame."""
         for batch in self._files.batches(self.column_names, 1):
             return as_frame(batch)
@@ -217,17 +225,17 @@ class ParquetSource(BlockSource):
         source._left_out = np.sort(np.concatenate([before, rows]))
         return source
 
-    def numbers(self, X: Any) -> Features:
+    def numbers(self, X: ArrowTable) -> Features:
         """Encode an Arrow record batch or table, and convert it to finite numbers."""
         if self.encoder is not None:
             return super().numbers(self.as_input(X))
         return super().numbers(arrow_numbers(X, self.dtype))
 
-    def as_input(self, X: Any) -> Any:
+    def as_input(self, X: ArrowTable) -> pd.DataFrame:
         """Return an Arrow record batch or table as a data frame."""
         return as_frame(X)
 
-    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+    def take_raw(self, rows: Array) -> tuple[pa.Table, Array | None]:
         """Return some rows as an Arrow table, and their targets, in one pass."""
         pa = arrow()
         taken, targets = [self._empty()], []
@@ -240,7 +248,7 @@ class ParquetSource(BlockSource):
         return pa.Table.from_batches(taken), np.concatenate(targets) if targets else None
 
     def sample_positions(
-        self, max_samples: int, random_state: Any = None, *, stratify: bool = False
+        self, max_samples: int, random_state: RandomState = None, *, stratify: bool = False
     ) -> Array:
         """Draw rows without replacement, such as those that an encoder is fitted to.
 
@@ -270,7 +278,7 @@ class ParquetSource(BlockSource):
         self.check()
         return reduce_pieces(self.with_encoder(None).pieces(), statistic, self)
 
-    def map_frames(self, function: Callable[[Any], Any]) -> Iterator[Any]:
+    def map_frames(self, function: Callable[[pd.DataFrame], Result]) -> Iterator[Result]:
         """Apply a function to consecutive rows as the files hold them, and yield results in order.
 
         Parameters
@@ -367,13 +375,15 @@ class ParquetSource(BlockSource):
                 yield Block(batch.select(list(columns)), y, start - self._skipped - int(first))
             start += n_rows
 
-    def _empty(self) -> Any:
+    def _empty(self) -> pa.RecordBatch:
         pa, schema = arrow(), self._files.schema
         fields = [schema.field(name) for name in self.column_names]
         return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
 
 
-def _results_of_frames(function: Callable[[Any], Any], piece: ParquetSource) -> list[Any]:
+def _results_of_frames(
+    function: Callable[[pd.DataFrame], Result], piece: ParquetSource
+) -> list[Result]:
     """Return the results for all batches of a piece."""
     return list(piece.map_frames(function))
 

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.utils import check_random_state, compute_class_weight
 
 from mercer._blocks.blocks import Block, BlockSource
 from mercer._data.folds import N_FOLDS
-from mercer._data.types import Array
+from mercer._data.types import Array, ClassWeight, RandomState
 from mercer._data.validation import check_number
 from mercer._data.weights import SampleWeights
 
@@ -52,20 +52,24 @@ class ClassCounts:
         return codes
 
 
+Counts: TypeAlias = Counter[Any]
+"""Numbers of rows by label."""
+
+
 @dataclass(frozen=True)
 class _ClassCounter:
     """The statistic whose state is the number of rows of each class."""
 
-    def start(self) -> Counter[Any]:
+    def start(self) -> Counts:
         return Counter()
 
-    def add(self, state: Counter[Any], block: Block) -> Counter[Any]:
+    def add(self, state: Counts, block: Block) -> Counts:
         if block.y is None or block.y.ndim != 1:
             raise ValueError("Classes need a target of one column.")
         state.update(block.y.tolist())
         return state
 
-    def merge(self, first: Counter[Any], second: Counter[Any]) -> Counter[Any]:
+    def merge(self, first: Counts, second: Counts) -> Counts:
         return first + second
 
 
@@ -142,7 +146,7 @@ class WeightsOfClasses:
         return SampleWeights(self.factors[self.found.codes(y)])
 
 
-def class_row_weights(source: BlockSource, class_weight: Any) -> WeightsOfClasses:
+def class_row_weights(source: BlockSource, class_weight: ClassWeight) -> WeightsOfClasses:
     """Return weights of rows by their classes, which are counted in a pass over the targets.
 
     Parameters
@@ -234,7 +238,7 @@ def row_folds(seed: int, positions: Array, n_folds: int) -> Array:
 def sample_positions(
     source: BlockSource,
     max_samples: int,
-    random_state: Any = None,
+    random_state: RandomState = None,
     *,
     stratify: bool = False,
 ) -> Array:

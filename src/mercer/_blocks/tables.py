@@ -1,27 +1,28 @@
 """Tables that estimators are fitted to, in memory or in blocks, and rows drawn from them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.validation import validate_data
 
 from mercer._blocks.approximation import MOST_PAIRED_ROWS, all_are_centers
-from mercer._blocks.blocks import BlockSource
+from mercer._blocks.blocks import BlockSource, Encoder, MaybeLazy
 from mercer._blocks.dask_source import DaskSource
 from mercer._blocks.listed_folds import ListedFolds
 from mercer._blocks.memory_source import memory_source
+from mercer._blocks.numeric_tables import is_dask
 from mercer._blocks.row_sample import RowWeights, class_row_weights, row_folds, sample_positions
 from mercer._data.copies import with_copies
 from mercer._data.folds import sample_rows
 from mercer._data.owned import owned, owned_target
 from mercer._data.resampling import Resampling
 from mercer._data.sample import Sample, as_frame, column_names
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample, RandomState, Table
 from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import UnitWeights, with_class_weights
 
@@ -29,7 +30,7 @@ _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 """Arguments of scikit-learn's validation: numbers of single or double precision."""
 
 
-def checks_of(estimator: Any) -> dict[str, Any]:
+def checks_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Return arguments of validation, for an estimator whose kernels may take missing values."""
     missing = get_tags(estimator).input_tags.allow_nan
     return {**_CHECKS, "ensure_all_finite": "allow-nan" if missing else True}
@@ -41,11 +42,10 @@ class TableSample(Sample):
 
     Attributes
     ----------
-    names : data frame without rows, or None
-        Holds the names of the columns.
+    names : data frame without rows, which holds the names of the columns, or None
     """
 
-    names: Any = None
+    names: Features = None
 
     def frame(self, rows: Array) -> Features:
         """Return some rows, as a data frame if the table is one, so that kernels can name columns.
@@ -126,14 +126,13 @@ class DrawnSample(TableSample):
             listed=None if part.listed is None else part.listed.take(part.positions),
         )
 
-    def resized(self, max_rows: int, random_state: Any) -> Self:
+    def resized(self, max_rows: int, random_state: RandomState) -> Self:
         """Return at most `max_rows` rows of the same table: some of these rows, or more.
 
         Parameters
         ----------
         max_rows : int
-        random_state : int, RandomState instance or None
-            Draws the rows.
+        random_state : int, RandomState instance or None, which draws the rows
         """
         if len(self) > max_rows:
             return self.take(sample_rows(len(self), max_rows, None, random_state))
@@ -156,7 +155,14 @@ class DrawnSample(TableSample):
 
 
 def validated_rows(
-    estimator: Any, X: Any, y: Any, weight: Any, groups: Any, *, copy: bool = True, **checks: Any
+    estimator: BaseEstimator,
+    X: Table,
+    y: PerSample,
+    weight: PerSample,
+    groups: PerSample,
+    *,
+    copy: bool = True,
+    **checks: Any,
 ) -> TableSample:
     """Validate a table, and set the estimator's number and names of features.
 
@@ -190,7 +196,7 @@ def validated_rows(
     return replace(found, X=owned(found.X, X)) if copy else found
 
 
-def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
+def in_memory(X: Table, y: PerSample) -> tuple[Table, PerSample]:
     """Return all rows and targets of a source, and other tables unchanged.
 
     Parameters
@@ -207,22 +213,22 @@ def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
     return (rows if source.encoder is None else source.encoder.transform(rows)), targets
 
 
-def _head(source: BlockSource) -> Any:
+def _head(source: BlockSource) -> Table:
     """Return a few rows as an estimator receives them, with the names of their columns."""
     head = source.head()
     return head if source.encoder is None else source.encoder.transform(head)
 
 
 def drawn_rows(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    groups: Any = None,
+    estimator: BaseEstimator,
+    X: Table,
+    y: PerSample,
+    sample_weight: PerSample,
+    groups: PerSample = None,
     *,
     divide: Callable[[TableSample], Resampling] | None = None,
     max_rows: int | None = None,
-    random_state: Any,
+    random_state: RandomState,
     **checks: Any,
 ) -> DrawnSample:
     """Draw a sample of a large table, and set the estimator's number and names of features.
@@ -291,7 +297,7 @@ def drawn_rows(
 
 
 def _weights_of_source(
-    estimator: Any, source: BlockSource, needs_rows: dict[str, Any]
+    estimator: BaseEstimator, source: BlockSource, needs_rows: Mapping[str, object]
 ) -> RowWeights:
     for name in (name for name, value in needs_rows.items() if value is not None):
         raise ValueError(
@@ -302,7 +308,7 @@ def _weights_of_source(
     return UnitWeights(0) if class_weight is None else class_row_weights(source, class_weight)
 
 
-def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
+def as_source(X: Table, y: PerSample = None) -> tuple[Table, PerSample]:
     """Convert Dask collections to one source, and return other tables unchanged.
 
     Parameters
@@ -328,13 +334,14 @@ def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
     return X, y
 
 
-def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:
+def predict_rows(
+    estimator: BaseEstimator, X: Table, function: Callable[[Features], Array]
+) -> MaybeLazy:
     """Compute predictions for rows of a table in memory or, block by block, of a source.
 
     Parameters
     ----------
-    estimator : estimator
-        Fitted.
+    estimator : fitted estimator
     X : array-like, sparse matrix, data frame, Dask collection or BlockSource
         A table of shape (n_rows, n_features). The target of a source is disregarded.
     function : callable
@@ -355,13 +362,8 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     return found if is_dask(X) else np.concatenate(list(found))
 
 
-def is_dask(X: Any) -> bool:
-    """Return whether an object is a Dask collection."""
-    return callable(getattr(X, "__dask_graph__", None))
-
-
 def block_source(
-    X: Any, y: Any = None, *, block_rows: int | None = None, encoder: Any = None
+    X: Table, y: PerSample = None, *, block_rows: int | None = None, encoder: Encoder = None
 ) -> BlockSource:
     """Return a source of blocks of a table's rows.
 
@@ -369,8 +371,7 @@ def block_source(
     ----------
     X : array-like, sparse matrix, data frame, Dask array or data frame, or BlockSource
         A table of shape (n_rows, n_columns). Memory-mapped arrays are read block by block. Sparse
-        matrices in formats other than CSR are copied to CSR. A source is returned
-        as it is.
+        matrices in formats other than CSR are copied to CSR. A source is returned as it is.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         A Dask collection that is divided like X, if X is a Dask collection.
     block_rows : int, default=None

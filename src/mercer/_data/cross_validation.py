@@ -8,6 +8,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
@@ -15,14 +16,14 @@ from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, Split, divided, splits_within
 from mercer._data.resampling import Resampling, Together, resampled
 from mercer._data.sample import Sample
-from mercer._data.types import Array
+from mercer._data.types import Array, CrossValidator, PerSample, Table
 from mercer._data.validation import warn
 
 _ONE_CLASS = "With cv={cv!r}, no fold trains on more than one class."
 """Message if no fold trains on several classes."""
 
 
-def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
+def group_params(estimator: BaseEstimator, groups: Array | None) -> dict[str, Array]:
     """Return the argument of `fit` for groups, if there are several and `fit` takes them.
 
     Parameters
@@ -35,7 +36,7 @@ def group_params(estimator: Any, groups: Array | None) -> dict[str, Array]:
     return {"groups": groups}
 
 
-def check_folds(cv: Any) -> None:
+def check_folds(cv: object) -> None:
     """Raise an error if `cv` does not specify folds, without consuming iterators.
 
     Parameters
@@ -59,7 +60,7 @@ def check_folds(cv: Any) -> None:
 
 
 def resampling_of(
-    cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
+    cv: CrossValidator, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
 ) -> Resampling:
     """Return which samples are left out together, according to `cv` and to groups.
 
@@ -93,9 +94,9 @@ def resampling_of(
 
 
 def resampling_of_rows(
-    cv: Any,
+    cv: CrossValidator,
     sample: Sample,
-    given_rows: tuple[Any, Any, Any],
+    given_rows: tuple[Table, PerSample, PerSample],
     codes: NDArray[np.intp] | None = None,
 ) -> Resampling:
     """Return which rows, including copies, are left out together; see :func:`resampling_of`.
@@ -130,7 +131,7 @@ def _check_classes(resampling: Resampling, codes: NDArray[np.intp]) -> None:
 
 
 def folds_of(
-    cv: Any, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
+    cv: CrossValidator, sample: Sample, given: Sample, codes: NDArray[np.intp] | None = None
 ) -> list[Split]:
     """Return the folds that a parameter `cv` stands for.
 

@@ -1,14 +1,14 @@
 """Folds and random splits of samples that a fit chooses itself, and numbers of groups."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, PerSample, RandomState, Splitter
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 Splits: TypeAlias = Sequence[Split]
@@ -47,7 +47,7 @@ def random_splits(
     codes: Array | None,
     random_state: RandomState,
     ranks: Array | None = None,
-    **sizes: Any,
+    **sizes: float,
 ) -> list[Split]:
     """Return random training and held-out samples.
 
@@ -67,7 +67,7 @@ def random_splits(
 
 
 def divided(
-    splitter: Any, n_samples: int, codes: Array | None, ranks: Array | None = None
+    splitter: Splitter, n_samples: int, codes: Array | None, ranks: Array | None = None
 ) -> list[Split]:
     """Return the training and held-out samples of a scikit-learn splitter.
 
@@ -212,7 +212,7 @@ def apart_from(rows: Array, groups: Array | None, n_samples: int) -> NDArray[np.
     return np.flatnonzero(~np.isin(names, names[rows]))
 
 
-def group_codes(groups: Any, n_samples: int) -> Array | None:
+def group_codes(groups: PerSample, n_samples: int) -> Array | None:
     """Number groups in the order in which they first occur, whatever their names.
 
     Parameters
@@ -234,16 +234,16 @@ def group_codes(groups: Any, n_samples: int) -> Array | None:
     """
     if groups is None:
         return None
-    groups = check_array(groups, dtype=None, ensure_2d=False, input_name="groups")
-    check_consistent_length(np.empty((n_samples, 0)), groups)
-    if groups.ndim != 1:
-        raise ValueError(f"groups must have one dimension; got an array of {groups.ndim}.")
-    if groups.dtype == object and any(name is None for name in groups):
+    names = check_array(groups, dtype=None, ensure_2d=False, input_name="groups")
+    check_consistent_length(np.empty((n_samples, 0)), names)
+    if names.ndim != 1:
+        raise ValueError(f"groups must have one dimension; got an array of {names.ndim}.")
+    if names.dtype == object and any(name is None for name in names):
         raise ValueError("Input groups contains None.")
-    codes = numbered(groups)
+    codes = numbered(names)
     if not codes.any():
         raise ValueError(
-            f"groups holds one group, {groups.tolist()[0]!r}, while at least 2 are required: a "
+            f"groups holds one group, {names.tolist()[0]!r}, while at least 2 are required: a "
             "group is predicted from the others."
         )
     return codes

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from mercer._data.types import Array
+from mercer._data.types import Array, ClassWeight, PerSample
 
 
-def label_indicators(y: Any) -> NDArray[np.int_] | None:
+def label_indicators(y: PerSample) -> NDArray[np.int_] | None:
     """Return dense indicators of labels, or None if there is one label for each sample.
 
     Parameters
@@ -36,7 +36,7 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     return found
 
 
-def refuse_class_weight(class_weight: Any) -> None:
+def refuse_class_weight(class_weight: ClassWeight) -> None:
     """Raise an error for weights of classes if samples have several labels.
 
     Parameters

@@ -1,15 +1,13 @@
 """Tables and targets that no caller can write to, copied if validation has not copied them."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Table
 
 
-def owned(features: Features, given: Any) -> Features:
+def owned(features: Features, given: Table) -> Features:
     """Return the features, copied if they share memory with the caller's table.
 
     Parameters
@@ -33,7 +31,7 @@ def owned(features: Features, given: Any) -> Features:
     return features.copy() if np.may_share_memory(_values(features), _values(given)) else features
 
 
-def owned_target(y: Any) -> Any:
+def owned_target(y: Features) -> Features:
     """Return a copy of a target, which may share memory with the caller's even if validated.
 
     Parameters
@@ -43,7 +41,7 @@ def owned_target(y: Any) -> Any:
     return y.copy() if sp.issparse(y) else np.array(y)
 
 
-def _values(table: Any) -> Array:
+def _values(table: Table) -> Array:
     """Return an array that shares a table's memory: of a data frame, its first column."""
     if sp.issparse(table):
         return np.asarray(getattr(table, "data", ()))

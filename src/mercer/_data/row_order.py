@@ -1,20 +1,19 @@
 """An order of samples that depends on their contents, not on their positions."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Features, PerSample, Table
 
 _POWERS = (np.square, np.abs, np.positive)
 """Functions that are summed over columns, in the order in which the sums are compared."""
 
 
-def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
+def content_ranks(X: Table, y: PerSample = None) -> NDArray[np.intp]:
     """Return positions of samples in an order independent of the order of rows and of columns.
 
     Parameters
@@ -60,7 +59,7 @@ def content_ranks(X: Any, y: Any = None) -> NDArray[np.intp]:
     return ranks
 
 
-def _table(given: Any) -> Any:
+def _table(given: Table) -> Features:
     """Return rows of numbers, as an array or a sparse matrix."""
     if sp.issparse(given):
         table = sp.csr_array(given, dtype=np.float64, copy=True)
@@ -82,7 +81,7 @@ def _numbers(column: Array) -> Array:
         return np.unique(column.astype(str), return_inverse=True)[1]
 
 
-def _sums(table: Any) -> list[Array]:
+def _sums(table: Features) -> list[Array]:
     """Return sums over columns of `_POWERS` of the numbers of smaller minus larger values."""
     n = table.shape[0]
     if not sp.issparse(table):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 from mercer._data.folds import Split, group_codes
 from mercer._data.resampling import Resampling, as_resampling, left_out_together
 from mercer._data.row_order import content_ranks
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import Array, Features, PerSample, RandomState, Table
 from mercer._data.validation import check_weights
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 
@@ -41,7 +41,7 @@ class Sample:
         Numbers of the groups that samples belong to.
     """
 
-    X: Any
+    X: Table
     y: Any = None
     weights: SampleWeights = field(default_factory=lambda: UnitWeights(0))
     kept: Array | None = None
@@ -53,7 +53,7 @@ class Sample:
         return len(self.weights)
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None, **attributes: Any) -> Self:
+    def of(cls, X: Table, y: PerSample, sample_weight: PerSample = None, **attributes: Any) -> Self:
         """Make a sample of the rows of positive weight.
 
         Parameters
@@ -73,7 +73,7 @@ class Sample:
         n = _num_samples(X)
         return cls(X, y, UnitWeights(n), n_given=n, **attributes).weighted(sample_weight)
 
-    def weighted(self, sample_weight: Any) -> Self:
+    def weighted(self, sample_weight: PerSample) -> Self:
         """Apply weights to samples of unit weight, and keep the samples of positive weight.
 
         Parameters
@@ -118,7 +118,7 @@ class Sample:
         """Indices of the samples among those that were given, shape (n_samples,)."""
         return np.arange(len(self)) if self.kept is None else self.kept
 
-    def grouped(self, groups: Any) -> Self:
+    def grouped(self, groups: PerSample) -> Self:
         """Return the samples with numbers of the named groups, or unchanged for None.
 
         Parameters
@@ -155,7 +155,7 @@ class Sample:
             self, X=self.across(rows, rows), y=y, weights=weights, kept=kept, groups=groups
         )
 
-    def across(self, rows: Array, train: Array) -> Any:
+    def across(self, rows: Array, train: Array) -> Features:
         """Return some rows of the table, to be evaluated by a fit to other samples.
 
         Parameters
@@ -188,12 +188,12 @@ class Sample:
         return left_out_together(len(self), self.groups, ranks=self.ranks)
 
     @property
-    def repeated(self) -> Any:
+    def repeated(self) -> Features:
         """The table with rows repeated by their weights, from which widths are estimated."""
         return self.weights.repeated(self.X)
 
 
-def as_frame(X: Features, names: Any) -> Features:
+def as_frame(X: Features, names: Features) -> Features:
     """Convert numbers to a data frame like another one, or return them unchanged without one.
 
     Parameters
@@ -207,7 +207,7 @@ def as_frame(X: Features, names: Any) -> Features:
     return type(names)(dict(zip(columns, X.T, strict=True)))
 
 
-def column_names(X: Any) -> Any:
+def column_names(X: Table) -> Features:
     """Return a data frame without its rows, which keeps the column names; None for other tables.
 
     Parameters
@@ -347,7 +347,7 @@ class EncodedTarget(TargetEncoding):
 
 
 def encode_target(
-    y: Any,
+    y: Array,
     *,
     classification: bool,
     weights: SampleWeights | Array | None = None,

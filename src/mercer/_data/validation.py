@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import is_regressor
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_scalar
+
+from mercer._data.types import Array, PerSample
 
 ROUNDING = 1e-12
 """Values below this fraction of the largest value are rounding errors, and count as zero."""
@@ -43,7 +46,7 @@ _OWN_FOLDER = str(Path(__file__).parents[1])
 """Frames of files below this folder belong to the package, not to its caller."""
 
 
-def check_number(name: str, value: Any, *, whole: bool = False, low: float = 0.0) -> None:
+def check_number(name: str, value: float, *, whole: bool = False, low: float = 0.0) -> None:
     """Refuse a parameter that is not a finite number, not whole if it must be, or too low.
 
     Parameters
@@ -62,7 +65,7 @@ def check_number(name: str, value: Any, *, whole: bool = False, low: float = 0.0
         raise ValueError(f"{name} must be {range_}; got {value!r}.")
 
 
-def check_positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: float) -> None:
     """Refuse a parameter that is not a positive number.
 
     Parameters
@@ -75,7 +78,7 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be positive; got {value!r}.")
 
 
-def are_positive(values: Any) -> bool:
+def are_positive(values: object) -> bool:
     """Whether a number, or all numbers of an array, are positive and finite."""
     try:
         numbers = np.asarray(values, dtype=float)
@@ -84,7 +87,7 @@ def are_positive(values: Any) -> bool:
     return bool(np.all((numbers > 0.0) & np.isfinite(numbers)))
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     """Refuse a parameter that is not one of the values it can take.
 
     Parameters
@@ -98,7 +101,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
 
 
-def check_bool(name: str, value: Any) -> None:
+def check_bool(name: str, value: object) -> None:
     """Refuse a parameter that is neither True nor False.
 
     Parameters
@@ -126,7 +129,7 @@ def check_strength(name: str, value: Any) -> None:
         check_number(name, value)
 
 
-def check_coverage(coverage: Any) -> None:
+def check_coverage(coverage: float) -> None:
     """Refuse a probability that is not between zero and one.
 
     Parameters
@@ -163,7 +166,7 @@ def check_has_rows(n_rows: int, name: str) -> None:
         raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
 
 
-def check_target_values(y: Any, estimator: Any = None) -> None:
+def check_target_values(y: PerSample, estimator: BaseEstimator | None = None) -> None:
     """Refuse a target that holds dates, missing entries, or values too large to be summed.
 
     For a regressor, text is refused too, and the message names the corresponding classifier.
@@ -202,7 +205,7 @@ def check_target_values(y: Any, estimator: Any = None) -> None:
             raise ValueError("Input y contains values too large to be summed.")
 
 
-def infer_task(y: Any) -> Literal["classification", "regression"]:
+def infer_task(y: npt.ArrayLike) -> Literal["classification", "regression"]:
     """Distinguish classes from responses, as every estimator does if its task is "auto".
 
     Parameters
@@ -254,7 +257,7 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     return found
 
 
-def check_weights(weights: Any, largest: float = 1e100) -> None:
+def check_weights(weights: Array, largest: float = 1e100) -> None:
     """Refuse weights whose products overflow when summed, or that are one weight up to rounding.
 
     Parameters
@@ -283,7 +286,7 @@ def check_weights(weights: Any, largest: float = 1e100) -> None:
         )
 
 
-def refuse_text(y: Any, advice: str) -> None:
+def refuse_text(y: PerSample, advice: str) -> None:
     """Refuse a target that holds text other than numbers.
 
     Parameters
@@ -315,7 +318,7 @@ def _is_number(text: str | bytes) -> bool:
 
 
 @contextmanager
-def table_advice(estimator: Any) -> Iterator[None]:
+def table_advice(estimator: BaseEstimator) -> Iterator[None]:
     """Add a remedy to errors about strings, missing values or a third dimension of a table.
 
     Parameters
@@ -336,7 +339,7 @@ def table_advice(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _stack_advice(estimator: Any) -> str:
+def _stack_advice(estimator: BaseEstimator) -> str:
     """Advise on the argument or estimator that takes Gram matrices in place of a table."""
     parameters = estimator.get_params(deep=False)
     for name in ("kernels", "kernel"):
@@ -372,7 +375,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def _missing(entry: Any) -> str:
+def _missing(entry: object) -> str:
     """Name of a missing entry; empty for other entries."""
     if isinstance(entry, float):
         return "NaN" if np.isnan(entry) else ""

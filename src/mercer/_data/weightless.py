@@ -1,16 +1,15 @@
 """Left-out values of all samples that were given, including those of weight zero."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from mercer._data.sample import Sample
-from mercer._data.types import Array
+from mercer._data.types import Array, Features, Table
 
 
-def of_weightless(sample: Sample, predict: Callable[[Any], Array], X: Any) -> Array | None:
+def of_weightless(sample: Sample, predict: Callable[[Features], Array], X: Table) -> Array | None:
     """Return predictions for the samples of weight zero, or None if there are no such samples.
 
     Parameters

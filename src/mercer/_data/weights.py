@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import _safe_indexing, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from mercer._data.types import Array
+from mercer._data.types import Array, ClassWeight, Features, PerSample, Rows
 
 
 class SampleWeights:
@@ -47,7 +48,7 @@ class SampleWeights:
         return self.values
 
     @property
-    def fit_params(self) -> dict[str, Any]:
+    def fit_params(self) -> dict[str, Array]:
         """The argument of `fit` for the weights."""
         return {"sample_weight": self.values}
 
@@ -61,7 +62,7 @@ class SampleWeights:
         """Square roots of the weights."""
         return np.sqrt(self.values)
 
-    def take(self, rows: Any) -> SampleWeights:
+    def take(self, rows: Rows) -> SampleWeights:
         """Weights of some of the samples.
 
         Parameters
@@ -141,7 +142,9 @@ class SampleWeights:
         """
         return np.asarray(self.roots[:, None] * values)
 
-    def scaled_gram(self, values: Array, rows: Any = slice(None), columns: Any = None) -> Array:
+    def scaled_gram(
+        self, values: Array, rows: Rows = slice(None), columns: Rows | None = None
+    ) -> Array:
         """Gram matrices times the square roots of both samples' weights.
 
         Parameters
@@ -232,7 +235,7 @@ class SampleWeights:
         steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows) * (1.0 - rounding)
         return np.searchsorted(cumulative, steps)
 
-    def repeated(self, table: Any) -> Any:
+    def repeated(self, table: Features) -> Features:
         """Return the rows of a table, repeated by their weights, for unweighted statistics.
 
         Parameters
@@ -241,7 +244,7 @@ class SampleWeights:
         """
         return _safe_indexing(table, self.repeated_rows())
 
-    def representative(self, table: Any) -> Any:
+    def representative(self, table: Features) -> Features:
         """Return the rows that represent a weighted table in unweighted fits to labels.
 
         Parameters
@@ -277,7 +280,7 @@ class UnitWeights(SampleWeights):
         return None
 
     @property
-    def fit_params(self) -> dict[str, Any]:
+    def fit_params(self) -> dict[str, Array]:
         return {}
 
     @property
@@ -288,7 +291,7 @@ class UnitWeights(SampleWeights):
     def roots(self) -> Array:
         return self.values
 
-    def take(self, rows: Any) -> SampleWeights:
+    def take(self, rows: Rows) -> SampleWeights:
         return UnitWeights(np.arange(len(self))[rows].size)
 
     def of(self, y: Array, rows: Array) -> SampleWeights:
@@ -316,7 +319,9 @@ class UnitWeights(SampleWeights):
     def scaled(self, values: Array) -> Array:
         return values
 
-    def scaled_gram(self, values: Array, rows: Any = slice(None), columns: Any = None) -> Array:
+    def scaled_gram(
+        self, values: Array, rows: Rows = slice(None), columns: Rows | None = None
+    ) -> Array:
         return values
 
     def repeated_rows(self) -> Array:
@@ -324,7 +329,7 @@ class UnitWeights(SampleWeights):
 
     representative_rows = repeated_rows
 
-    def repeated(self, table: Any) -> Any:
+    def repeated(self, table: Features) -> Features:
         return table
 
     representative = repeated
@@ -343,7 +348,9 @@ def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleW
     return UnitWeights(n_samples) if weights is None else SampleWeights(weights)
 
 
-def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
+def with_class_weights(
+    sample_weight: PerSample, class_weight: ClassWeight, y: npt.ArrayLike
+) -> PerSample:
     """Return weights of samples times those of their classes.
 
     Parameters

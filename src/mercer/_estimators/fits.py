@@ -39,7 +39,7 @@ def with_callbacks(method: Method) -> Method:
     method : callable
         The method `fit`. scikit-learn's decorator, which ends the callbacks, is applied as well.
     """
-    decorated: Any = _decorated(method)
+    decorated = _decorated(method)
 
     @wraps(method)
     def fit(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
@@ -71,7 +71,9 @@ def _results(estimator: BaseEstimator) -> list[str]:
 
 
 @contextmanager
-def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Callable[..., None]]:
+def reported_steps(
+    estimator: BaseEstimator, n_steps: int | None = None
+) -> Iterator[Callable[..., None]]:
     """Notify an estimator's callbacks of its fit and of each step of the fit.
 
     Parameters
@@ -93,7 +95,7 @@ def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Calla
     context = estimator._init_callback_context(max_subtasks=n_steps)
     context.call_on_fit_task_begin(estimator=estimator)
 
-    def report(*_: Any) -> None:
+    def report(*_: object) -> None:
         printed()
         step = context.subcontext(task_name="step")
         step.call_on_fit_task_begin(estimator=estimator)
@@ -103,14 +105,14 @@ def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Calla
     context.call_on_fit_task_end(estimator=estimator)
 
 
-def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
+def _printed_steps(estimator: BaseEstimator, n_steps: int | None) -> Callable[..., None]:
     """Return a function that prints a line for each step if the estimator has `verbose=True`."""
     if not getattr(estimator, "verbose", False):
         return lambda *_: None
     numbers, start, name = count(1), perf_counter(), type(estimator).__name__
     of_all = "" if n_steps is None else f" of {n_steps}"
 
-    def report(*_: Any) -> None:
+    def report(*_: object) -> None:
         line = f"[{name}] step {next(numbers)}{of_all}, {perf_counter() - start:.1f} s"
         print(line)  # noqa: T201
 

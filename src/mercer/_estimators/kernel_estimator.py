@@ -1,7 +1,7 @@
 """Base class of estimators that learn a kernel, and validated data of a fit."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._data.copies import row_keys
 from mercer._data.owned import owned, owned_target
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.validation import check_target_values, table_advice
 from mercer._data.weights import SampleWeights, UnitWeights, with_class_weights
 from mercer._estimators.fits import CallbackSupportMixin
@@ -22,6 +22,12 @@ from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._search.records import KernelTermsMixin
 from mercer._search.targets import Target, Task, target_of
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
+from mercer.kernels._conversion import (
+    KernelDictionary,
+    KernelFamily,
+    KernelSource,
+    OutputKernelSource,
+)
 from mercer.kernels._distances import check_squares, distance_range
 from mercer.kernels._kernel import check_takes
 
@@ -49,7 +55,7 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     _needs_target: ClassVar[bool] = True
 
     kernel_: Kernel
-    X_fit_: Any
+    X_fit_: Features
 
     def _n_gram_matrices(self) -> int:
         """Minimum number of n x n matrices that a fit holds in memory at a time, besides stacks."""
@@ -71,7 +77,7 @@ class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         source = getattr(self, self._kernels_parameter)
         return isinstance(source, str) and source == "precomputed"
 
-    def _finite(self) -> Any:
+    def _finite(self) -> bool | Literal["allow-nan"]:
         """Value of `ensure_all_finite` in validation: NaN is allowed if a kernel accepts it."""
         given = [getattr(self, name, None) for name in ("kernel", "kernels", "family")]
         every = [k for found in given for k in (found if isinstance(found, list) else [found])]
@@ -149,7 +155,7 @@ class TrainingData(Sample):
         """
         return Samples(self.X, n_kernels, keep=keep, weights=self.weights)
 
-    def target(self, task: Task, output_kernel: Any = None) -> Target:
+    def target(self, task: Task, output_kernel: OutputKernelSource = None) -> Target:
         """The factor of the output kernel on `y`; see :func:`target_of`.
 
         Parameters
@@ -160,11 +166,11 @@ class TrainingData(Sample):
         return target_of(self, task, output_kernel)
 
     @property
-    def repeated(self) -> Any:
+    def repeated(self) -> Features:
         """Rows repeated by their weights, from which widths are derived."""
         return self.weights.repeated(self.table)
 
-    def dictionary(self, sources: Any) -> list[Kernel]:
+    def dictionary(self, sources: KernelDictionary) -> list[Kernel]:
         """Return the dictionary of the parameter `kernels`, bound to the table.
 
         Parameters
@@ -187,7 +193,7 @@ class TrainingData(Sample):
             return [Gaussian(float(width)) for width in widths]
         return self.families(sources)
 
-    def families(self, sources: Any) -> list[Kernel]:
+    def families(self, sources: KernelFamily) -> list[Kernel]:
         """Return the families of the parameter `family`, bound to the table.
 
         Parameters
@@ -205,7 +211,7 @@ class TrainingData(Sample):
         check_takes(kernels, self.X)
         return kernels
 
-    def kernel(self, source: Any) -> Kernel:
+    def kernel(self, source: KernelSource | None) -> Kernel:
         """Return the kernel of the parameter `kernel`, bound to the table.
 
         Parameters
@@ -228,8 +234,8 @@ def training_data(
     estimator: KernelEstimator,
     X: Features,
     y: Any = None,
-    sample_weight: Any = None,
-    class_weight: Any = None,
+    sample_weight: PerSample = None,
+    class_weight: ClassWeight = None,
 ) -> TrainingData:
     """Validate the arguments of a fit, and record the number and names of the features.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._data.copies import with_copies
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_choice
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import (
@@ -31,6 +32,7 @@ from mercer._search.targets import TASKS, Target, Task, check_output_kernel
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._composition import trace_shares
+from mercer.kernels._conversion import OutputKernelSource
 
 
 @serial_algebra()
@@ -78,7 +80,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     _memorizes_labels: ClassVar[bool] = False
 
     task: Task
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
     kernel_: Kernel
     kernels_: list[Kernel]
     weights_: Array
@@ -87,7 +89,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     n_iter_: int
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
         """Learn the kernel.
 
         Parameters
@@ -137,7 +139,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         """Learn the kernel from validated data."""
 
-    def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
+    def fit_transform(self, X: Features, y: PerSample = None, **fit_params: object) -> Array:
         """Learn the kernel and return its Gram matrix.
 
         Parameters
@@ -178,7 +180,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """
         return kernel_rows(self, X)
 
-    def selected_params(self) -> dict[str, Any]:
+    def selected_params(self) -> dict[str, object]:
         """Return the parameters that the fit selected, as values to set on a clone.
 
         Nested cross-validation, which learns the kernel again on parts of the same data, can reuse
@@ -197,7 +199,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         name = self._kernels_parameter
         return name is not None and getattr(self, name) is not None
 
-    def _refitted(self, kernels: list[Kernel], X: Features, y: Any, sample_weight: Any) -> Self:
+    def _refitted(
+        self, kernels: list[Kernel], X: Features, y: npt.ArrayLike, sample_weight: PerSample
+    ) -> Self:
         """Replace the learned kernels by kernels with other widths, on the same samples.
 
         Coefficients are unchanged; the scale, the shares and the alignment are those of the new
@@ -246,7 +250,13 @@ class CrossValidatedLearner(KernelLearner):
     """A learner that may choose settings by held-out samples."""
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
+    ) -> Self:
         """Learn the kernel.
 
         Parameters

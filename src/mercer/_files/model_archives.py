@@ -7,7 +7,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
-from typing import IO, Any, Literal
+from typing import IO, Literal
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
@@ -235,11 +235,13 @@ def _check_array(file: IO[bytes], length: int, largest: int, uses: set[StoredArr
             raise ValueError(f"values of {shown} in it are missing or infinite")
 
 
-def _type_name(dtype: np.dtype[Any]) -> str:
+def _type_name(dtype: np.dtype[np.generic]) -> str:
     return f"numpy.{dtype.type.__name__}"
 
 
-def _read_header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], Literal["C", "F"], int]:
+def _read_header(
+    file: IO[bytes],
+) -> tuple[np.dtype[np.generic], tuple[int, ...], Literal["C", "F"], int]:
     """Return the type, shape, order and first byte of an array in NumPy's format."""
     start = file.read(10)
     if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:

@@ -7,8 +7,10 @@ import sys
 from io import BufferedReader, BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
+
+from sklearn.base import BaseEstimator
 
 from mercer._data.validation import check_bool, warn
 from mercer._estimators.stacking.deferred import Once, without_inputs
@@ -19,7 +21,7 @@ from mercer._files.model_types import check_fitted, fits, is_trusted, objects_in
 from mercer._gram.memory import available_memory
 
 
-def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> None:
+def save(model: BaseEstimator, path: str | PathLike[str], *, complete: bool = True) -> None:
     """Save a fitted model to a file that `load` reads.
 
     The extra ``cli`` has to be installed.
@@ -70,7 +72,7 @@ def save(model: Any, path: str | PathLike[str], *, complete: bool = True) -> Non
     add_checksum(path)
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str]) -> BaseEstimator:
     """Load a model that `save` or ``mercer fit --out`` saved.
 
     Files written by skops itself are refused: load one that you trust with ``skops.io.load``, and

@@ -1,6 +1,7 @@
 """The objects of a model, made from their checked description."""
 
 import json
+from collections.abc import Callable, Hashable
 from functools import cache
 from importlib import import_module
 from io import BytesIO
@@ -11,11 +12,11 @@ from scipy.sparse import load_npz
 
 from mercer._data.types import Array
 from mercer._files.model_archives import Members, as_array
-from mercer._files.model_schema import full_name
+from mercer._files.model_schema import Described, full_name
 
 
 @cache
-def named(name: str) -> Any:
+def named(name: str) -> type | Callable[..., object]:
     """Import a type or a function by its full name.
 
     Parameters
@@ -37,9 +38,9 @@ class MadeObjects:
 
     def __init__(self, members: Members) -> None:
         self._members = members
-        self._known: dict[int, Any] = {}
+        self._known: dict[int, object] = {}
 
-    def of(self, described: dict[str, Any]) -> Any:
+    def of(self, described: Described) -> Any:
         """Make an object and all that it contains.
 
         Parameters
@@ -56,7 +57,7 @@ class MadeObjects:
             made = self._known[key] = self._made(described)
         return made
 
-    def _made(self, described: dict[str, Any]) -> Any:
+    def _made(self, described: Described) -> Any:
         content = described.get("content")
         match described["__loader__"]:
             case "JsonNode":
@@ -88,17 +89,17 @@ class MadeObjects:
                 return slice(ends["start"], ends["stop"], ends["step"])
         raise AssertionError(described["__loader__"])
 
-    def _all(self, content: list[dict[str, Any]]) -> list[Any]:
+    def _all(self, content: list[Described]) -> list[object]:
         return [self.of(part) for part in content]
 
-    def _dictionary(self, described: dict[str, Any]) -> dict[Any, Any]:
+    def _dictionary(self, described: Described) -> dict[Hashable, object]:
         pairs = zip(self.of(described["key_types"]), described["content"].items(), strict=True)
         return {
             (json.loads(key) if kind is bool else kind(key)): self.of(part)
             for kind, (key, part) in pairs
         }
 
-    def _object(self, kind: Any, content: dict[str, Any] | None) -> Any:
+    def _object(self, kind: Any, content: Described | None) -> object:
         made = kind.__new__(kind)
         if content is not None:
             state = self.of(content)

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 _MAX_SCHEMA = 2**25
 """A description of more bytes is refused. A thousand objects take 150 kilobytes."""
@@ -85,6 +85,10 @@ class StoredArray(NamedTuple):
     field: str
 
 
+Described: TypeAlias = dict[str, Any]
+"""An object in a description: its kind, its type, its identifier, and what it contains."""
+
+
 @dataclass
 class Description:
     """The checked description of a model.
@@ -97,7 +101,7 @@ class Description:
         Arrays by the names of their members in the archive.
     """
 
-    root: dict[str, Any]
+    root: Described
     arrays: dict[str, set[StoredArray]] = field(default_factory=dict)
 
 
@@ -143,7 +147,7 @@ def read_schema(
     return found
 
 
-def full_name(described: dict[str, Any]) -> str:
+def full_name(described: Described) -> str:
     """Return the name of an object's type, with its module.
 
     Parameters
@@ -153,7 +157,7 @@ def full_name(described: dict[str, Any]) -> str:
     return f"{described['__module__']}.{described['__class__']}"
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repetition(pairs: list[tuple[str, object]]) -> Described:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("its description gives a value twice")
@@ -175,8 +179,8 @@ class _Objects:
         fits: Callable[[str, list[str]], bool],
     ) -> None:
         self._arrays, self._is_trusted, self._fits = arrays, is_trusted, fits
-        self._headers: dict[tuple[Any, ...], tuple[str, str]] = {}
-        self._forms: dict[Any, int] = {}
+        self._headers: dict[tuple[object, ...], tuple[str, str]] = {}
+        self._forms: dict[Hashable, int] = {}
         self._form_of: dict[int, int] = {}
         self._key_types: dict[int, list[str]] = {}
         self._owners: dict[str, int] = {}
@@ -184,7 +188,7 @@ class _Objects:
         self._open: set[int] = set()
         self._count = 0
 
-    def visit(self, described: Any, name: str, depth: int) -> int:
+    def visit(self, described: object, name: str, depth: int) -> int:
         """Check an object and all that it contains, and return its form.
 
         Parameters
@@ -222,10 +226,10 @@ class _Objects:
             raise ValueError("an object in it is described in two ways")
         return form
 
-    def _new_form(self, parts: Any) -> int:
+    def _new_form(self, parts: Hashable) -> int:
         return self._forms.setdefault(parts, len(self._forms))
 
-    def _header(self, names: tuple[Any, ...], described: dict[str, Any]) -> tuple[str, str]:
+    def _header(self, names: tuple[Any, ...], described: Described) -> tuple[str, str]:
         """Return the kind and type name of an object, after checking them and its keys."""
         kind, type_name = names[0], full_name(described)
         if kind not in _KINDS:
@@ -238,8 +242,8 @@ class _Objects:
         return self._headers.setdefault((*names, *described), (kind, type_name))
 
     def _parts(
-        self, kind: str, type_name: str, described: dict[str, Any], name: str, depth: int
-    ) -> tuple[Any, tuple[int, ...]]:
+        self, kind: str, type_name: str, described: Described, name: str, depth: int
+    ) -> tuple[Hashable, tuple[int, ...]]:
         """Return the parts of an object: its own values, and the forms of the objects in it."""
         content = described.get("content")
         if kind in ("ListNode", "TupleNode"):
@@ -266,12 +270,12 @@ class _Objects:
             return len(named), self._all(parts, name, depth)
         return tuple(_ends(content)) if kind == "SliceNode" else None, ()
 
-    def _all(self, parts: list[Any], name: str, depth: int) -> tuple[int, ...]:
+    def _all(self, parts: list[object], name: str, depth: int) -> tuple[int, ...]:
         return tuple([self.visit(part, name, depth) for part in parts])
 
     def _dictionary(
-        self, described: dict[str, Any], name: str, depth: int
-    ) -> tuple[Any, tuple[int, ...]]:
+        self, described: Described, name: str, depth: int
+    ) -> tuple[Hashable, tuple[int, ...]]:
         """Return the keys of a dictionary, and the forms of their types and of the values."""
         keys, content = described["key_types"], _checked(described["content"], dict)
         form = self.visit(keys, name, depth)
@@ -286,9 +290,7 @@ class _Objects:
         inner = [self.visit(part, key or name, depth) for key, part in content.items()]
         return tuple(content), (form, *inner)
 
-    def _add_array(
-        self, described: dict[str, Any], suffix: str, form: str, array: StoredArray
-    ) -> None:
+    def _add_array(self, described: Described, suffix: str, form: str, array: StoredArray) -> None:
         file = described.get("file")
         if (
             not (isinstance(file, str) and re.fullmatch(r"[\w-]{1,80}\.np[yz]", file, re.ASCII))
@@ -302,20 +304,23 @@ class _Objects:
         self._arrays.setdefault(file, set()).add(array)
 
 
-def _checked(content: Any, kind: type) -> Any:
+Kind = TypeVar("Kind")
+
+
+def _checked(content: object, kind: type[Kind]) -> Kind:
     if type(content) is not kind:
         raise ValueError("an object in it has other contents than those of its kind")
     return content
 
 
-def _of_kind(described: Any, kind: str) -> dict[str, Any]:
+def _of_kind(described: object, kind: str) -> Described:
     """Return a part of an object, after checking its kind."""
     if not isinstance(described, dict) or described.get("__loader__") != kind:
         raise ValueError(f"an object in it is not of the kind {kind!r}")
     return described
 
 
-def _scalar(content: Any) -> str:
+def _scalar(content: object) -> str:
     """Return the text of a value that contains no others, after checking it."""
     if not isinstance(content, str) or content[:1] in ("", "[", "{", " ", "\t", "\n", "\r"):
         raise ValueError("a value in it is neither text nor a number")
@@ -325,7 +330,7 @@ def _scalar(content: Any) -> str:
     return content
 
 
-def _types_of_keys(described: Any) -> list[str]:
+def _types_of_keys(described: object) -> list[str]:
     """Return the names of the types of a dictionary's keys, after checking them."""
     types = _checked(_of_kind(described, "ListNode").get("content"), list)
     names = [full_name(_of_kind(part, "TypeNode")) for part in types]
@@ -334,7 +339,7 @@ def _types_of_keys(described: Any) -> list[str]:
     return names
 
 
-def _check_shape(described: Any, length: int) -> None:
+def _check_shape(described: object, length: int) -> None:
     """Check that an array of objects is as long as its first dimension."""
     sizes = _checked(_of_kind(described, "TupleNode").get("content"), list)
     numbers = [json.loads(_scalar(_of_kind(size, "JsonNode").get("content"))) for size in sizes]

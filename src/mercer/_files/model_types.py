@@ -165,7 +165,7 @@ _PLAIN = (str, int, float, bool, type(None))
 """Types of objects that contain no others."""
 
 
-def check_fitted(model: Any) -> None:
+def check_fitted(model: object) -> None:
     """Check the indices and sizes in a loaded model that compiled code relies on.
 
     Parameters
@@ -185,14 +185,14 @@ def check_fitted(model: Any) -> None:
             _check_support(found)
 
 
-def objects_in(model: Any) -> Iterator[Any]:
+def objects_in(model: object) -> Iterator[object]:
     """Yield a model and all objects that it contains, each once.
 
     Parameters
     ----------
     model : object
     """
-    seen: dict[int, Any] = {}
+    seen: dict[int, object] = {}
     waiting = [model]
     while waiting:
         found = waiting.pop()
@@ -205,34 +205,34 @@ def objects_in(model: Any) -> Iterator[Any]:
 
 
 @singledispatch
-def _contents(found: Any) -> Iterable[Any]:
+def _contents(found: object) -> Iterable[object]:
     """Return the objects that an object holds."""
     return getattr(found, "__dict__", {}).values()
 
 
 @_contents.register
-def _(found: dict) -> Iterable[Any]:  # type: ignore[type-arg]
+def _(found: dict) -> Iterable[object]:  # type: ignore[type-arg]
     return [*found, *found.values()]
 
 
 @_contents.register(list)
 @_contents.register(tuple)
 @_contents.register(set)
-def _(found: Iterable[Any]) -> Iterable[Any]:
+def _(found: Iterable[object]) -> Iterable[object]:
     return found
 
 
 @_contents.register
-def _(found: np.ndarray) -> Iterable[Any]:
+def _(found: np.ndarray) -> Iterable[object]:
     return found.flat if found.dtype.hasobject else ()
 
 
 @_contents.register
-def _(found: type) -> Iterable[Any]:
+def _(found: type) -> Iterable[object]:
     return ()
 
 
-def _check_support(machine: Any) -> None:
+def _check_support(machine: BaseLibSVM) -> None:
     """Check that the arrays of a support vector machine fit its support vectors."""
     support, counts = np.asarray(machine.support_), np.asarray(machine._n_support)
     n_rows, n_classes, n_vectors = machine.shape_fit_[0], len(counts), len(support)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
 from scipy.linalg.lapack import dpotri
@@ -241,7 +242,7 @@ def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Arra
     return unit.apply(kernel._shifted(X, Z))
 
 
-def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
+def as_stack(X: npt.ArrayLike, fitted: tuple[int, int] | None = None) -> Array:
     """Return a stack of Gram matrices with the kernels last, from any of the usual layouts.
 
     Parameters
@@ -374,7 +375,7 @@ def check_symmetry(matrix: Array, name: str) -> None:
         raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")
 
 
-def checked_gram(K: Any, name: str) -> Array:
+def checked_gram(K: npt.ArrayLike, name: str) -> Array:
     """Validate a given Gram matrix, and return it as an array.
 
     Parameters
@@ -388,12 +389,12 @@ def checked_gram(K: Any, name: str) -> Array:
     ValueError
         If the matrix is not square, symmetric and finite, or has only one sample.
     """
-    K = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
-    if K.shape[0] != K.shape[1]:
+    G: Array = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
+    if G.shape[0] != G.shape[1]:
         raise ValueError(
-            f"{name} must be a square Gram matrix; got shape {K.shape}. A kernel returns that of a "
+            f"{name} must be a square Gram matrix; got shape {G.shape}. A kernel returns that of a "
             'table X: Gaussian("median").bind(X)(X).'
         )
-    if not np.allclose(K, K.T, rtol=0.0, atol=TOLERANCE * np.abs(K).max()):
+    if not np.allclose(G, G.T, rtol=0.0, atol=TOLERANCE * np.abs(G).max()):
         raise ValueError(f"{name} must be a symmetric Gram matrix.")
-    return K
+    return G

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, Self, TypeAlias
@@ -106,7 +106,7 @@ class KernelTerm:
         """The kernel between rows and the centers, less its offset."""
         return self.kernel._shifted_at(as_doubles(self.centers))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return own_fields(self)
 
     def mapped(self, matrix: Array) -> KernelTerm:
@@ -180,7 +180,7 @@ class FeatureTerm:
     view : str, default="given"
     """
 
-    kernel: Any
+    kernel: Kernel
     coefficients: Array
     view: str = THE_TABLE
 
@@ -336,12 +336,12 @@ class KernelExpansion:
 
 def as_doubles(X: Features) -> Array:
     """Return a table as a dense array of double precision."""
-    dense: Any = X.toarray() if sp.issparse(X) else X
+    dense = X.toarray() if sp.issparse(X) else X
     return np.asarray(dense, dtype=np.float64)
 
 
 def class_expansion(
-    expansion: KernelExpansion, classes: Iterable[Any], scale: Scale = "logit"
+    expansion: KernelExpansion, classes: Iterable[Hashable], scale: Scale = "logit"
 ) -> KernelExpansion:
     """Return an expansion with one score per class, or their difference for two classes.
 

@@ -68,7 +68,7 @@ class FallBack:
     def _nearest(self) -> Callable[[Features], Array]:
         return nearest_to(known_values(self.rows))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return own_fields(self)
 
     def change(self, values: Array, scale: str, closeness: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +39,7 @@ class TableColumns:
 
     is_sparse: Array
     dense: Array
-    sparse: Any
+    sparse: sp.csr_array
     means: Array
 
     @property
@@ -171,7 +170,7 @@ def table_columns(
     return TableColumns(is_sparse, dense, sparse, weights.mean(sparse))
 
 
-def _columns_times(V: Any, by: Array) -> Any:
+def _columns_times(V: sp.csr_array, by: Array) -> sp.csr_array:
     """Return a sparse matrix with each column multiplied by a number."""
     return sp.csr_array((V.data * by[V.indices], V.indices, V.indptr), V.shape)
 

@@ -1,11 +1,11 @@
 """Expansions of estimators with one kernel: at training samples, or in Gram matrices."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Table
 from mercer._gram.expansion import (
     THE_TABLE,
     FunctionTerm,
@@ -19,12 +19,12 @@ from mercer.kernels import Linear
 
 
 def expansion_at_samples(
-    estimator: Any,
+    estimator: BaseEstimator,
     coefficients: Array,
     intercept: Array,
     scale: Scale,
     *,
-    samples: Callable[[Any], Features],
+    samples: Callable[[Table], Features],
 ) -> KernelExpansion:
     """Return the expansion in a learned kernel at the training samples of nonzero coefficients.
 
@@ -52,17 +52,17 @@ def expansion_at_samples(
 
 
 def _expansion_in_sources(
-    estimator: Any,
+    estimator: BaseEstimator,
     coefficients: Array,
     intercept: Array,
     scale: Scale,
-    samples: Callable[[Any], Features],
+    samples: Callable[[Table], Features],
 ) -> KernelExpansion:
     """Return a sum over Gram matrices; each has a column of the view for each output."""
     n_sources, n_outputs = estimator._n_fitted_kernels(), coefficients.shape[1]
 
-    def views_of(X: Any) -> Views:
-        stack: Any = samples(X)
+    def views_of(X: Table) -> Views:
+        stack = samples(X)
         parts = np.empty((len(stack), n_sources, n_outputs))
         for source in range(n_sources):
             # Learned kernels are linear in the Gram matrices.
@@ -78,13 +78,13 @@ def _expansion_in_sources(
 
 
 def expansion_of_function(
-    estimator: Any,
+    estimator: BaseEstimator,
     function: Callable[[Array], Array],
     n_outputs: int,
     scale: Scale,
     *,
     name: str,
-    samples: Callable[[Any], Features],
+    samples: Callable[[Table], Features],
 ) -> KernelExpansion:
     """Return the expansion of a function of a learned kernel's values at the training samples.
 
@@ -112,11 +112,11 @@ def expansion_of_function(
         return KernelExpansion([term], none, scale, {THE_TABLE: training})
     n_sources = estimator._n_fitted_kernels()
 
-    def of_stack(X: Any) -> Array:
+    def of_stack(X: Table) -> Array:
         return function(kernel(X.reshape(len(X), -1, n_sources)))
 
-    def views_of(X: Any) -> Views:
-        stack: Any = samples(X)
+    def views_of(X: Table) -> Views:
+        stack = samples(X)
         return {THE_TABLE: stack.reshape(len(stack), -1)}
 
     sources = Sources(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,7 @@ class HeldOutProbabilities:
     groups: Array | None = None
     numbers: NDArray[np.intp] | None = None
 
-    def classifier(self, classes: NDArray[Any]) -> LeftOutProbabilities:
+    def classifier(self, classes: Array) -> LeftOutProbabilities:
         """Return a classifier of these probabilities, averaged for samples held out repeatedly.
 
         Parameters
@@ -127,7 +126,7 @@ def nonconformity(probabilities: Array, score: str) -> Array:
 class PredictionSetMixin:
     """Methods of classifiers that keep probabilities of held-out samples."""
 
-    classes_: NDArray[Any]
+    classes_: Array
     _held_out: HeldOutProbabilities
 
     def predict_set(

@@ -199,7 +199,7 @@ class Residuals:
         losses = self.losses(coverage)
         return self._scale if losses is not None and clearly_best(losses, n_errors) else None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -256,7 +256,7 @@ class HeldOutResiduals:
         sizes = np.abs(self.residuals.T)
         return [Residuals(self.X, each, self.weights, self.resampling) for each in sizes]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def scales(self, coverage: float) -> list[ResidualScale | None]:

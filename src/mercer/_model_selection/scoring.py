@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Self
+from typing import Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer, roc_auc_score
 
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample, Scoring, Table
 from mercer._data.weights import SampleWeights
 
 
@@ -27,7 +27,7 @@ class LeftOutResponses(RegressorMixin, BaseEstimator):
     def __init__(self, predictions: Array) -> None:
         self.predictions = predictions
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Table) -> Array:
         """Return the predictions for samples, given their indices of shape (n_rows, 1)."""
         return np.asarray(self.predictions[np.ravel(X)])
 
@@ -63,16 +63,16 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         probabilities: Array,
-        classes: NDArray[Any],
+        classes: Array,
         samples: NDArray[np.intp] | None = None,
-        labels: NDArray[Any] | None = None,
+        labels: Array | None = None,
     ) -> None:
         self.probabilities = probabilities
         self.classes = classes
         self.samples = samples
         self.labels = labels
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: PerSample = None) -> Self:
         """Leave the probabilities as they are.
 
         Parameters
@@ -83,7 +83,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
         return self
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """The labels."""
         return self.classes
 
@@ -94,13 +94,13 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
         return samples[:, None]
 
     @property
-    def labels_(self) -> NDArray[Any]:
+    def labels_(self) -> Array:
         """The true labels of the samples that have probabilities."""
         if self.labels is None:
             raise AttributeError("No true labels were given.")
         return self.labels
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Table) -> Array:
         """Return the probabilities of samples.
 
         Parameters
@@ -128,7 +128,7 @@ class LeftOutProbabilities(ClassifierMixin, BaseEstimator):
             "FixedThresholdClassifier(classifier, threshold=...)."
         )
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> Array:
         """Return the labels with the largest probabilities, shape (n_rows,).
 
         Parameters
@@ -149,7 +149,7 @@ class PredictionScorer:
         A scorer with the signature of scikit-learn's scorers: estimator, X, y.
     """
 
-    scorer: Callable[..., Any]
+    scorer: Callable[..., float]
 
     def __call__(
         self, y: Array, predictions: Array, weights: SampleWeights, classes: Array | None = None
@@ -183,7 +183,7 @@ class PredictionScorer:
         >>> scorer(np.array([1.0, 2.0]), np.array([1.0, 4.0]), UnitWeights(2))
         -1.0
         """
-        given: Any = LeftOutResponses(predictions)
+        given: LeftOutResponses | LeftOutProbabilities = LeftOutResponses(predictions)
         if classes is not None:
             possible = predictions.any(axis=0)
             given = LeftOutProbabilities(predictions[:, possible], classes[possible])
@@ -208,7 +208,7 @@ class PredictionScorer:
         return "sample_weight" in signature(metric).parameters
 
 
-def prediction_scorer(scoring: Any) -> PredictionScorer:
+def prediction_scorer(scoring: Scoring) -> PredictionScorer:
     """Return the scorer for a name or a callable.
 
     Parameters
@@ -229,7 +229,7 @@ def prediction_scorer(scoring: Any) -> PredictionScorer:
 
 
 def checked_scorer(
-    scoring: Any, y: Array, weights: SampleWeights, classes: Array | None = None
+    scoring: Scoring, y: Array, weights: SampleWeights, classes: Array | None = None
 ) -> PredictionScorer:
     """Return the scorer after checking that it can score the true values as predictions.
 

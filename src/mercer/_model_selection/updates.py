@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import mannwhitneyu
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
@@ -16,7 +17,7 @@ from sklearn.utils.validation import (
 
 from mercer._blocks import tables
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, PerSample, Table
 from mercer._data.validation import check_target_values, check_weights
 from mercer._data.weights import UnitWeights, as_weights, with_class_weights
 from mercer._model_selection.prediction_sets import HeldOutProbabilities
@@ -42,14 +43,14 @@ class UpdatesMixin:
     """
 
     needs_refit_: bool | None
-    class_weight: Any
-    classes_: Any
+    class_weight: ClassWeight
+    classes_: Array
     _losses_of_fit: Array | None
     _losses_of_updates: Array
     _left_out_residuals: Callable[[], Array | None]
     _sums: Any = None
 
-    def update(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+    def update(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
         """Fit the same kernels at the same penalties to the old and new rows, exactly.
 
         Parameters
@@ -126,7 +127,9 @@ class UpdatesMixin:
             self.needs_refit_ = bool(found.pvalue < LEVEL)
         return self
 
-    def prepare_updates(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+    def prepare_updates(
+        self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None
+    ) -> Self:
         """Sum the rows that a model on Nyström features was fitted to, as `update` requires.
 
         Exact fits keep their rows and need no preparation.
@@ -164,7 +167,7 @@ class UpdatesMixin:
         """Fit to the old and new rows; the estimator is unchanged if this fails."""
         raise NotImplementedError
 
-    def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Sample:
+    def _new_rows(self, X: Table, y: npt.ArrayLike, sample_weight: PerSample) -> Sample:
         """Validate new rows, and return those of positive weight."""
         classifies = is_classifier(self)
         checks = {} if classifies else {"multi_output": True, "y_numeric": True}
@@ -190,9 +193,9 @@ class UpdatesMixin:
             raise ValueError("No row has a positive sample_weight.")
         return replace(found.take(rows), weights=as_weights(given[rows], len(rows)), kept=rows)
 
-    def _losses(self, X: Any, y: Any) -> Array:
+    def _losses(self, X: Table, y: npt.ArrayLike) -> Array:
         """Sizes of residuals of responses, or logarithmic losses of labels."""
-        model: Any = self
+        model: BaseEstimator = self
         if is_classifier(self):
             codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
             return _logarithmic(model.predict_proba(X), codes)

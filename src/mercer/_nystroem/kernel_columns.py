@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -66,5 +65,5 @@ class KernelColumns:
         """The kernel with the centers, minus its offset."""
         return self.kernel._shifted_at(self.centers)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return own_fields(self)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.signal import czt
@@ -79,7 +78,7 @@ class MeshSearch(FamilySearch):
             return samples.scaled(objective.block(tile), tile)[None]
 
         weights = linear_binning(samples, self.distance, mesh, block)[0]
-        options: Any = {"log_bounds": self.log_bounds, "certificate": self.certificate}
+        options = {"log_bounds": self.log_bounds, "certificate": self.certificate}
         if isinstance(mesh, UniformMesh):
             peak = search_frequency(radial, mesh, weights, **options)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from mercer._data.types import Array
 from mercer._gram.samples import Samples
@@ -266,7 +266,7 @@ def descend(
         path[:] = path or [value]
         return value, gradient
 
-    def after_step(intermediate_result: Any) -> None:
+    def after_step(intermediate_result: OptimizeResult) -> None:
         path.append(float(intermediate_result.fun))
         iterates.append(np.array(intermediate_result.x))
         on_step()

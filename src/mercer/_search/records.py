@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -277,7 +277,7 @@ _STYLE = (
 )
 
 
-def model_card(estimator: Any, most: int = 8) -> str:
+def model_card(estimator: BaseEstimator, most: int = 8) -> str:
     """Summarize a fitted estimator: its score, its kernels and the relevance of the features.
 
     Parameters
@@ -335,7 +335,7 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def _relevance(relevance: Array, features: Any, most: int) -> str:
+def _relevance(relevance: Array, features: Array | None, most: int) -> str:
     """Bars of the shares of the features, or a sentence on why they cannot be compared."""
     unknown = np.isnan(relevance)
     if unknown.any():
@@ -352,7 +352,7 @@ def _relevance(relevance: Array, features: Any, most: int) -> str:
     return _bars("Relevance", rows, f"and {rest} more" if rest else "")
 
 
-def _scores(estimator: Any) -> list[str]:
+def _scores(estimator: BaseEstimator) -> list[str]:
     """Sentences on the score of left-out rows."""
     found = []
     metric = "accuracy" if is_classifier(estimator) else "R²"

@@ -12,14 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample
 from mercer._data.validation import check_choice, check_target_values, infer_task, refuse_text
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._gram.dense import check_symmetry
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
 from mercer._gram.samples import CONSTANT
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
-from mercer.kernels._conversion import NAMES
+from mercer.kernels._conversion import NAMES, OutputKernelSource
 from mercer.kernels._distances import check_squares, median_distance
 from mercer.kernels._structure import PrecomputedGram
 
@@ -59,7 +59,7 @@ class Target:
 
     factor: Array
     signs: Array
-    classes: np.ndarray[Any, Any] | None
+    classes: Array | None
     codes: Array | None
     weights: SampleWeights
     groups: Array | None = None
@@ -100,10 +100,10 @@ class Target:
 
 
 def as_target(
-    y: Any,
+    y: PerSample,
     task: Task = "auto",
     n_samples: int | None = None,
-    output_kernel: Any = None,
+    output_kernel: OutputKernelSource = None,
     *,
     weights: SampleWeights | Array | None = None,
 ) -> Target:
@@ -143,18 +143,18 @@ def as_target(
         raise ValueError("A target is needed, but y is None.")
     check_target_values(y)
     sparse = "csr" if isinstance(kernel, str) and kernel == "multilabel" else False
-    y = check_array(y, accept_sparse=sparse, ensure_2d=False, dtype=None, input_name="y")
-    if n_samples is not None and y.shape[0] != n_samples:
+    checked = check_array(y, accept_sparse=sparse, ensure_2d=False, dtype=None, input_name="y")
+    if n_samples is not None and checked.shape[0] != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
-            f"[{n_samples}, {y.shape[0]}]"
+            f"[{n_samples}, {checked.shape[0]}]"
         )
-    weights = as_weights(weights, y.shape[0])
+    weights = as_weights(weights, checked.shape[0])
     if kernel is None:
-        task = infer_task(y) if task == "auto" else task
-        return _target(y, task, "labels" if task == "classification" else "linear", weights)
+        task = infer_task(checked) if task == "auto" else task
+        return _target(checked, task, "labels" if task == "classification" else "linear", weights)
     try:
-        target = _target(y, task, kernel, weights)
+        target = _target(checked, task, kernel, weights)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
@@ -163,7 +163,7 @@ def as_target(
     return target
 
 
-def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
+def target_of(sample: Sample, task: Task, output_kernel: OutputKernelSource = None) -> Target:
     """Return the target of weighted samples; see :func:`as_target`.
 
     Parameters
@@ -222,17 +222,17 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     return kernel
 
 
-def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
+def output_kernel_of_part(
+    output_kernel: OutputKernelSource, y: Array, part: Array
+) -> OutputKernelSource:
     """Return the output kernel of some samples: similarities restricted to their classes.
 
     Parameters
     ----------
     output_kernel : object
         See :func:`as_target`.
-    y : array-like of shape (n_samples,)
-        Labels of all samples.
-    part : array-like of shape (n_part,)
-        Labels of these samples.
+    y, part : ndarray of shape (n_samples,) and (n_part,)
+        Labels of all samples, and of these samples.
     """
     kernel = check_output_kernel(output_kernel)
     if not isinstance(kernel, np.ndarray):
@@ -241,7 +241,7 @@ def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
     return kernel[np.ix_(there, there)]
 
 
-def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
+def one_against_rest(y: Array, classes: Array) -> Array:
     """Return labels as signs: a column for each class against the rest, one for two classes.
 
     Parameters
@@ -254,7 +254,7 @@ def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
     return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
 
 
-def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
+def _target(y: Array, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
     """Return the target that `y` defines under a validated output kernel."""
     if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
         if task == "regression":
@@ -278,7 +278,7 @@ def _description(kernel: OutputKernel) -> str:
     return "similarities between classes"
 
 
-def _accepted(given: Any) -> str:
+def _accepted(given: object) -> str:
     """Return the error message that lists the output kernels."""
     names = ", ".join(f'"{kind}"' for kind in _NAMED_KERNELS)
     others = ", ".join(f'"{kind}"' for kind in sorted(NAMES) if kind not in _NAMED_KERNELS)
@@ -302,7 +302,7 @@ def _check_similarities(similarities: Array) -> None:
     spectral_factor(similarities, _SIMILARITIES)
 
 
-def _class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
+def _class_codes(y: Array) -> tuple[Array, Array]:
     """Return the sorted classes, and the index of each sample's class."""
     check_classification_targets(y)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
@@ -340,7 +340,7 @@ def _class_factor(
 # --- output kernels on responses -----------------------------------------------------------------
 
 
-def _response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Array:
+def _response_factor(y: Array, kernel: str | Kernel, weights: SampleWeights) -> Array:
     """Return a factor Y of an output kernel L = Y Y' that is not defined on classes."""
     if kernel == "multilabel":
         return _indicator_factor(y)
@@ -377,7 +377,7 @@ def response_deviation(responses: Array, weights: SampleWeights | Array | None) 
     return np.ldexp(weights.deviation(np.ldexp(responses, -exponents)), exponents)
 
 
-def _indicator_factor(y: Any) -> Array:
+def _indicator_factor(y: Array) -> Array:
     """Return label indicators, a factor of the numbers of labels shared by two samples."""
     entries = y.data if sp.issparse(y) else y
     if y.ndim != 2 or not np.isin(entries, [0, 1]).all():

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Penalties
 from mercer._data.validation import warn
 
 TIE = 1e-9
@@ -17,7 +16,7 @@ EDGE_GAIN = 1e-3
 """A grid is too narrow if the score at an end exceeds the score next to it by more than this."""
 
 
-def as_grid(name: str, value: Any, default: Array) -> Array:
+def as_grid(name: str, value: Penalties, default: Array) -> Array:
     """Return the distinct values of a parameter that are to be tried, ascending.
 
     Parameters

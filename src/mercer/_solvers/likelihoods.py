@@ -7,13 +7,13 @@ Levels are the intercept for classes and counts, or one level for each threshold
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, kl_div
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Rows
 from mercer._data.weights import SampleWeights
 
 LARGEST_LOGARITHM = 700.0
@@ -109,7 +109,7 @@ class Likelihood(ABC):
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return the likelihood of some of the samples.
 
         Parameters
@@ -241,7 +241,7 @@ class Poisson(Likelihood):
 
     offset: Array = field(kw_only=True)
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """See :class:`Likelihood`."""
         return replace(super().take(rows), offset=self.offset[rows])
 

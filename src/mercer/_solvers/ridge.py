@@ -6,12 +6,12 @@ W^(1/2) K W^(1/2), so that squared errors are weighted by W. The intercept is no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, eigh, eigvalsh
 
 from mercer._data.resampling import Indices, Resampling, as_resampling
+from mercer._data.sample import EncodedTarget
 from mercer._data.types import Array
 from mercer._data.validation import INDEFINITE_ADVICE
 from mercer._data.weights import SampleWeights, as_weights
@@ -72,7 +72,7 @@ class Ridge:
         """Return predictions without the intercept; for centered rows, deviations from the mean."""
         return np.asarray(rows @ self.dual_coef_)
 
-    def refitted(self, gram: Array, target: Any) -> "Ridge":
+    def refitted(self, gram: Array, target: EncodedTarget) -> "Ridge":
         """Fit ridge regression with the same penalty to another centered Gram matrix.
 
         Parameters

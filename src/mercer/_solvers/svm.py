@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ _EXACT, _ROUGH = 1e-9, 1e-3
 def fit_svm(
     C: float,
     gram: Array,
-    labels: NDArray[Any],
+    labels: Array,
     weights: SampleWeights | Array | None = None,
     *,
     max_iter: int | None = None,
@@ -74,7 +73,7 @@ def fit_svm(
     return svc.fit(gram, labels, sample_weight=sample_weight)
 
 
-def _silent_fit(svc: SVC, gram: Array, labels: NDArray[Any], sample_weight: Array | None) -> SVC:
+def _silent_fit(svc: SVC, gram: Array, labels: Array, sample_weight: Array | None) -> SVC:
     """Fit a machine without scikit-learn's warning of too few iterations."""
     # Warning filters are shared by all threads, and folds may be fitted in several threads.
     svc._warn_from_fit_status = lambda: None
@@ -183,9 +182,9 @@ class SVMPath:
 
 def svm_path(
     gram: Array,
-    labels: NDArray[Any],
+    labels: Array,
     rows: Array,
-    held_out: NDArray[Any],
+    held_out: Array,
     weights: tuple[SampleWeights, SampleWeights],
     *,
     grid: Array,

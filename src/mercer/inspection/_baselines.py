@@ -34,7 +34,9 @@ from mercer.inspection._held_out import (
 from mercer.preprocessing import table_encoder
 
 
-def prepared(model: Any, X: Features, y: Array, new: Features) -> tuple[Any, Any]:
+def prepared(
+    model: BaseEstimator, X: Features, y: Array, new: Features
+) -> tuple[Features, Features]:
     """Encode training rows and new rows for simple predictors.
 
     Parameters
@@ -225,7 +227,7 @@ def has_heavy_tail(y: Array) -> bool:
 
 
 def with_scores(
-    truth: Truth, past: Truth | None, step: Any, metric: str | None
+    truth: Truth, past: Truth | None, step: BaseEstimator, metric: str | None
 ) -> tuple[Truth, Truth | None]:
     """Mark targets of held-out rows and training rows for the further scores that suit them.
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
 from scipy.sparse import issparse
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Rows
 from mercer.preprocessing import convert, kind_of, repeated_prefix
 from mercer.preprocessing._column_kinds import is_duration, named_columns
 from mercer.preprocessing._column_reader import ColumnReader
@@ -46,7 +45,7 @@ class Column:
         """Whether the values are numbers or dates."""
         return self.kind in ("number", "date")
 
-    def take(self, rows: Any) -> Column:
+    def take(self, rows: Rows) -> Column:
         """Return the column with some of the rows."""
         return Column(self.name, self.kind, self.values[rows], self.labels)
 
@@ -114,7 +113,7 @@ def columns_of(
     return found
 
 
-def not_examined(columns: list[Column], train: Sequence[Any] | None) -> list[str]:
+def not_examined(columns: list[Column], train: Sequence[object] | None) -> list[str]:
     """Return remarks on the parts that a report lacks.
 
     Parameters
@@ -144,14 +143,14 @@ def category_column(name: str, values: Array, kind: str = "category") -> Column:
     return Column(name, kind, codes.astype(float), labels)
 
 
-def _before(separator: str, column: Any) -> Array:
+def _before(separator: str, column: Features) -> Array:
     """Return the parts of codes before a separator."""
     codes = convert(_table(column), "category")[:, 0]
     parts = [code if code != code else str(code).rpartition(separator)[0] for code in codes]  # noqa: PLR0124
     return np.array(parts, dtype=object)
 
 
-def _table(column: Any) -> Any:
+def _table(column: Features) -> Features:
     return column.to_frame() if hasattr(column, "to_frame") else column[:, None]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Table
 from mercer._data.validation import check_number
 from mercer.inspection._bars import draw_bars, shown_of
 from mercer.inspection._contributions import contribution_label, decimals_of, quantity_label
@@ -19,6 +20,7 @@ from mercer.inspection._shapley_result import FAR, ShapleyValues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 
 class _DisplayOfRows(Display):
@@ -27,15 +29,21 @@ class _DisplayOfRows(Display):
     _explain: ClassVar[Callable[..., ShapleyValues | ShapleyInteractions]]
 
     @abstractmethod
-    def __init__(self, values: Any, *, output: str | int | None = None, unit: str = "") -> None:
+    def __init__(
+        self,
+        values: ShapleyValues | ShapleyInteractions,
+        *,
+        output: str | int | None = None,
+        unit: str = "",
+    ) -> None:
         """Store the data to draw."""
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        background: Any = None,
+        estimator: BaseEstimator,
+        X: Table,
+        background: Table | int | None = None,
         *,
         output: str | int | None = None,
         unit: str = "",
@@ -260,7 +268,7 @@ class InteractionsDisplay(_DisplayOfRows):
         return self._drawn_on(ax)
 
 
-def fading() -> Any:
+def fading() -> Colormap:
     """Color map from transparent, on light and dark pages, to the color of all displays."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 

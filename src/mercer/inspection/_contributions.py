@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from math import exp, floor, isfinite, log10
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Contribution:
     """
 
     name: str
-    value: Any
+    value: object
     amount: float
     standard_error: float
 
@@ -72,7 +71,7 @@ class Contribution:
         return f"{self.cell}: {amount}{what} {side} the average row{of_class}"
 
 
-def cell_text(value: Any, longest: int = 40) -> str:
+def cell_text(value: object, longest: int = 40) -> str:
     """A cell of a table as short text.
 
     Parameters

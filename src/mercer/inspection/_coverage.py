@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -137,7 +138,7 @@ def calibration_of(truth: Truth, predictions: Predictions) -> tuple[Bin, ...]:
     return bins_of(own, hits, truth.units)
 
 
-def regions(step: Any, X: Features, coverage: float) -> Array:
+def regions(step: BaseEstimator, X: Features, coverage: float) -> Array:
     """Return intervals or sets that an estimator predicts.
 
     Parameters
@@ -154,7 +155,7 @@ def regions(step: Any, X: Features, coverage: float) -> Array:
         return np.asarray(found(X, coverage))
 
 
-def last_step(model: BaseEstimator) -> tuple[Any, Any]:
+def last_step(model: BaseEstimator) -> tuple[Callable[[Features], Features], BaseEstimator]:
     """Split a model, or the best model of a search, into a transform and the last step.
 
     Parameters

@@ -17,6 +17,7 @@ from mercer.inspection._contributions import cell_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
 BAR_COLOR = "#2f6f9f"
@@ -56,7 +57,7 @@ class Display:
         return self
 
 
-def best_of(estimator: BaseEstimator) -> Any:
+def best_of(estimator: BaseEstimator) -> BaseEstimator:
     """Return the best estimator of a fitted search, or any other estimator unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
 
@@ -95,7 +96,7 @@ def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
     return terms
 
 
-def learned(estimator: BaseEstimator) -> Any:
+def learned(estimator: BaseEstimator) -> BaseEstimator:
     """Return the estimator that learned the kernel, from within a pipeline or a search."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
@@ -132,7 +133,7 @@ def axes(ax: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
-def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> npt.NDArray[Any]:
+def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> Array:
     """Return the given axes, or those of a new figure, as an array of shape (n_axes,).
 
     Raises
@@ -156,7 +157,7 @@ def axes_of_several(ax: Any, n_axes: int, n_cols: int) -> npt.NDArray[Any]:
     return given
 
 
-def name_dates(axis: Any) -> None:
+def name_dates(axis: Axis) -> None:
     """Label an axis of dates with at most six dates.
 
     Parameters

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, RandomState, Table
 from mercer._gram.expansion import KernelExpansion, Views, as_doubles
 from mercer.inspection._contributions import cell_text
 from mercer.inspection._display import best_of
 from mercer.inspection._explanations.parts import Parts
-from mercer.kernels._on_columns import column_positions, take_columns
+from mercer.kernels._on_columns import Columns, column_positions, take_columns
 from mercer.preprocessing._column_kinds import named_columns
 from mercer.preprocessing._encoded_columns import encoded_columns
 
-Groups: TypeAlias = Mapping[str, Any] | Iterable[Any] | None
+Groups: TypeAlias = Mapping[str, Columns] | Iterable[Columns] | None
 """Columns of each group, with or without the name of the group."""
 
 N_BACKGROUND = 100
@@ -52,7 +53,7 @@ class Players:
             owner[columns] = player
         return np.asarray(owner[encoded])
 
-    def data_of(self, X: Any) -> Array:
+    def data_of(self, X: Table) -> Array:
         """Values of the players' columns, shape (n_rows, n_players).
 
         The values of several columns are joined as text; more than four columns are only counted.
@@ -77,14 +78,14 @@ class ExplainedModel:
         The column of the user's table that each column of the last step is computed from.
     """
 
-    model: Any
-    step: Any
+    model: BaseEstimator
+    step: BaseEstimator
     expansion: KernelExpansion
     names: list[str]
     encoded: NDArray[np.intp]
 
     @classmethod
-    def of(cls, model: Any) -> ExplainedModel:
+    def of(cls, model: BaseEstimator) -> ExplainedModel:
         """Read a fitted estimator, a pipeline that ends in one, or a search over either.
 
         Raises
@@ -119,7 +120,7 @@ class ExplainedModel:
         names = [f"x{z}" for z in range(n_columns)] if given is None else [str(n) for n in given]
         return cls(model, step, expansion, names, encoded)
 
-    def views(self, X: Any) -> Views:
+    def views(self, X: Table) -> Views:
         """Rows of the user's table in each view of the last step.
 
         Raises
@@ -138,7 +139,7 @@ class ExplainedModel:
         rows = validate_data(self.step, X, reset=False, **checks)
         return self.expansion.views(rows)
 
-    def background(self, background: Any, random_state: RandomState) -> Views:
+    def background(self, background: Table | int | None, random_state: RandomState) -> Views:
         """Background rows in each view.
 
         Parameters
@@ -185,19 +186,19 @@ class ExplainedModel:
                 "fitted to Gram matrices: shapley_values says what each of them contributes."
             )
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: Table) -> Table:
         """Select the columns of the fit; the table may have others if the model allows them."""
         if hasattr(X, "columns") and {str(name) for name in X.columns} >= set(self.names):
             return take_columns(X, self.names)
         return X
 
-    def cells(self, X: Any, players: Players) -> Array:
+    def cells(self, X: Table, players: Players) -> Array:
         """Values of the players' columns, (n_rows, n_players); empty texts for Gram matrices."""
         if self.expansion.sources is not None:
             return np.full((len(X), len(players)), "", dtype=object)
         return players.data_of(self.table(X))
 
-    def positions(self, columns: Any) -> list[int]:
+    def positions(self, columns: Columns) -> list[int]:
         """Positions of columns of the user's table, by names or positions.
 
         Raises
@@ -276,7 +277,7 @@ def _check_several(n_rows: int) -> None:
         )
 
 
-def _named(groups: Groups) -> list[tuple[str, Any]]:
+def _named(groups: Groups) -> list[tuple[str, Columns]]:
     """Pairs of a name and columns; the name is empty if none is given."""
     if groups is None:
         return []
@@ -285,7 +286,7 @@ def _named(groups: Groups) -> list[tuple[str, Any]]:
     return [("", columns) for columns in groups]
 
 
-def _cells(X: Any) -> list[Array]:
+def _cells(X: Table) -> list[Array]:
     """Columns of a table, as arrays of numbers or of objects."""
     table = X.toarray() if hasattr(X, "toarray") else X
     return [_values(np.asarray(column)) for _, column in named_columns(table)]

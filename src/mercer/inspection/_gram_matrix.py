@@ -216,7 +216,7 @@ class GramMatrixDisplay(Display):
         ax.set(xlabel="Samples, by class", ylabel="Samples, by class")
 
 
-def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+def _check_gram(gram: Array, y: Array) -> None:
     """Raise an error unless a matrix has one row and column for each entry of `y`."""
     if gram.shape != (y.size, y.size):
         raise ValueError(
@@ -225,7 +225,7 @@ def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
         )
 
 
-def _drawn_samples(y: npt.NDArray[Any], max_samples: int) -> npt.NDArray[np.intp]:
+def _drawn_samples(y: Array, max_samples: int) -> npt.NDArray[np.intp]:
     """Positions of samples at equal distances in the order of `y`, or of all if there are few."""
     order = np.argsort(y, kind="stable")
     return order[evenly_spaced(y.size, max_samples)]
@@ -237,13 +237,13 @@ def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
     return selected[:, rows] if np.ndim(selected) == 3 else selected
 
 
-def _one_column(y: npt.ArrayLike) -> npt.NDArray[Any]:
+def _one_column(y: npt.ArrayLike) -> Array:
     """Return `y` with one dimension: the first output if there are several."""
     y = np.asarray(y)
     return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
 
 
-def _holds_classes(y: npt.NDArray[Any], most: int = 20) -> bool:
+def _holds_classes(y: Array, most: int = 20) -> bool:
     """Whether `y` holds classes, and at most as many as can be labeled legibly."""
     continuous = type_of_target(y).startswith("continuous")
     return not continuous and np.unique(y).size <= most

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
 from scipy.special import xlogy
+from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 
 from mercer._data.types import Array, Features
@@ -132,7 +133,7 @@ class Truth:
         return np.square(predictions.probabilities - indicators).sum(axis=1)
 
 
-def predict(model: Any, X: Features, classes: Array) -> Predictions:
+def predict(model: BaseEstimator, X: Features, classes: Array) -> Predictions:
     """Predict labels or responses, and probabilities or decision values of classes.
 
     Parameters
@@ -328,7 +329,7 @@ CHOSEN = "A penalty or the kernel was chosen on these rows, which makes their sc
 
 
 def left_out_scores(
-    step: Any, truth: Truth | None
+    step: BaseEstimator, truth: Truth | None
 ) -> tuple[PredictorScores | None, Predictions | None]:
     """Return scores and predictions of left-out training rows, or None if they are not known.
 
@@ -359,7 +360,7 @@ def left_out_scores(
     return PredictorScores("model, left-out rows", own, note), found
 
 
-def _left_out_values(step: Any, truth: Truth) -> Array | None:
+def _left_out_values(step: BaseEstimator, truth: Truth) -> Array | None:
     """Return responses or probabilities of left-out training rows, NaN for rows without any."""
     if not hasattr(step, "loo_predictions_") and hasattr(step, "held_out_classifier"):
         return _held_out_probabilities(step, truth)
@@ -370,7 +371,7 @@ def _left_out_values(step: Any, truth: Truth) -> Array | None:
     return values if hasattr(step, "loo_predictions_") else truth.y - values
 
 
-def _held_out_probabilities(step: Any, truth: Truth) -> Array | None:
+def _held_out_probabilities(step: BaseEstimator, truth: Truth) -> Array | None:
     """Return held-out probabilities of the training rows; None if the fit had other rows."""
     try:
         held_out = step.held_out_classifier()

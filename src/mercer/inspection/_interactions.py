@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, RandomState, Table
 from mercer._gram.expansion import Scale
 from mercer.inspection._contributions import output_weights
 from mercer.inspection._explained_model import ExplainedModel, Groups
@@ -93,9 +93,9 @@ class ShapleyInteractions:
 
 
 def shapley_interactions(
-    model: Any,
-    X: Any,
-    background: Any = None,
+    model: BaseEstimator,
+    X: Table,
+    background: Table | int | None = None,
     groups: Groups = None,
     *,
     independent: bool = False,
@@ -213,15 +213,15 @@ class SobolIndices:
     first_order: Array
     second_order: Array
     total_order: Array
-    variance: Any
+    variance: float | Array
     feature_names: list[str]
     output_names: list[str]
     scale: Scale
 
 
 def sobol_indices(
-    model: Any,
-    background: Any = None,
+    model: BaseEstimator,
+    background: Table | int | None = None,
     groups: Groups = None,
     *,
     random_state: RandomState = 0,

@@ -1,16 +1,15 @@
 """A check for columns that leak the target."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Features, Splitter
 from mercer._model_selection.updates import LEVEL
 from mercer.inspection._checks import Check
 from mercer.inspection._columns import Column
@@ -57,7 +56,7 @@ def leakage(
     return Check("leakage", (*told.values(), *sets), columns=(*told, *("" for _ in sets)))
 
 
-def _as_features(column: Column) -> Any:
+def _as_features(column: Column) -> Features:
     """Return a column as numeric features: its numbers, codes of categories, or words of text."""
     if column.kind == "text":
         words = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
@@ -65,7 +64,7 @@ def _as_features(column: Column) -> Any:
     return column.values[:, None]
 
 
-def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
+def _accuracy(X: Features, y: Array, task: Task, seed: int) -> str | None:
     """Describe how well a tree predicts the target; None unless it does so almost perfectly."""
     # The prediction of a row depends on at most five words.
     tree = {"max_depth": 5 if issparse(X) else None, "min_samples_leaf": 2, "random_state": 0}
@@ -87,7 +86,7 @@ def _accuracy(X: Any, y: Array, task: Task, seed: int) -> str | None:
     return f"it misclassifies {error:.1%} of the rows" if error <= most else None
 
 
-def _mean_loss(tree: Any, X: Any, y: Array, folds: Any, most: float) -> float:
+def _mean_loss(tree: BaseEstimator, X: Features, y: Array, folds: Splitter, most: float) -> float:
     """Mean squared error or share of wrong labels on held-out rows, or a value above `most`.
 
     The remaining folds are skipped once the value exceeds `most`, because losses are not negative.

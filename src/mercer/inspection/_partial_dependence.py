@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, RandomState, Table
 from mercer._data.validation import check_choice, check_number
 from mercer._gram.expansion import KernelExpansion
 from mercer.inspection._columns import Column, category_column, columns_of
@@ -18,7 +19,7 @@ from mercer.inspection._contributions import output_position
 from mercer.inspection._explained_model import ExplainedModel
 from mercer.inspection._explanations.dependence import varied_values
 from mercer.inspection._shapley_result import data_frames
-from mercer.kernels._on_columns import take_columns
+from mercer.kernels._on_columns import Columns, take_columns
 from mercer.preprocessing import convert
 
 if TYPE_CHECKING:
@@ -116,12 +117,12 @@ class PartialDependence:
 
 
 def partial_dependence(
-    model: Any,
-    X: Any,
-    features: Any,
+    model: BaseEstimator,
+    X: Table,
+    features: Columns,
     *,
     response_method: ResponseMethod = "auto",
-    categorical_features: Sequence[Any] = (),
+    categorical_features: Sequence[int | str] = (),
     grid_resolution: int | None = None,
     percentiles: tuple[float, float] = (0.05, 0.95),
     subsample: int = 500,
@@ -233,7 +234,7 @@ def partial_dependence(
 
 def _check_settings(
     chosen: list[int],
-    features: Any,
+    features: Columns,
     response_method: str,
     percentiles: tuple[float, float],
     subsample: int,
@@ -256,7 +257,7 @@ def _drawn_rows(n: int, most: int, random_state: RandomState) -> Array:
     return np.sort(check_random_state(random_state).choice(n, most, replace=False))
 
 
-def _column(X: Any, position: int, name: str, is_category: bool) -> Column:
+def _column(X: Table, position: int, name: str, is_category: bool) -> Column:
     """A column of the table, with its values as numbers, days or codes."""
     table = take_columns(X, [position])
     if hasattr(table, "toarray"):

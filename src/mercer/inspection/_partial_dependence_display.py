@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from mercer._data.types import Array, Features
@@ -22,6 +23,7 @@ from mercer.inspection._display import (
     name_dates,
 )
 from mercer.inspection._partial_dependence import PartialDependence, partial_dependence
+from mercer.kernels._on_columns import Columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,12 +103,12 @@ class PartialDependenceDisplay(Display):
         cls,
         estimator: BaseEstimator,
         X: Features,
-        features: Any,
+        features: Columns | Sequence[Columns],
         *,
         kind: Kind = "average",
         target: str | int | None = None,
         unit: str = "",
-        ax: Any = None,
+        ax: Axes | npt.ArrayLike | None = None,
         plot_options: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -153,7 +155,7 @@ class PartialDependenceDisplay(Display):
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | npt.ArrayLike | None = None,
         *,
         n_cols: int = 3,
         centered: bool = False,

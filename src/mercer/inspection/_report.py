@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from mercer._data.folds import group_codes
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample, Table
 from mercer._data.validation import check_coverage
 from mercer.inspection._all_checks import all_checks, coverage_check, left_out_check
 from mercer.inspection._baselines import (
@@ -158,7 +157,7 @@ class ModelReport:
         """
         return report_sections(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return all figures as dictionaries, lists, numbers and strings.
 
         Returns
@@ -184,9 +183,9 @@ def report(
     model: BaseEstimator,
     X: Features,
     y: npt.ArrayLike,
-    groups: npt.ArrayLike | None = None,
+    groups: PerSample = None,
     *,
-    train: Sequence[Any] | None = None,
+    train: Sequence[Table] | None = None,
     coverage: float = 0.9,
     metric: str | None = None,
     later: bool = False,
@@ -321,7 +320,7 @@ def report(
     )
 
 
-def _past(model: Any, train: Sequence[Any] | None) -> Truth | None:
+def _past(model: BaseEstimator, train: Sequence[Table] | None) -> Truth | None:
     """Targets and groups of the training rows, if these are given."""
     if train is None:
         return None
@@ -330,7 +329,7 @@ def _past(model: Any, train: Sequence[Any] | None) -> Truth | None:
     return _truth(model, *train)
 
 
-def _truth(model: Any, X: Features, y: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Truth:
+def _truth(model: BaseEstimator, X: Features, y: npt.ArrayLike, groups: PerSample = None) -> Truth:
     """Return validated targets and groups of rows."""
     check_consistent_length(X, y)
     task: Task = "classification" if is_classifier(model) else "regression"
@@ -355,9 +354,9 @@ def _metric(given: str | None, own: PredictorScores, known: Truth) -> str:
 
 
 def _compared(
-    model: Any,
+    model: BaseEstimator,
     rows: tuple[Features, Truth, Predictions],
-    train: Sequence[Any] | None,
+    train: Sequence[Table] | None,
     past: Truth | None,
     seed: int,
 ) -> tuple[list[PredictorScores], bool | None, Estimate | None]:
@@ -371,7 +370,7 @@ def _compared(
 
 
 def _coverage(
-    step: Any, X: Features, truth: Truth, coverage: float
+    step: BaseEstimator, X: Features, truth: Truth, coverage: float
 ) -> tuple[Coverage | None, list[str]]:
     """Return the coverage of intervals or sets, and remarks on what is missing."""
     name = {"regression": "predict_interval", "classification": "predict_set"}[truth.task]
@@ -386,7 +385,7 @@ def _coverage(
         return None, [*remarks, f"There is no coverage: {str(error).rstrip('.')}"]
 
 
-def _stated(*models: Any) -> dict[str, float]:
+def _stated(*models: BaseEstimator) -> dict[str, float]:
     names = ("loo_score_", "best_score_")
     found = {n: getattr(m, n) for m in models for n in names if hasattr(m, n)}
     # Other packages may use these names for other attributes.

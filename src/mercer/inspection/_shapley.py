@@ -1,11 +1,12 @@
 """Shapley values of the predictions of fitted models."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, RandomState, Table
 from mercer._data.validation import check_number
 from mercer._gram.expansion import KernelExpansion, Views
 from mercer.inspection._explained_model import ExplainedModel, Groups
@@ -24,9 +25,9 @@ subsets: 16 columns and 100 background rows need 6.5 million evaluations, which 
 
 
 def shapley_values(
-    model: Any,
-    X: Any,
-    background: Any = None,
+    model: BaseEstimator,
+    X: Table,
+    background: Table | int | None = None,
     groups: Groups = None,
     *,
     independent: bool = False,

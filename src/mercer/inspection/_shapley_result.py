@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -22,6 +23,7 @@ from mercer.inspection._contributions import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from shap import Explanation
 
 FAR = "far from training rows"
 """Name of the shrinkage of predictions far from the training rows."""
@@ -67,7 +69,7 @@ class ShapleyValues:
     """
 
     values: Array
-    base_value: Any
+    base_value: float | Array
     covariances: Array
     data: Array
     feature_names: list[str]
@@ -295,7 +297,7 @@ class ShapleyValues:
         columns = pd.MultiIndex.from_product([names, self.feature_names])
         return pd.DataFrame(self.values.transpose(0, 2, 1).reshape(n_rows, -1), columns=columns)
 
-    def to_shap(self) -> Any:
+    def to_shap(self) -> Explanation:
         """The values as an object for the plots of the package shap.
 
         Plots show one output; if there are several, convert `found.of_output(name)`. If rows are
@@ -353,7 +355,7 @@ def _plotted(cells: Array) -> Array:
     return column.values if column.is_ordered else column.labels[column.values.astype(int)]
 
 
-def data_frames() -> Any:
+def data_frames() -> ModuleType:
     """Import and return pandas.
 
     Raises

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Features, Table
 from mercer._data.validation import check_number
 from mercer._gram.expansion import KernelTerm, Scale, Views, as_doubles
 from mercer.inspection._contributions import output_weights
@@ -63,7 +64,7 @@ class TrainingContributions:
     rest: Array
     positions: Array
     are_centers: bool
-    data: Any
+    data: Features
     names: list[str]
     output_names: list[str]
     scale: Scale
@@ -138,7 +139,9 @@ class TrainingContributions:
         return pd.concat([first, cells], axis="columns")
 
 
-def training_contributions(model: Any, X: Any, training: Any = None) -> TrainingContributions:
+def training_contributions(
+    model: BaseEstimator, X: Table, training: Table = None
+) -> TrainingContributions:
     """Contribution of each training row to predictions: coefficient times kernel value.
 
     A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
@@ -235,7 +238,7 @@ def training_contributions(model: Any, X: Any, training: Any = None) -> Training
     )
 
 
-def _positions_in(explained: ExplainedModel, training: Any, term: KernelTerm) -> Array:
+def _positions_in(explained: ExplainedModel, training: Table, term: KernelTerm) -> Array:
     """Positions of centers in the training table, or among the rows that the model keeps."""
     if training is None:
         return np.arange(len(term.coefficients)) if term.rows is None else term.rows
@@ -256,8 +259,8 @@ def _keys(views: Views, name: str) -> Sequence[bytes]:
 
 
 def _shown(
-    explained: ExplainedModel, training: Any, term: KernelTerm, n_known: int
-) -> tuple[Any, list[str]]:
+    explained: ExplainedModel, training: Table, term: KernelTerm, n_known: int
+) -> tuple[Features, list[str]]:
     """The training table, or the features that the model keeps, with their names."""
     if training is not None:
         table = explained.table(training)

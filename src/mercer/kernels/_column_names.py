@@ -2,19 +2,31 @@
 
 from copy import copy
 from types import SimpleNamespace
-from typing import Any
+from typing import Protocol, TypeVar
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
+from mercer._data.types import Array, Table
 
-def with_names(kernel: Any, estimator: Any) -> Any:
+
+class _Named(Protocol):
+    """A kernel, which may require names of features."""
+
+    _names: Array | None
+
+
+Named = TypeVar("Named", bound=_Named)
+
+
+def with_names(kernel: Named, estimator: BaseEstimator) -> Named:
     """Return a copy of a learned kernel that requires its estimator's feature names."""
     found = copy(kernel)
     found._names = getattr(estimator, "feature_names_in_", None)
     return found
 
 
-def check_names(table: Any, names: Any, Z: Any = None) -> None:
+def check_names(table: Table, names: Array | None, Z: Table = None) -> None:
     """Refuse data frames whose columns differ in name or order from the expected ones.
 
     Parameters

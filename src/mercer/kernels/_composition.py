@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,7 +44,7 @@ class Composite(Kernel):
         return np.concatenate([part.theta for part in self._parts()])
 
     @property
-    def bounds(self) -> list[Any]:
+    def bounds(self) -> list[object]:
         """The parts' bounds, None for parts without parameters."""
         return [getattr(part, "bounds", None) for part in self._parts()]
 

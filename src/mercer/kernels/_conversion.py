@@ -1,10 +1,13 @@
 """Kernels from names, callables, scikit-learn's Gaussian-process kernels and precomputed stacks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeAlias, Union
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
@@ -21,6 +24,22 @@ from mercer.kernels._spectrum import Spectrum
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
 from mercer.kernels._structure import PrecomputedGram, Structure
 from mercer.kernels._tanimoto import Tanimoto
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+
+
+KernelSource: TypeAlias = Union[Kernel, str, Callable[..., Array], "GaussianProcessKernel"]
+"""What stands for a kernel: one of mercer or scikit-learn, a name, or a function of two tables."""
+
+KernelFamily: TypeAlias = KernelSource | Sequence[KernelSource] | None
+"""One or several families of kernels, whose parameters are learned; None for `Gaussian()`."""
+
+KernelDictionary: TypeAlias = Sequence[KernelSource] | str | None
+"""Base kernels; "precomputed" if X is a stack of Gram matrices; None for the default ones."""
+
+OutputKernelSource: TypeAlias = KernelSource | npt.ArrayLike | None
+"""A kernel between targets, its name, its matrix, similarities of classes, or None."""
 
 NAMES: dict[str, Kernel] = {
     "gaussian": Gaussian("median"),
@@ -44,7 +63,7 @@ NAMES: dict[str, Kernel] = {
 """The kernel that each name stands for; kernels of distances have the median distance as width."""
 
 
-def as_kernel(source: Any) -> Kernel:
+def as_kernel(source: KernelSource) -> Kernel:
     """Return the kernel that a name, a callable or a scikit-learn kernel stands for.
 
     Parameters
@@ -100,7 +119,7 @@ def _check_parts(kernel: Kernel) -> None:
         _check_parts(part)
 
 
-def _given_instead(source: Any) -> str:
+def _given_instead(source: object) -> str:
     """Describe an object that is not a kernel, with a remedy if one is known."""
     if isinstance(source, type):
         return f"the class {source.__name__}: write {source.__name__}()"
@@ -177,7 +196,7 @@ class SklearnKernel(Kernel):
 
     accepts_sparse = False
 
-    kernel: Any
+    kernel: GaussianProcessKernel
 
     @property
     def theta(self) -> Array:
@@ -284,7 +303,7 @@ class Precomputed(Kernel):
         return PrecomputedGram(lambda stack: stack[:, :, self.index])
 
 
-def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
+def as_dictionary(sources: KernelSource | Sequence[KernelSource], X: Features) -> list[Kernel]:
     """The base kernels that the entries of a dictionary stand for, bound to a table.
 
     Parameters
@@ -320,7 +339,7 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
     return [kernel.bind(X) for source in sources for kernel in as_kernel(source).expand(X)]
 
 
-def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
+def _sklearn_relevance(kernel: GaussianProcessKernel, n_features: int) -> tuple[Array, float]:
     """Relevance of each feature, in the convention of mercer's kernels, and the value at zero.
 
     RBF, rational quadratic and Matern kernels have the relevance of mercer's kernels of these
@@ -374,7 +393,7 @@ def _sklearn_relevance(kernel: Any, n_features: int) -> tuple[Array, float]:
     return np.full(n_features, np.nan), 0.0
 
 
-def _inverse_squares(kernel: Any, n_features: int) -> Array:
+def _inverse_squares(kernel: GaussianProcessKernel, n_features: int) -> Array:
     lengths = np.asarray(kernel.length_scale, dtype=float)
     if lengths.size not in (1, n_features):
         raise ValueError(f"{kernel} has {lengths.size} length scales; got {n_features} features.")

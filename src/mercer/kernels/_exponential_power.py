@@ -230,7 +230,7 @@ def check_exponents(power: Any, norm: Any) -> None:
         )
 
 
-def _ends(name: str, bounds: Any) -> tuple[float, float] | None:
+def _ends(name: str, bounds: tuple[float, float] | str) -> tuple[float, float] | None:
     """Both ends of an interval, None if it is "fixed"."""
     if isinstance(bounds, str):
         if bounds == "fixed":

@@ -1,15 +1,16 @@
 """Kernels of trees: the share of trees in which two samples fall into the same leaf."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array, gen_batches, get_tags
+from sklearn.base import BaseEstimator
+from sklearn.utils import InputTags, check_array, gen_batches, get_tags
 
 from mercer._data.types import Array, Features
 from mercer.kernels._kernel import BLOCK_ROWS, Kernel
@@ -21,7 +22,7 @@ from mercer.kernels._leaves import (
     openmp_threads,
     with_numbers,
 )
-from mercer.kernels._tree_arrays import as_tree_arrays
+from mercer.kernels._tree_arrays import TreeArrays, as_tree_arrays
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +89,7 @@ class Forest(Kernel):
     array([1. , 0.8, 0. , 0. ])
     """
 
-    ensemble: Any
+    ensemble: BaseEstimator | TreeArrays
     cuts: list[Array] | None = None
     rows: Features | None = None
     indicators: list[Array] | None = None
@@ -257,7 +258,7 @@ class Forest(Kernel):
         """The number of trees, if leaves have been read."""
         return "Forest" if self.cuts is None else f"Forest of {len(self.cuts)} trees"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = dict(super().__getstate__())
         if (arrays := as_tree_arrays(self.ensemble)) is not None:
             state["ensemble"] = arrays
@@ -267,7 +268,7 @@ class Forest(Kernel):
         # A copy by parameters would have trees that are not fitted.
         return replace(self)
 
-    def _identity(self) -> Any:
+    def _identity(self) -> Hashable:
         return type(self), self._digest
 
     @cached_property
@@ -281,11 +282,11 @@ class Forest(Kernel):
         return found.hexdigest()
 
     @property
-    def _input_tags(self) -> Any:
+    def _input_tags(self) -> InputTags:
         check_leaves_are_read(self.ensemble)
         return get_tags(self.ensemble).input_tags
 
-    def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
+    def _checked(self, X: Features) -> tuple[Features, np.dtype[np.generic]]:
         tags = self._input_tags
         X = check_array(
             X,
@@ -345,7 +346,7 @@ def _shares(left: Array, right: Array) -> Array:
     return shares
 
 
-def _predictor(ensemble: Any) -> Any:
+def _predictor(ensemble: BaseEstimator) -> Callable[[Features], Array] | None:
     """A function that predicts an array of shape (n_samples, n_outputs), or None."""
     for name in ("decision_function", "predict_proba", "predict"):
         if hasattr(ensemble, name):
@@ -354,7 +355,7 @@ def _predictor(ensemble: Any) -> Any:
     return None
 
 
-def _columns(predictions: Any) -> Array:
+def _columns(predictions: Array | list[Array]) -> Array:
     """Predictions as one array; classifiers of several outputs return a list of arrays."""
     parts = predictions if isinstance(predictions, list) else [predictions]
     return np.hstack([np.reshape(part, (len(part), -1)) for part in parts])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import singledispatch
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,7 @@ class Kernel(OwnFormula):
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
 
-    _names: Any = None
+    _names: Array | None = None
 
     accepts_missing: bool = False
     """Whether the kernel, or one of its parts, accepts missing values (NaN) of features."""
@@ -244,18 +244,18 @@ class Kernel(OwnFormula):
         """A short description for tables and figures."""
         return type(self).__name__
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         return added(self, other)
 
-    def __radd__(self, other: Any) -> Kernel:
+    def __radd__(self, other: object) -> Kernel:
         # sum(kernels) begins with zero.
         is_start = isinstance(other, int) and other == 0
         return self if is_start else added.dispatch(Kernel)(other, self)
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         return multiplied(self, other)
 
-    def __rmul__(self, other: Any) -> Kernel:
+    def __rmul__(self, other: object) -> Kernel:
         return multiplied.dispatch(Kernel)(other, self)
 
     def __eq__(self, other: object) -> bool:
@@ -264,13 +264,13 @@ class Kernel(OwnFormula):
     def __hash__(self) -> int:
         return hash(self._identity())
 
-    def _identity(self) -> Any:
+    def _identity(self) -> Hashable:
         """The values by which kernels are compared."""
         return parameters(self)
 
-    def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
-        sparse: Any = "csr" if self.accepts_sparse else False
-        finite: Any = "allow-nan" if self.accepts_missing else True
+    def _checked(self, X: Features) -> tuple[Features, np.dtype[np.generic]]:
+        sparse = "csr" if self.accepts_sparse else False
+        finite = "allow-nan" if self.accepts_missing else True
         kinds = [np.float64, np.float32]
         X = check_array(X, accept_sparse=sparse, dtype=kinds, ensure_all_finite=finite)
         if self.accepts_missing:
@@ -353,13 +353,13 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
 
 
 @singledispatch
-def added(first: Any, second: Any) -> Any:
+def added(first: object, second: object) -> Kernel:
     """Return the sum of kernels, implemented in `_operators`; `NotImplemented` for other types."""
     return NotImplemented
 
 
 @singledispatch
-def multiplied(first: Any, second: Any) -> Any:
+def multiplied(first: object, second: object) -> Kernel:
     """Return the product of kernels and numbers, implemented in `_operators`; see `added`."""
     return NotImplemented
 
@@ -392,5 +392,5 @@ def check_takes(kernels: Iterable[Kernel], X: Features) -> None:
 
 
 def _has_missing(X: Features) -> bool:
-    values: Any = X.data if sp.issparse(X) else X
+    values = X.data if sp.issparse(X) else X
     return bool(np.isnan(values).any())

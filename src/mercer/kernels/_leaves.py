@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
@@ -17,7 +19,7 @@ _LOSSES_OF_SUMS = ("squared_error", "absolute_error", "quantile")
 """Losses of boosted regressors whose predictions are the sums of leaf values themselves."""
 
 
-def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+def leaf_numbers(ensemble: BaseEstimator, X: Features) -> Iterator[tuple[Array, float]]:
     """Yield the numbers that identify the leaves of each tree, and their rounding errors.
 
     Parameters
@@ -51,7 +53,7 @@ def leaf_numbers(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
             yield from leaf_numbers(part, X)
 
 
-def check_leaves_are_read(ensemble: Any) -> None:
+def check_leaves_are_read(ensemble: BaseEstimator) -> None:
     """Refuse an ensemble, fitted or not, whose leaves cannot be read.
 
     Parameters
@@ -85,19 +87,19 @@ def check_leaves_are_read(ensemble: Any) -> None:
         )
 
 
-def _predicts_leaves(ensemble: Any) -> bool:
+def _predicts_leaves(ensemble: BaseEstimator) -> bool:
     """Whether `predict` has LightGBM's parameter `pred_leaf`."""
     predict = getattr(ensemble, "predict", None)
     return predict is not None and "pred_leaf" in inspect.signature(predict).parameters
 
 
-def _positions(leaves: Any) -> Iterator[tuple[Array, float]]:
+def _positions(leaves: npt.ArrayLike) -> Iterator[tuple[Array, float]]:
     """Positions of leaves among the nodes of each tree, which are exact."""
     table = np.asarray(leaves)
     yield from ((column, 0.0) for column in table.reshape(len(table), -1).T)
 
 
-def _staged_differences(ensemble: Any, X: Features) -> Iterator[tuple[Array, float]]:
+def _staged_differences(ensemble: BaseEstimator, X: Features) -> Iterator[tuple[Array, float]]:
     """Yield leaf values of boosted trees; those of the first trees include the baseline.
 
     A stored sum S_t differs from S_(t-1) + v by eps |S_t| / 2 at most, and the computed difference
@@ -197,11 +199,11 @@ def with_numbers(X: Features, groups: Sequence[Array]) -> Features:
 
 
 @cache
-def _openmp() -> Any:
+def _openmp() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="openmp")
 
 
-def openmp_threads(n_threads: int) -> Any:
+def openmp_threads(n_threads: int) -> AbstractContextManager[object]:
     """Return a context that limits the threads by which boosted trees loop over rows.
 
     Several threads wait for each other longer than one thread takes to evaluate a tree on some

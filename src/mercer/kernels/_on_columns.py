@@ -16,7 +16,7 @@ from mercer.kernels._kernel import GramTiles, Kernel
 from mercer.kernels._radial import RadialFunction
 from mercer.kernels._structure import InnerProduct, Structure
 
-Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
+Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Features], Any]
 
 
 class OnMapped(Composite):
@@ -288,7 +288,7 @@ def column_positions(X: Features, columns: Any) -> list[int]:
     return [int(position) % n_features for position in positions]
 
 
-def take_columns(X: Features, columns: Any) -> Features:
+def take_columns(X: Features, columns: Columns) -> Features:
     """The chosen columns of a table, as a table of the same kind.
 
     Parameters

@@ -11,7 +11,7 @@ from mercer.kernels._kernel import Kernel, added, multiplied
 
 
 @added.register(Kernel)
-def sum_of(first: Any, second: Any) -> WeightedSum:
+def sum_of(first: object, second: object) -> WeightedSum:
     """Sum of two kernels; the terms of sums become terms of the result.
 
     Parameters
@@ -73,7 +73,7 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
     return WeightedSum([kernel for _, kernel in terms], [number * w for w, _ in terms])
 
 
-def _operands(*values: Any) -> list[Kernel]:
+def _operands(*values: object) -> list[Kernel]:
     """Return the operands that are kernels of mercer or, wrapped, of scikit-learn."""
     foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
     return [value for value in foreign if isinstance(value, Kernel)]

@@ -1,7 +1,7 @@
 """The methods of user-defined kernels, and the parameters by which kernels are compared."""
 
+from collections.abc import Hashable
 from functools import cache, singledispatch
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -72,13 +72,13 @@ class OwnFormula(BaseEstimator):
 
 
 @singledispatch
-def content(value: Any) -> Any:
+def content(value: object) -> Hashable:
     """Convert the contents of a kernel to a hashable object of types and exact values.
 
     Parameters
     ----------
     value : object
-        Any object; kernels are converted by their own method.
+        An object; kernels are converted by their own method.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def content(value: Any) -> Any:
     return parameters(value) if hasattr(value, "get_params") else value
 
 
-def parameters(estimator: Any) -> Any:
+def parameters(estimator: BaseEstimator) -> Hashable:
     """The type of an estimator, and the contents of its parameters.
 
     Parameters
@@ -103,17 +103,17 @@ def parameters(estimator: Any) -> Any:
 
 
 @content.register
-def _(value: np.ndarray) -> Any:
+def _(value: np.ndarray) -> Hashable:
     plain = value.ndim == 1 and value.dtype != object
     return tuple(value.tolist()) if plain else content(value.tolist())
 
 
 @content.register
-def _(value: slice) -> Any:
+def _(value: slice) -> Hashable:
     return "slice", value.start, value.stop, value.step
 
 
 @content.register(list)
 @content.register(tuple)
-def _(value: Any) -> Any:
+def _(value: list[object] | tuple[object, ...]) -> Hashable:
     return tuple(map(content, value))

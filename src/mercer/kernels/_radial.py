@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -337,7 +337,7 @@ class Stationary(Radial):
         """Intervals of the logarithms of learned parameters other than widths, by name."""
         return {}
 
-    def _replaced(self, **changes: Any) -> Self:
+    def _replaced(self, **changes: object) -> Self:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _spread_exponent(self) -> float:

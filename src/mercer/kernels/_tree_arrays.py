@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, gen_batches, get_tags
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample, Table
 
 
-def is_boosted(ensemble: Any) -> bool:
+def is_boosted(ensemble: BaseEstimator) -> bool:
     """Whether an estimator is one of scikit-learn's histogram-based boosted trees.
 
     Parameters
@@ -26,7 +26,7 @@ def is_boosted(ensemble: Any) -> bool:
     return isinstance(ensemble, HistGradientBoostingClassifier | HistGradientBoostingRegressor)
 
 
-def as_tree_arrays(ensemble: Any) -> TreeArrays | None:
+def as_tree_arrays(ensemble: BaseEstimator) -> TreeArrays | None:
     """The arrays of fitted trees of scikit-learn.
 
     Parameters
@@ -51,7 +51,7 @@ def as_tree_arrays(ensemble: Any) -> TreeArrays | None:
     return TreeArrays.of_boosted(boosted, bool(get_tags(ensemble).input_tags.allow_nan))
 
 
-def _is_forest(ensemble: Any) -> bool:
+def _is_forest(ensemble: BaseEstimator) -> bool:
     """Whether predictions are means over one or several trees of scikit-learn."""
     trees = getattr(ensemble, "estimators_", [ensemble])
     means = isinstance(trees, list) and hasattr(ensemble, "predict")
@@ -99,7 +99,7 @@ class TreeArrays(BaseEstimator):
     numbers: Array | None = None
 
     @classmethod
-    def of_forest(cls, forest: Any) -> Self:
+    def of_forest(cls, forest: BaseEstimator) -> Self:
         """The arrays of a fitted forest or tree of scikit-learn.
 
         Parameters
@@ -118,7 +118,7 @@ class TreeArrays(BaseEstimator):
         )
 
     @classmethod
-    def of_boosted(cls, parts: list[Any], allow_nan: bool) -> Self | None:
+    def of_boosted(cls, parts: list[BaseEstimator], allow_nan: bool) -> Self | None:
         """The arrays of boosted trees, None if they split by sets of categories.
 
         Parameters
@@ -226,7 +226,7 @@ class TreeArrays(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: PerSample = None) -> Self:
         """Raise an error, because the arrays are those of fitted trees."""
         raise NotImplementedError("The trees of a saved model cannot be grown again.")
 
@@ -237,7 +237,7 @@ class TreeArrays(BaseEstimator):
         return tags
 
 
-def _boosted(parts: list[Any]) -> Iterator[tuple[Array, float, int]]:
+def _boosted(parts: list[BaseEstimator]) -> Iterator[tuple[Array, float, int]]:
     """Yield the nodes of each tree, its baseline (zero after the first stage) and its output."""
     for response, part in enumerate(parts):
         levels = np.ravel(part._baseline_prediction)

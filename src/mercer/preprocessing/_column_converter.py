@@ -1,11 +1,11 @@
 """Conversion of columns of one kind to numbers or text, as a transformer."""
 
-from typing import Any, Self
+from typing import Self
 
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_kinds import Kind, convert
 
 
@@ -34,7 +34,7 @@ class ColumnConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, kind: Kind = "number") -> None:
         self.kind = kind
 
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Keep the names of the columns.
 
         Parameters

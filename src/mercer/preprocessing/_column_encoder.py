@@ -14,7 +14,7 @@ from mercer.preprocessing._column_kinds import as_categories, named_columns
 from mercer.preprocessing._column_reader import ColumnReader, ColumnsOfKind, TableEncoder
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
-Orders = Mapping[Any, Sequence[Any]]
+Orders = Mapping[Any, Sequence[object]]
 """Ordered categories of columns, keyed by the name or position of the column."""
 
 
@@ -85,7 +85,7 @@ def column_encoder(table: Features, ordered: Orders | None = None) -> ColumnTran
 
 def columns_by_kind(
     table: Features, ordered: Orders | None = None
-) -> tuple[dict[str, list[Any]], list[list[str]]]:
+) -> tuple[dict[str, list[str | int]], list[list[str]]]:
     """Return names or positions of the encoded columns by kind, and orders of categories.
 
     Parameters

@@ -6,7 +6,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from types import UnionType
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,7 +23,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 """This matches words of at least two letters."""
 
 
-def kind_of(column: Any) -> Kind:
+def kind_of(column: Features) -> Kind:
     """Return the kind of contents of a column.
 
     Parameters
@@ -87,7 +88,7 @@ def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
     return n_words >= 2 * len(found) and len(set(found)) > 1
 
 
-def is_duration(column: Any) -> bool:
+def is_duration(column: Features) -> bool:
     """Return whether the known values of a column of dates or durations are durations.
 
     Parameters
@@ -207,7 +208,7 @@ def as_categories(X: Features) -> Array:
     return np.column_stack([_texts(_values(column)) for _, column in named_columns(X)])
 
 
-def named_columns(X: Features) -> Iterator[tuple[Any, Any]]:
+def named_columns(X: Features) -> Iterator[tuple[str | int, Features]]:
     """Yield the names, or positions, and the columns of a table.
 
     Parameters
@@ -228,7 +229,7 @@ def named_columns(X: Features) -> Iterator[tuple[Any, Any]]:
         yield from enumerate(np.asarray(X).T)
 
 
-def _values(column: Any) -> Array:
+def _values(column: Features) -> Array:
     """Return a column as an array of numbers, dates or objects."""
     kind = getattr(column.dtype, "kind", None)
     if kind is not None and kind in "iuf" and hasattr(column, "to_numpy"):
@@ -249,7 +250,7 @@ def _is_missing(values: Array) -> Array:
     )
 
 
-def _differs(value: Any) -> bool:
+def _differs(value: object) -> bool:
     """Return whether a number or date differs from itself, as NaN and NaT do."""
     return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
 
@@ -261,11 +262,11 @@ def _distinct(values: Array) -> Array:
     return distinct[~_is_missing(distinct)]
 
 
-def _all_are(values: Array, types: Any) -> bool:
+def _all_are(values: Array, types: type | UnionType) -> bool:
     return all(isinstance(value, types) for value in values)
 
 
-def _any_is(values: Array, types: Any) -> bool:
+def _any_is(values: Array, types: type | UnionType) -> bool:
     return any(isinstance(value, types) for value in values)
 
 
@@ -285,7 +286,7 @@ def _floats(values: Array) -> Array:
     return np.where(_is_missing(values), np.nan, values).astype(float)
 
 
-def days_of(column: Any) -> Array:
+def days_of(column: Features) -> Array:
     """Convert one column of dates or durations to days; missing values become NaN.
 
     Parameters
@@ -303,7 +304,7 @@ def days_of(column: Any) -> Array:
     return since / np.timedelta64(1, "D")
 
 
-def floats_of(column: Any) -> Array:
+def floats_of(column: Features) -> Array:
     """Convert one column of numbers; missing values become NaN.
 
     Parameters

@@ -6,13 +6,13 @@ import re
 import warnings
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample, Table
 from mercer.preprocessing._column_kinds import Kind, floats_of, kind_of, named_columns
 from mercer.preprocessing._text_columns import (
     CellReading,
@@ -47,7 +47,7 @@ class ColumnsOfKind:
 
     kind: Kind
 
-    def __call__(self, X: Features) -> list[Any]:
+    def __call__(self, X: Features) -> list[str] | list[int]:
         """Return the names of the columns, or their positions if X has no names.
 
         Parameters
@@ -92,7 +92,7 @@ class ColumnsOfKind:
 
 
 def _without_row_numbers(
-    columns: list[tuple[Any, Any]], kinds: list[Kind], numeric: list[int]
+    columns: list[tuple[str | int, Features]], kinds: list[Kind], numeric: list[int]
 ) -> list[int]:
     """Return positions of numeric columns that do not number the rows, all if none would remain.
 
@@ -114,7 +114,7 @@ def _without_row_numbers(
     return [position for position in numeric if position not in left_out]
 
 
-def numbers_rows(name: str, column: Any) -> bool:
+def numbers_rows(name: str, column: Features) -> bool:
     """Return whether the whole numbers of a column identify the rows of a table.
 
     Parameters
@@ -170,7 +170,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
     [1, 1]
     """
 
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Recognize the contents of columns of text.
 
         Parameters
@@ -184,7 +184,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         UserWarning
             If the notation of a column is a guess.
         """
-        self.columns_: list[tuple[Any, ReadAs, str]] = []
+        self.columns_: list[tuple[str, ReadAs, str]] = []
         for name, reading in cell_readings(_texts_of(X)).items():
             if reading.read_as in ("number", "date", "time"):
                 self.columns_.append((name, reading.read_as, reading.format))
@@ -192,7 +192,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
                 warnings.warn(f"column {name!r}: {told}", UserWarning, stacklevel=2)
         return self
 
-    def transform(self, X: Features) -> Any:
+    def transform(self, X: Features) -> Features:
         """Convert the columns of text that `fit` recognized.
 
         Parameters
@@ -210,7 +210,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         """
         if not self.columns_:
             return X
-        texts, found = _texts_of(X), dict[Any, Array]()
+        texts, found = _texts_of(X), dict[str, Array]()
         for name, read_as, notation in self.columns_:
             if name not in texts or not is_text(texts[name]):
                 continue
@@ -223,7 +223,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         return _replaced(X, found)
 
 
-def _texts_of(X: Any) -> pd.DataFrame | dict[Any, Any]:
+def _texts_of(X: Table) -> pd.DataFrame | dict[str, pd.Series[str]]:
     """Return the text columns of a data frame as pandas Series; no columns for an array.
 
     Duplicate names are rejected later.
@@ -241,7 +241,7 @@ def _texts_of(X: Any) -> pd.DataFrame | dict[Any, Any]:
     return X
 
 
-def _replaced(X: Any, found: dict[Any, Array]) -> Any:
+def _replaced(X: Table, found: dict[str, Array]) -> Features:
     """Return a data frame with the values of some columns replaced."""
     if not hasattr(X, "iloc"):
         return X.with_columns(type(X[name])(name, values) for name, values in found.items())
@@ -259,7 +259,7 @@ class TableEncoder(ColumnTransformer):
     reader_ : ColumnReader
     """
 
-    def fit_transform(self, X: Features, y: Any = None, **params: Any) -> Any:
+    def fit_transform(self, X: Features, y: PerSample = None, **params: object) -> Features:
         """Recognize columns, and encode them.
 
         Parameters
@@ -272,7 +272,7 @@ class TableEncoder(ColumnTransformer):
         self.reader_ = ColumnReader().fit(X)
         return super().fit_transform(self.reader_.transform(X), y, **params)
 
-    def transform(self, X: Features, **params: Any) -> Any:
+    def transform(self, X: Features, **params: object) -> Features:
         """Encode the columns.
 
         Parameters

@@ -1,11 +1,10 @@
 """Mapping from the columns of an encoded table to the columns that they are computed from."""
 
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
@@ -17,7 +16,7 @@ from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 from mercer.preprocessing._text_scores import TextScores
 
 
-def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+def encoded_columns(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     """Return the position of the column that each output of a transformer is computed from.
 
     Parameters
@@ -52,7 +51,7 @@ def encoded_columns(transformer: Any, n_columns: int) -> NDArray[np.intp]:
 
 
 @singledispatch
-def _encoded(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+def _encoded(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     raise TypeError(
         f"{type(transformer).__name__} is not known to handle each column by itself, so that "
         "predictions cannot be explained by the columns before it. Explain the estimator after it "
@@ -61,7 +60,7 @@ def _encoded(transformer: Any, n_columns: int) -> NDArray[np.intp]:
 
 
 @_encoded.register(OneToOneFeatureMixin)
-def _(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     return np.arange(n_columns)
 
 
@@ -122,7 +121,7 @@ def _(transformer: TargetEncoder, n_columns: int) -> NDArray[np.intp]:
 
 
 @_encoded.register(SelectorMixin)
-def _(transformer: Any, n_columns: int) -> NDArray[np.intp]:
+def _(transformer: TransformerMixin, n_columns: int) -> NDArray[np.intp]:
     return np.flatnonzero(transformer.get_support())
 
 

@@ -1,13 +1,14 @@
 """Encoding of strings as one number for each letter, and prefixes that codes share."""
 
 from collections import Counter
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_number
 from mercer.preprocessing._column_kinds import as_categories, convert
 
@@ -41,7 +42,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
     def __init__(self, length: int | None = None) -> None:
         self.length = length
 
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Find the largest length.
 
         Parameters
@@ -96,7 +97,7 @@ class LetterCodes(TransformerMixin, BaseEstimator):
         codes[[not string for string in strings]] = np.nan
         return codes
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the columns.
 
         Parameters
@@ -125,7 +126,7 @@ def _strings(X: Features) -> list[str]:
     return [cell if isinstance(cell, str) else "" for cell in cells]
 
 
-def repeated_prefix(column: Any, separators: str = "_-:/#. ") -> tuple[str, Array] | None:
+def repeated_prefix(column: Features, separators: str = "_-:/#. ") -> tuple[str, Array] | None:
     """Return the prefixes of codes before a separator, if they name groups of rows.
 
     Parameters

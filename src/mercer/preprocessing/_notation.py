@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class Readings:
     facts: dict[Decimal, list[str]]
 
 
-def known_cells(cells: pd.Series[Any], missing: Iterable[str] = MISSING) -> pd.Series[Any]:
+def known_cells(cells: pd.Series[str], missing: Iterable[str] = MISSING) -> pd.Series[str]:
     """Return the distinct cells that are not missing, without spaces around them.
 
     Parameters
@@ -123,7 +123,7 @@ def known_cells(cells: pd.Series[Any], missing: Iterable[str] = MISSING) -> pd.S
     return distinct[~distinct.isin(list(missing))]
 
 
-def number_readings(cells: pd.Series[Any]) -> Readings | None:
+def number_readings(cells: pd.Series[str]) -> Readings | None:
     """Find how cells can be read as numbers.
 
     Parameters
@@ -153,7 +153,7 @@ def number_readings(cells: pd.Series[Any]) -> Readings | None:
     )
 
 
-def _facts(bare: pd.Series[Any], decimal: Decimal) -> list[str]:
+def _facts(bare: pd.Series[str], decimal: Decimal) -> list[str]:
     group, mark = ("points", ".") if decimal == "comma" else ("commas", ",")
     usual = decimal == "point" or not bare.str.contains(",", regex=False).any()
     return [
@@ -166,7 +166,7 @@ def _facts(bare: pd.Series[Any], decimal: Decimal) -> list[str]:
     ]
 
 
-def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
+def parse_numbers(cells: pd.Series[str], decimal: Decimal) -> Array:
     """Convert cells to numbers; cells that are not numbers become NaN.
 
     Parameters
@@ -189,12 +189,12 @@ def parse_numbers(cells: pd.Series[Any], decimal: Decimal) -> Array:
     return out
 
 
-def _are_plain(cells: pd.Series[Any]) -> bool:
+def _are_plain(cells: pd.Series[str]) -> bool:
     """Return whether all cells are numbers as programs write them."""
     return bool(len(cells)) and bool(cells.str.fullmatch(PLAIN_NUMBER).all())
 
 
-def _without_unit(cells: pd.Series[Any]) -> tuple[pd.Series[Any], set[str]]:
+def _without_unit(cells: pd.Series[str]) -> tuple[pd.Series[str], set[str]]:
     marked = cells.str.contains(_UNIT_PATTERN, regex=True).to_numpy(bool)
     if not marked.any():
         return cells, set()
@@ -202,18 +202,18 @@ def _without_unit(cells: pd.Series[Any]) -> tuple[pd.Series[Any], set[str]]:
     return cells.str.replace(_UNIT_PATTERN, "", regex=True), units
 
 
-def _reads(cells: pd.Series[Any], decimal: Decimal) -> Array:
+def _reads(cells: pd.Series[str], decimal: Decimal) -> Array:
     return cells.str.fullmatch(_PATTERNS[decimal]).to_numpy(bool)
 
 
-def _converted(cells: pd.Series[Any], decimal: Decimal) -> Array:
+def _converted(cells: pd.Series[str], decimal: Decimal) -> Array:
     group = "," if decimal == "point" else "."
     text = cells.str.replace(f"[{group}{_SPACES}]", "", regex=True).str.replace(_MINUS, "-")
     text = text.str.replace(r"^\((.*)\)$|^(.*)-$", r"-\1\2", regex=True)
     return text.str.replace(",", ".").to_numpy(dtype=object).astype(float)
 
 
-def date_formats(cells: pd.Series[Any], likely_format: str = "") -> list[str]:
+def date_formats(cells: pd.Series[str], likely_format: str = "") -> list[str]:
     """Return the formats in which most cells read as dates, the most likely one first.
 
     Parameters
@@ -242,7 +242,7 @@ def date_formats(cells: pd.Series[Any], likely_format: str = "") -> list[str]:
     return [name for name, share in found.items() if share == best >= READABLE]
 
 
-def _guessed(cells: pd.Series[Any]) -> list[str]:
+def _guessed(cells: pd.Series[str]) -> list[str]:
     """Return the formats that pandas guesses from cells, for both orders of day and month."""
     from pandas.tseries.api import guess_datetime_format
 
@@ -256,7 +256,7 @@ def _guessed(cells: pd.Series[Any]) -> list[str]:
     return [ISO if timed else name for name, timed in zip(names, has_time, strict=True)]
 
 
-def time_format(cells: pd.Series[Any]) -> str | None:
+def time_format(cells: pd.Series[str]) -> str | None:
     """Return the format in which cells read as times of day, or None.
 
     Parameters
@@ -272,7 +272,7 @@ def time_format(cells: pd.Series[Any]) -> str | None:
     return best if shares[best] >= READABLE else None
 
 
-def is_compact(cells: pd.Series[Any]) -> bool:
+def is_compact(cells: pd.Series[str]) -> bool:
     """Return whether the eight digits of each cell are a date from 1900 to 2099, as in 20240131.
 
     Parameters
@@ -285,7 +285,7 @@ def is_compact(cells: pd.Series[Any]) -> bool:
     return bool(~np.isnat(parse_dates(cells, "%Y%m%d")).any())
 
 
-def parse_dates(cells: pd.Series[Any], name: str) -> Array:
+def parse_dates(cells: pd.Series[str], name: str) -> Array:
     """Convert cells to dates; cells that are not dates become NaT.
 
     Parameters
@@ -305,7 +305,7 @@ def parse_dates(cells: pd.Series[Any], name: str) -> Array:
     return parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
 
 
-def parse_times(cells: pd.Series[Any], name: str) -> Array:
+def parse_times(cells: pd.Series[str], name: str) -> Array:
     """Convert times of day to dates on the first of January 1970; other cells become NaT.
 
     Parameters

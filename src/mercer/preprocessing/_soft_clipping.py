@@ -1,13 +1,14 @@
 """Standardization of columns with softly clipped tails."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
-from mercer._data.types import Array
+from mercer._data.types import Array, PerSample, Table
 from mercer._data.validation import check_positive
 
 _LARGEST = float(np.finfo(float).max)
@@ -92,7 +93,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, threshold: float = 3.0) -> None:
         self.threshold = threshold
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: PerSample = None) -> Self:
         """Compute the center and the scale of each column.
 
         Parameters
@@ -116,7 +117,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.center_, self.scale_, self.thresholds_, self.mean_, self.std_ = np.array(fitted).T
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Table) -> Array:
         """Scale the columns of a table.
 
         Parameters
@@ -163,12 +164,12 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         return _scaled(_scaled(X, self.center_, self.scale_), self.mean_, self.std_)
 
-    def _validated(self, X: Any, *, reset: bool) -> Array:
+    def _validated(self, X: Table, *, reset: bool) -> Array:
         return validate_data(
             self, X, reset=reset, dtype=FLOAT_DTYPES, ensure_all_finite="allow-nan"
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -1,6 +1,7 @@
 """Encoding of tables of mixed types as numbers: numbers, categories, dates and text."""
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -11,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_kinds import (
     Kind,
@@ -164,7 +165,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
            [ 0.  ,  0.  ]])
     """
 
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Find the features that vary.
 
         Parameters
@@ -205,7 +206,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
             out[:, 2 * pair : 2 * pair + 2] = np.nan_to_num(circle)
         return out
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the features.
 
         Parameters
@@ -218,9 +219,9 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        input_features = _check_feature_names_in(self, input_features)
+        columns = _check_feature_names_in(self, input_features)
         names = [
-            f"{input_features[position]}_{cycle}_{function}"
+            f"{columns[position]}_{cycle}_{function}"
             for position, cycle in self.features_
             for function in ("sin", "cos")
         ]
@@ -284,7 +285,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def __init__(self, n_components: int = 30) -> None:
         self.n_components = n_components
 
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Find the main directions.
 
         Parameters
@@ -323,7 +324,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
                 parts.append(vectorizer.transform(texts) @ directions)
         return np.hstack(parts)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the features.
 
         Parameters
@@ -336,10 +337,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        input_features = _check_feature_names_in(self, input_features)
+        columns = _check_feature_names_in(self, input_features)
         names = [
             f"{name}_text_{direction}"
-            for name, directions in zip(input_features, self.directions_, strict=True)
+            for name, directions in zip(columns, self.directions_, strict=True)
             for direction in range(directions.shape[1])
         ]
         return np.asarray(names, dtype=object)
@@ -357,7 +358,7 @@ def texts_of(X: Features, longest: int = 1000) -> list[list[str]]:
     return [[cell[:longest] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
 
 
-def _vectorizer(**settings: Any) -> TfidfVectorizer:
+def _vectorizer(**settings: object) -> TfidfVectorizer:
     return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), dtype=np.float64, **settings)
 
 

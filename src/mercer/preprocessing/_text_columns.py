@@ -18,6 +18,9 @@ ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 _Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
 """Possible readings of a column: a decided one, numbers, or dates in one of several formats."""
 
+Cells: TypeAlias = "pd.Series[Any]"
+"""A column of a data frame: text, or numbers, dates or flags that were read from text."""
+
 
 @dataclass(frozen=True)
 class CellReading:
@@ -44,7 +47,7 @@ class CellReading:
     facts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def suits(self, values: pd.Series[Any], odd: pd.Series[Any]) -> bool:
+    def suits(self, values: Cells, odd: pd.Series[str]) -> bool:
         """Return whether enough of the known cells could be read.
 
         Parameters
@@ -55,7 +58,7 @@ class CellReading:
         return len(odd) <= (1.0 - READABLE) * (len(odd) + int(values.notna().sum()))
 
 
-def is_text(column: pd.Series[Any]) -> bool:
+def is_text(column: Cells) -> bool:
     """Return whether all known cells of a column are text and its dtype is not categorical.
 
     Parameters
@@ -84,7 +87,7 @@ def is_text(column: pd.Series[Any]) -> bool:
 
 
 def cell_readings(
-    frame: pd.DataFrame | Mapping[str, pd.Series[Any]],
+    frame: pd.DataFrame | Mapping[str, Cells],
     wanted: Mapping[str, tuple[ReadAs | None, str]] | None = None,
     *,
     separator: str = "",
@@ -138,9 +141,7 @@ def cell_readings(
     return decided
 
 
-def parse_cells(
-    cells: pd.Series[Any], reading: CellReading
-) -> tuple[pd.Series[Any], pd.Series[Any]]:
+def parse_cells(cells: pd.Series[str], reading: CellReading) -> tuple[Cells, pd.Series[str]]:
     """Convert the cells of a column; cells that are missing or unreadable become missing values.
 
     Parameters
@@ -186,7 +187,7 @@ def parse_cells(
     return numbers, text[text.notna() & numbers.isna()]
 
 
-def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str) -> _Possible:
+def _possible(cells: pd.Series[str], role: ReadAs | None, name: str, likely: str) -> _Possible:
     """Find how cells can be read, in the given role and format if these are known."""
     if role not in (None, "text") and name:
         fact = f"decimal {name}" if role == "number" else _readable(name)

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
@@ -79,7 +80,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: npt.ArrayLike) -> Self:
         """Fit to all rows.
 
         Parameters
@@ -97,7 +98,7 @@ class TextScores(TransformerMixin, BaseEstimator):
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Features, y: Any) -> Array:
+    def fit_transform(self, X: Features, y: npt.ArrayLike) -> Array:
         """Fit to all rows, and return out-of-fold predictions of them.
 
         Parameters
@@ -190,7 +191,7 @@ class TextScores(TransformerMixin, BaseEstimator):
             found.append(part)
         return np.hstack(found)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the features.
 
         Parameters
@@ -203,11 +204,11 @@ class TextScores(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        input_features = _check_feature_names_in(self, input_features)
+        columns = _check_feature_names_in(self, input_features)
         numbers = [""] if self.n_outputs_ == 1 else [f"_{k}" for k in range(self.n_outputs_)]
-        names = [f"{n}_{kind}{k}" for n in input_features for kind in _KINDS for k in numbers]
+        names = [f"{n}_{kind}{k}" for n in columns for kind in _KINDS for k in numbers]
         return np.asarray(names, dtype=object)
 
 
-def _vectorizer(kind: str, **settings: Any) -> TfidfVectorizer:
+def _vectorizer(kind: str, **settings: object) -> TfidfVectorizer:
     return TfidfVectorizer(sublinear_tf=True, dtype=np.float64, **_KINDS[kind], **settings)

@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._estimators.kernel_estimator import TrainingData, kernel_rows, new_samples
 from mercer._estimators.one_stage.base import (
@@ -25,6 +24,7 @@ from mercer._gram.sample_expansion import expansion_at_samples
 from mercer._model_selection.calibration import normalized_probabilities
 from mercer._search.targets import Target
 from mercer.kernels import Kernel
+from mercer.kernels._conversion import KernelDictionary
 from mercer.probabilistic._likelihoods import LogisticLikelihood
 from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._model import LikelihoodName, ObjectiveName, Settings, learn_model
@@ -144,7 +144,7 @@ class BayesianMKL(OneStage):
         none, samples = np.zeros(coefficients.shape[1]), partial(new_samples, self)
         return expansion_at_samples(self, coefficients, none, "latent mean", samples=samples)
 
-    def _means_and_variances(self, X: Features, diagonal: Any) -> tuple[Array, Array]:
+    def _means_and_variances(self, X: Features, diagonal: PerSample) -> tuple[Array, Array]:
         """Return posterior means and variances, both of shape (n_new, n_problems)."""
         across, posterior = kernel_rows(self, X)[:, self.rows_], self._posterior()
         samples = new_samples(self, X)
@@ -156,7 +156,7 @@ class BayesianMKL(OneStage):
             raise ValueError('diagonal is for kernels="precomputed" only.')
         return posterior.means(across), posterior.variances(across, with_themselves)
 
-    def _checked_diagonal(self, diagonal: Any, n_samples: int) -> Array:
+    def _checked_diagonal(self, diagonal: PerSample, n_samples: int) -> Array:
         """Validate the kernels of new samples with themselves, shape (n_samples, n_kernels)."""
         shape, fitted = (n_samples, self.weights_.size), self.diagonal_
         if diagonal is None:
@@ -305,20 +305,20 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
     _objectives = ("vb", "laplace", "map", "mkl")
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     objective: Literal["vb", "laplace", "map", "mkl"] = "vb"
     weight_penalty: float = 1.0
     norm: float = 1.0
     jitter: float = 2.0
-    class_weight: Any = None
+    class_weight: ClassWeight = None
     learn_parameters: bool = False
     n_starts: int = 2
     tol: float = 1e-4
     max_iter: int = 200
     verbose: bool = False
 
-    def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
+    def predict(self, X: Features, diagonal: PerSample = None) -> Array:
         """Predict the most probable class of each sample.
 
         Parameters
@@ -342,7 +342,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
             return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
         return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
-    def predict_proba(self, X: Features, diagonal: Any = None) -> Array:
+    def predict_proba(self, X: Features, diagonal: PerSample = None) -> Array:
         """Predict class probabilities, integrated over the posterior of the latent functions.
 
         Parameters
@@ -366,7 +366,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
             return np.asarray(expit(self._all_values(logit(own))))
         return normalized_probabilities(own)
 
-    def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
+    def predict_latent(self, X: Features, diagonal: PerSample = None) -> tuple[Array, Array]:
         """Predict means and standard deviations of the latent functions.
 
         Parameters

@@ -8,12 +8,13 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 from mercer._data.sample import TargetEncoding
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_coverage, check_positive
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.one_stage.base import Regressor
 from mercer._gram.expansion import KernelExpansion
 from mercer._search.targets import Target
+from mercer.kernels._conversion import KernelDictionary
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 
@@ -156,7 +157,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     # Laplace's approximation is exact for Gaussian noise, and not defined for Laplace noise.
     _objectives = ("marginal_likelihood", "vb", "map", "mkl")
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     likelihood: Literal["gaussian", "laplace"] = "gaussian"
     objective: Literal["marginal_likelihood", "vb", "map", "mkl"] = "marginal_likelihood"
@@ -214,8 +215,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         return_std: bool = False,
         *,
         include_noise: bool = False,
-        diagonal: Any = None,
-    ) -> Any:
+        diagonal: PerSample = None,
+    ) -> Array | tuple[Array, Array]:
         """Predict responses.
 
         Parameters
@@ -254,7 +255,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         return found.decoded(TargetEncoding(self.y_mean_, self.y_scale_, None))
 
     def predict_interval(
-        self, X: Features, coverage: float = 0.9, *, diagonal: Any = None
+        self, X: Features, coverage: float = 0.9, *, diagonal: PerSample = None
     ) -> Array:
         """Predict intervals that contain a new response, noise included, with a given probability.
 

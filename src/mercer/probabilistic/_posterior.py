@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_array, check_X_y
 
 from mercer._data.types import Array, Features
@@ -12,6 +12,7 @@ from mercer._data.validation import check_choice, check_target_values
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
+from mercer.kernels._conversion import KernelSource
 from mercer.probabilistic._descent import minimize_latents
 from mercer.probabilistic._likelihoods import Deviance
 from mercer.probabilistic._majorizer import LatentPosterior
@@ -21,7 +22,7 @@ from mercer.probabilistic._searches import laplace_at
 
 
 def as_problem(
-    X: Features, y: Any, kernels: Sequence[Any], deviance: Deviance
+    X: Features, y: npt.ArrayLike, kernels: Sequence[KernelSource], deviance: Deviance
 ) -> tuple[BaseGrams, Array, list[Kernel]]:
     """Validate the data of one problem.
 
@@ -55,7 +56,7 @@ def as_problem(
     return base_grams(samples, bound, centered=False), targets.astype(float)[:, None], bound
 
 
-def check_weights(weights: Any, n_kernels: int) -> Array:
+def check_weights(weights: npt.ArrayLike, n_kernels: int) -> Array:
     """Validate one or several vectors of weights.
 
     Parameters
@@ -139,9 +140,9 @@ class FixedPosterior:
 
 def posterior(
     X: Features,
-    y: Any,
-    kernels: Sequence[Any],
-    weights: Any,
+    y: npt.ArrayLike,
+    kernels: Sequence[KernelSource],
+    weights: npt.ArrayLike,
     *,
     likelihood: Deviance,
     objective: ObjectiveName = "vb",

@@ -2,9 +2,10 @@
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import row_keys
 from mercer._data.folds import evenly_spaced
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, warn
 from mercer._estimators.clustering.local_search import (
     LocalSearch,
@@ -38,6 +39,7 @@ from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import working_memory
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels._column_names import with_names
+from mercer.kernels._conversion import KernelSource
 
 _ROUNDING = 1e-10
 """Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry
@@ -74,15 +76,15 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
     _unfinished: ClassVar[str]
 
     n_clusters: int
-    similarity: Any
+    similarity: npt.ArrayLike | None
     n_init: int | Literal["auto"]
     max_iter: int
     tol: float
     random_state: int | RandomState | None
-    labels_: NDArray[Any]
+    labels_: Array
 
     @with_callbacks
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: PerSample = None) -> Self:
         """Find the clusters.
 
         Parameters
@@ -149,7 +151,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         check_number("max_iter", self.max_iter, whole=True, low=1)
         check_number("tol", self.tol)
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Array:
         """Assign each sample to the cluster in which it would raise the objective most.
 
         The increase of the objective is computed to first order in the sample's weight. If clusters
@@ -212,7 +214,7 @@ def joined_by_copies(X: Features, parts: Array, n_parts: int) -> NDArray[np.intp
     return np.asarray(connected_components(links)[1], dtype=np.intp)
 
 
-def cluster_similarity(similarity: Any, n_clusters: int) -> Array:
+def cluster_similarity(similarity: npt.ArrayLike | None, n_clusters: int) -> Array:
     """Validate the similarity of the clusters.
 
     Parameters
@@ -343,10 +345,10 @@ class HSICClustering(KernelClusterer):
     _unfinished = "The local search had not converged"
 
     n_clusters: int = 8
-    kernel: Any = None
+    kernel: KernelSource | None = None
     _: KW_ONLY
     method: Literal["greedy", "spectral"] = "greedy"
-    similarity: Any = None
+    similarity: npt.ArrayLike | None = None
     normalize: bool = True
     n_init: int | Literal["auto"] = "auto"
     max_iter: int = 300

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import RandomState
 
 from mercer._data.types import Array
@@ -26,6 +27,7 @@ from mercer._gram.samples import Samples
 from mercer._search.records import AlternationStep
 from mercer._search.weights.alignment_weights import best_nonnegative, normalized
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._conversion import KernelDictionary
 
 
 @dataclass(frozen=True)
@@ -255,10 +257,10 @@ class MultipleKernelClustering(KernelClusterer):
 
     _unfinished = "The objective was still rising"
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     n_clusters: int = 8
     _: KW_ONLY
-    similarity: Any = None
+    similarity: npt.ArrayLike | None = None
     weight_penalty: float = 1.0
     weights_init: Literal["uniform", "kernels"] = "uniform"
     n_init: int | Literal["auto"] = "auto"

@@ -3,22 +3,24 @@
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_choice, check_number, check_target_values, warn
 from mercer._estimators.feature_selection.elimination import eliminate, scorer
 from mercer._estimators.feature_selection.feature_factors import FeatureFactors, standardized_rows
 from mercer._estimators.feature_selection.lasso import lasso_at, lasso_with
 from mercer._search.targets import TASKS, Target, Task, check_output_kernel, target_of
-from mercer.kernels import Linear
+from mercer.kernels import Kernel, Linear
+from mercer.kernels._conversion import OutputKernelSource
 from mercer.kernels._radial import RadialFunction
 
 
@@ -30,12 +32,12 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
     task: Task
-    output_kernel: Any
+    output_kernel: OutputKernelSource
     support_: Array
 
     _takes_sparse = True
 
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
         """Select the features.
 
         Parameters
@@ -197,9 +199,9 @@ class BAHSIC(DependenceSelector):
     n_features_to_select: int | float | None = None
     _: KW_ONLY
     step: int | float = 0.1
-    kernel: Any = "gaussian"
+    kernel: str | Kernel = "gaussian"
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -308,7 +310,7 @@ class HSICLasso(DependenceSelector):
     _: KW_ONLY
     alpha: float | None = None
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -335,7 +337,7 @@ class HSICLasso(DependenceSelector):
         return selected
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Whether a value is a positive integer, rather than a fraction."""
     return isinstance(value, Integral) and int(value) >= 1
 
@@ -361,7 +363,7 @@ def number_of_features(number: int | float | None, n_features: int) -> int:
     return int(number)
 
 
-def _check_step(step: Any) -> None:
+def _check_step(step: float) -> None:
     """Raise an error for a step that is neither a positive integer nor a fraction."""
     check_scalar(step, "step", Real)
     if not (is_count(step) or 0.0 < step < 1.0):
@@ -370,7 +372,7 @@ def _check_step(step: Any) -> None:
         )
 
 
-def _check_kernel(kernel: Any) -> None:
+def _check_kernel(kernel: str | Kernel) -> None:
     """Raise an error for a kernel that is neither linear nor a function of one distance."""
     named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
     radial = isinstance(getattr(kernel, "structure", None), RadialFunction)

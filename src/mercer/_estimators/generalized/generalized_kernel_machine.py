@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.resampling import Indices
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._data.validation import check_bool, warn
 from mercer._data.weightless import completed, of_weightless
 from mercer._estimators.fits import reported_steps
@@ -33,6 +35,7 @@ from mercer._solvers.grids import as_grid
 from mercer._solvers.likelihoods import Likelihood, log_losses
 from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
+from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._kernel import stack_values
 
 
@@ -60,12 +63,12 @@ class EvaluatedKernel:
 class GeneralizedKernelMachine(KernelEstimator):
     """Base class that selects the kernel and penalty by approximate leave-one-out deviance."""
 
-    _isotropic_task: ClassVar[Any] = "regression"
+    _isotropic_task: ClassVar[Literal["classification", "regression"]] = "regression"
     """Task for which widths are searched if no kernels are given."""
 
-    kernels: Any
-    alpha: Any
-    class_weight: Any
+    kernels: KernelDictionary
+    alpha: Penalties
+    class_weight: ClassWeight
     verbose: bool
 
     kernel_: Kernel
@@ -133,8 +136,8 @@ class GeneralizedKernelMachine(KernelEstimator):
         return predicted(fits[0][0].left_out, np.arange(len(data.weights)))
 
     def _encoded(
-        self, X: Features, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[TrainingData, NDArray[Any], NDArray[np.intp]]:
+        self, X: Features, y: npt.ArrayLike, sample_weight: PerSample, groups: PerSample
+    ) -> tuple[TrainingData, Array, NDArray[np.intp]]:
         """Return the samples of a fit to classes, the classes, and class indices."""
         self._check_parameters()
         data = training_data(self, X, y, sample_weight, self.class_weight).grouped(groups)
@@ -242,7 +245,7 @@ class GeneralizedKernelMachine(KernelEstimator):
 
 
 @second_stage_expansion.register
-def _(predictor: GeneralizedKernelMachine, model: Any) -> KernelExpansion:
+def _(predictor: GeneralizedKernelMachine, model: BaseEstimator) -> KernelExpansion:
     scale, _, outputs = predictor._form()
     return replace(of_kernel(model, *predictor._linear(), scale), outputs=outputs)
 

@@ -1,21 +1,22 @@
 """Kernel logistic regression."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.expansion import Scale
 from mercer._model_selection.calibration import class_values, normalized_probabilities
 from mercer._model_selection.logistic_problems import LogisticProblems
 from mercer._model_selection.prediction_sets import PredictionSetMixin
+from mercer.kernels._conversion import KernelDictionary
 
 
 @dataclass(eq=False, repr=False)
@@ -121,14 +122,20 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
 
     _isotropic_task = "classification"
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
-    alpha: Any = "auto"
-    class_weight: Any = None
+    alpha: Penalties = "auto"
+    class_weight: ClassWeight = None
     verbose: bool = False
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
+    ) -> Self:
         """Choose the kernel and the penalty, and fit the machines.
 
         Parameters
@@ -200,7 +207,7 @@ class KernelLogisticRegression(PredictionSetMixin, ClassifierMixin, GeneralizedK
         """
         return normalized_probabilities(expit(self._values(X) + self.intercept_))
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Array:
         """Predict the most probable classes.
 
         Parameters

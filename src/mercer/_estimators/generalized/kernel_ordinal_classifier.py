@@ -1,13 +1,14 @@
 """Ordered logistic regression on a kernel."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, Penalties, PerSample
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._gram.expansion import Scale
@@ -17,6 +18,7 @@ from mercer._solvers.likelihoods import (
     bounded_probabilities,
     grade_probabilities,
 )
+from mercer.kernels._conversion import KernelDictionary
 
 
 @dataclass(eq=False, repr=False)
@@ -122,15 +124,21 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
     True
     """
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
-    alpha: Any = "auto"
-    categories: Any = None
-    class_weight: Any = None
+    alpha: Penalties = "auto"
+    categories: npt.ArrayLike | None = None
+    class_weight: ClassWeight = None
     verbose: bool = False
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
+    ) -> Self:
         """Choose the kernel and the penalty, and fit the latent function and the thresholds.
 
         Parameters
@@ -203,7 +211,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         """
         return grade_probabilities(self.predict_latent(X)[:, None] - self.thresholds_)
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Array:
         """Predict the most probable grades.
 
         Parameters
@@ -219,7 +227,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
-    def predict_median(self, X: Features) -> NDArray[Any]:
+    def predict_median(self, X: Features) -> Array:
         """Predict the median grades, which minimize the expected absolute difference in rank.
 
         Parameters
@@ -242,7 +250,7 @@ class KernelOrdinalClassifier(PredictionSetMixin, ClassifierMixin, GeneralizedKe
         return "latent mean", np.zeros(1), ("grade",)
 
 
-def _order(classes: NDArray[Any], categories: Any) -> NDArray[np.intp]:
+def _order(classes: Array, categories: npt.ArrayLike | None) -> NDArray[np.intp]:
     """Positions of the grades among the sorted labels, from the lowest to the highest.
 
     Raises

@@ -1,9 +1,10 @@
 """Kernel Poisson regression."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import kl_div
 from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_poisson_deviance
@@ -11,13 +12,14 @@ from sklearn.utils import Tags, check_array, check_consistent_length, column_or_
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer._data.copies import with_copies
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Penalties, PerSample
 from mercer._data.weightless import completed, of_weightless
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.generalized.generalized_kernel_machine import GeneralizedKernelMachine
 from mercer._estimators.kernel_estimator import training_data
 from mercer._gram.expansion import Scale
 from mercer._solvers.likelihoods import Poisson, rates
+from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._distances import check_squares
 
 
@@ -112,19 +114,19 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
     array([2.9, 0.5])
     """
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
-    alpha: Any = "auto"
+    alpha: Penalties = "auto"
     verbose: bool = False
 
     @with_callbacks
     def fit(
         self,
         X: Features,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-        exposure: Any = None,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
+        exposure: PerSample = None,
     ) -> Self:
         """Choose the kernel and the penalty, and fit the machine.
 
@@ -188,7 +190,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         self.loo_predictions_ = completed(data.numbers, left_out, others)
         return self
 
-    def predict(self, X: Features, exposure: Any = None) -> Array:
+    def predict(self, X: Features, exposure: PerSample = None) -> Array:
         """Expected counts.
 
         Parameters
@@ -207,7 +209,13 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         found = rates(self._values(X)[:, 0] + self.intercept_)
         return np.asarray(found if exposure is None else found * _exposures(exposure, len(found)))
 
-    def score(self, X: Features, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        exposure: PerSample = None,
+    ) -> float:
         """Return the fraction of Poisson deviance explained, D^2.
 
         Parameters
@@ -251,7 +259,7 @@ class KernelPoissonRegressor(RegressorMixin, GeneralizedKernelMachine):
         return tags
 
 
-def _exposures(exposure: Any, n_samples: int) -> Array:
+def _exposures(exposure: PerSample, n_samples: int) -> Array:
     """Return validated exposures, or ones for None.
 
     Raises

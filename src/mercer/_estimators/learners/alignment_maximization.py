@@ -1,7 +1,7 @@
 """The learner of weights that maximize the centered alignment."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -20,6 +20,7 @@ from mercer._search.weights.alignment_weights import (
 )
 from mercer.kernels import WeightedSum
 from mercer.kernels._column_names import with_names
+from mercer.kernels._conversion import KernelDictionary, OutputKernelSource
 
 
 @dataclass(eq=False, repr=False)
@@ -88,12 +89,12 @@ class AlignmentMaximization(DictionaryLearner):
     (0.62, 3)
     """
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     signs: Literal["nonnegative", "free"] = "nonnegative"
     clip_spectrum: bool = False
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

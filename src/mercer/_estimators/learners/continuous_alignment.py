@@ -1,9 +1,10 @@
 """The learner that adds kernels from continuous families."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,7 +19,7 @@ from mercer._data.validation import (
 )
 from mercer._estimators.fits import reported_steps
 from mercer._estimators.kernel_estimator import TrainingData
-from mercer._estimators.kernel_learner import CrossValidatedLearner
+from mercer._estimators.kernel_learner import CrossValidatedLearner, KernelLearner
 from mercer._estimators.learners.kernel_optimization import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._model_selection.penalty_choice import (
@@ -32,6 +33,7 @@ from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._search.records import LearnedKernel
 from mercer._search.targets import Target, Task
 from mercer.kernels import Kernel
+from mercer.kernels._conversion import KernelFamily, OutputKernelSource
 
 
 @dataclass(eq=False, repr=False)
@@ -170,12 +172,12 @@ class ContinuousAlignment(CrossValidatedLearner):
 
     _kernels_parameter = None
 
-    family: Any = None
+    family: KernelFamily = None
     _: KW_ONLY
     step: Literal["corrective", "stagewise"] = "corrective"
     width_penalty: float | Literal["auto"] = 0.0
     width_penalty_on: PenaltyForm = "widths"
-    scaling: Any = None
+    scaling: npt.ArrayLike | KernelLearner | None = None
     tol: float = 1e-3
     max_kernels: int = 50
     eta_max: float = 1.0
@@ -184,7 +186,7 @@ class ContinuousAlignment(CrossValidatedLearner):
     normalize_families: bool | None = None
     certificate: bool = False
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
     random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
@@ -207,7 +209,7 @@ class ContinuousAlignment(CrossValidatedLearner):
             )
         return found
 
-    def selected_params(self) -> dict[str, Any]:
+    def selected_params(self) -> dict[str, object]:
         """Return the strengths of the penalties; see :meth:`KernelLearner.selected_params`."""
         selected = {**super().selected_params(), "width_penalty": self.width_penalty_}
         if isinstance(self.scaling, KernelOptimization):
@@ -290,7 +292,7 @@ _NO_SCALER = (
 """Error message for a learner that yields no length for each feature."""
 
 
-def _check_scaling(scaling: Any) -> None:
+def _check_scaling(scaling: npt.ArrayLike | KernelLearner | None) -> None:
     """Raise an error unless the scaling is a learner of one kernel, or positive lengths."""
     if scaling is None:
         return

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from mercer._search.weights.alignment_weights import (
     nonnegative_weights,
     normalized,
 )
+from mercer.kernels._conversion import KernelDictionary, OutputKernelSource
 
 
 class DictionaryLearner(KernelLearner):
     """Base class of learners that weight a finite dictionary by its moments."""
 
-    kernels: Any
+    kernels: KernelDictionary
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         kernels = data.dictionary(self.kernels)
@@ -43,11 +44,11 @@ class DictionaryLearner(KernelLearner):
 class ScaledDictionaryLearner(DictionaryLearner):
     """Base class of learners whose weights depend on the scale of the kernels."""
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     normalize: Literal["trace"] | None = None
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -1,7 +1,6 @@
 """Learners of the widths of features: by marginal likelihood, and by gradients of a predictor."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +14,7 @@ from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_
 from mercer._search.records import LearnedKernel
 from mercer._search.targets import Target, Task, response_deviation
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
+from mercer.kernels._conversion import KernelSource, OutputKernelSource
 from mercer.kernels._radial import RadialFunction
 
 
@@ -108,13 +108,13 @@ class EvidenceMaximization(KernelLearner):
 
     _kernels_parameter = None
 
-    kernel: Any = None
+    kernel: KernelSource | None = None
     _: KW_ONLY
     width_deviation: float = PRIOR_DEVIATION
     max_samples: int = 1000
     max_iter: int = 60
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         samples = data.samples()
@@ -244,12 +244,12 @@ class GradientOuterProduct(CrossValidatedLearner):
 
     _kernels_parameter = None
 
-    kernel: Any = None
+    kernel: KernelSource | None = None
     _: KW_ONLY
     n_iter: int = 5
     diagonal: bool = True
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
     random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:

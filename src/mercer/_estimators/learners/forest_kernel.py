@@ -5,7 +5,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -33,7 +40,7 @@ from mercer.kernels._leaves import check_leaves_are_read, openmp_threads, with_n
 
 EnsembleName: TypeAlias = Literal["boosting", "forest", "extra-trees"]
 
-_ENSEMBLES: dict[str, tuple[Any, Any]] = {
+_ENSEMBLES: dict[str, tuple[type[RegressorMixin], type[ClassifierMixin]]] = {
     "boosting": (HistGradientBoostingRegressor, HistGradientBoostingClassifier),
     "forest": (RandomForestRegressor, RandomForestClassifier),
     "extra-trees": (ExtraTreesRegressor, ExtraTreesClassifier),
@@ -147,7 +154,7 @@ class ForestKernel(KernelLearner):
     _kernels_parameter = None
     _memorizes_labels = True
 
-    ensemble: EnsembleName | Any = "boosting"
+    ensemble: EnsembleName | BaseEstimator = "boosting"
     _: KW_ONLY
     n_trees: int = 100
     max_leaf_nodes: int | None = 31
@@ -213,7 +220,7 @@ _OF_NAMED = ("n_trees", "max_leaf_nodes", "min_samples_leaf", "learning_rate")
 class Growth:
     """Settings by which trees are grown; see :class:`ForestKernel`."""
 
-    ensemble: EnsembleName | Any = "boosting"
+    ensemble: EnsembleName | BaseEstimator = "boosting"
     n_trees: int = 100
     max_leaf_nodes: int | None = 31
     min_samples_leaf: int | None = None
@@ -221,7 +228,7 @@ class Growth:
     random_state: int | np.random.RandomState | None = 0
     n_jobs: int | None = None
 
-    def trees(self, *, classification: bool) -> Any:
+    def trees(self, *, classification: bool) -> BaseEstimator:
         """Return the ensemble, not fitted.
 
         Parameters
@@ -296,7 +303,7 @@ def grow(
     return Forest(trees, indicators=indicators or None).read(X)
 
 
-def _checked_copy(ensemble: Any, classification: bool) -> Any:
+def _checked_copy(ensemble: BaseEstimator, classification: bool) -> BaseEstimator:
     """Return an unfitted copy of an ensemble, checked for this kind of target."""
     if is_regressor(ensemble) if classification else is_classifier(ensemble):
         kind = "classifier" if classification else "regressor"

@@ -1,7 +1,7 @@
 """The learner of one kernel's parameters."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +23,7 @@ from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._search.records import LearnedKernel
 from mercer._search.targets import Target, Task
 from mercer.kernels import Kernel
+from mercer.kernels._conversion import KernelSource, OutputKernelSource
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +129,7 @@ class KernelOptimization(CrossValidatedLearner):
 
     _kernels_parameter = None
 
-    kernel: Any = None
+    kernel: KernelSource | None = None
     criterion: Literal["hsic", "cka", "ka"] = "hsic"
     _: KW_ONLY
     start: float | Array | None = None
@@ -138,7 +139,7 @@ class KernelOptimization(CrossValidatedLearner):
     tol: float = 1e-5
     max_iter: int = 200
     task: Task = "auto"
-    output_kernel: Any = None
+    output_kernel: OutputKernelSource = None
     random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
@@ -170,7 +171,7 @@ class KernelOptimization(CrossValidatedLearner):
         learned = single_kernel(samples, target, found.kernel, found.path)
         return replace(learned, n_iter=found.n_iter)
 
-    def selected_params(self) -> dict[str, Any]:
+    def selected_params(self) -> dict[str, object]:
         """Return the penalty or the number of iterations; see :class:`KernelLearner`."""
         selected = super().selected_params()
         if self.early_stopping_ is not None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
 
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, ClassWeight, Features, PerSample
 from mercer._data.weights import SampleWeights
 from mercer._estimators.fits import reported_steps, with_callbacks
 from mercer._estimators.kernel_estimator import KernelEstimator, TrainingData, training_data
@@ -22,6 +22,7 @@ from mercer._search.weights.mkl import Machines
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._column_names import with_names
 from mercer.kernels._composition import trace_shares
+from mercer.kernels._conversion import KernelDictionary
 from mercer.kernels._distances import check_squares
 
 Report: TypeAlias = Callable[..., None]
@@ -54,19 +55,19 @@ class LearnedMachines:
 class OneStage(KernelEstimator):
     """Base class of the estimators that learn a kernel together with the machine that uses it."""
 
-    kernels: Any
-    class_weight: Any = None
+    kernels: KernelDictionary
+    class_weight: ClassWeight = None
     verbose: bool
     _task: ClassVar[Task]
     _merges_equal_samples: ClassVar[bool] = False
 
     kernel_: Kernel
     weights_: Array
-    X_fit_: Any
+    X_fit_: Features
     dual_coef_: Array
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample = None) -> Self:
         """Learn the kernel together with the machine that uses it.
 
         Parameters
@@ -95,7 +96,7 @@ class OneStage(KernelEstimator):
         self._check_parameters()
         return self._fit_data(self._data_of(X, y, sample_weight))
 
-    def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
+    def _data_of(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample) -> TrainingData:
         """Return the validated arguments of a fit."""
         return training_data(self, X, y, sample_weight)
 
@@ -152,11 +153,11 @@ class Classifier(ClassifierMixin, OneStage):
     """Base class of classifiers: one problem for two classes, else one-vs-rest or one per label."""
 
     _task = "classification"
-    classes_: NDArray[Any]
+    classes_: Array
     _labels: LabelSet | None = None
     """The labels if samples have several labels; None otherwise."""
 
-    def _data_of(self, X: Features, y: Any, sample_weight: Any) -> TrainingData:
+    def _data_of(self, X: Features, y: npt.ArrayLike, sample_weight: PerSample) -> TrainingData:
         """Return the validated arguments of a fit."""
         if (labels := label_indicators(y)) is not None:
             refuse_class_weight(self.class_weight)

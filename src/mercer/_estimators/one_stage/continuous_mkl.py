@@ -1,11 +1,11 @@
 """Multiple kernel learning over continuous families of kernels."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from mercer._data.types import Array
+from mercer._data.types import Array, ClassWeight
 from mercer._data.validation import check_choice, check_number
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.one_stage.base import Report
@@ -19,6 +19,7 @@ from mercer._gram.kernel_products import base_grams
 from mercer._search.convex_combination import CombinationSettings, learn_convex_combination
 from mercer._search.parameter_search import WidthPenalty
 from mercer.kernels import Kernel
+from mercer.kernels._conversion import KernelFamily
 from mercer.losses import Loss
 
 
@@ -26,7 +27,7 @@ class ContinuousMKL(KernelMachines):
     """Kernel machines on a convex combination of kernels of continuous families."""
 
     _kernels_parameter = "family"
-    family: Any
+    family: KernelFamily
     step: Literal["corrective", "stagewise"]
     search: Literal["global", "local"]
     width_penalty: float
@@ -194,11 +195,11 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     3.5
     """
 
-    family: Any = None
+    family: KernelFamily = None
     _: KW_ONLY
     loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge"
     C: float = 1.0
-    class_weight: Any = None
+    class_weight: ClassWeight = None
     step: Literal["corrective", "stagewise"] = "corrective"
     search: Literal["global", "local"] = "global"
     width_penalty: float = 0.0
@@ -311,7 +312,7 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     True
     """
 
-    family: Any = None
+    family: KernelFamily = None
     _: KW_ONLY
     loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared"
     alpha: float = 1.0

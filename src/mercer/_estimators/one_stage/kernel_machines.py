@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.copies import with_copies
 from mercer._data.folds import N_FOLDS, evenly_spaced
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._data.weights import SampleWeights
 from mercer._estimators.fits import with_callbacks
@@ -71,7 +72,7 @@ class FittedMachines(LearnedMachines):
 class KernelMachines(OneStage):
     """Base class of estimators with kernel machines that share a learned kernel."""
 
-    loss: Any
+    loss: str | Loss
     tol: float
     fit_intercept: bool = True
     intercept_: Array
@@ -152,7 +153,13 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         return Hinge(float(self.C)) if self.loss == "hinge" else Logistic(float(self.C))
 
     @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
+    ) -> Self:
         """Learn the kernel together with the machine that uses it.
 
         Parameters
@@ -224,7 +231,7 @@ class MachineClassifier(PredictionSetMixin, Classifier, KernelMachines):
         alone = self._labels is None and values.shape[1] == 1
         return values[:, 0] if alone else values
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Array:
         """Predict classes.
 
         Parameters

@@ -1,11 +1,11 @@
 """Multiple kernel learning: joint learning of dictionary weights and kernel machines."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from mercer._data.types import Array
+from mercer._data.types import Array, ClassWeight
 from mercer._data.validation import check_bool, check_choice, check_number
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.one_stage.base import Report
@@ -20,6 +20,7 @@ from mercer._search.weights.mkl import SOLVERS, Solver, learn_weights
 from mercer._search.weights.rotated_samples import rotated_samples
 from mercer._search.weights.weight_sets import WeightSet, unit_ball
 from mercer.kernels import Kernel
+from mercer.kernels._conversion import KernelDictionary
 from mercer.losses import Loss, Squared
 
 
@@ -208,12 +209,12 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     (6, True)
     """
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     norm: float = 1.0
     loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge"
     C: float = 1.0
-    class_weight: Any = None
+    class_weight: ClassWeight = None
     normalize: Literal["trace"] | None = "trace"
     fit_intercept: bool = True
     solver: Solver = "auto"
@@ -325,7 +326,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     True
     """
 
-    kernels: Any = None
+    kernels: KernelDictionary = None
     _: KW_ONLY
     norm: float = 2.0
     loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared"

@@ -1,14 +1,16 @@
 """One-stage methods under the names used in the papers: l1-svm and l2-krr."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_array
 
 from mercer._data.validation import check_choice, check_positive
 from mercer._estimators.one_stage.lp_norm_mkl import MKLClassifier, MKLRegressor
 from mercer._search.weights.weight_sets import ShiftedBall, WeightSet
+from mercer.losses import Loss
 
 
 @dataclass(eq=False, repr=False)
@@ -99,7 +101,7 @@ class L1SVM(MKLClassifier):
     """
 
     norm: float = field(default=1.0, init=False)
-    loss: Any = field(default="hinge", init=False)
+    loss: Literal["hinge", "squared", "logistic"] | Loss = field(default="hinge", init=False)
     normalize: Literal["trace"] | None = field(default="trace", init=False)
     fit_intercept: bool = field(default=True, init=False)
 
@@ -197,10 +199,10 @@ class L2KRR(MKLRegressor):
     """
 
     norm: float = field(default=2.0, init=False)
-    loss: Any = field(default="squared", init=False)
+    loss: Literal["squared", "epsilon_insensitive"] | Loss = field(default="squared", init=False)
     epsilon: float = field(default=0.0, init=False)
     _: KW_ONLY
-    center: Any = "zero"
+    center: str | npt.ArrayLike = "zero"
     radius: float = 1.0
 
     def _check_parameters(self) -> None:

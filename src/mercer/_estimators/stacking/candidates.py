@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -11,17 +11,25 @@ from sklearn.utils import get_tags
 
 from mercer._data.cross_validation import group_params
 from mercer._data.sample import EncodedTarget, as_frame
-from mercer._data.types import Features
+from mercer._data.types import Array, Features
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.stacking.table_views import TableViews, ViewName
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.held_out import of_best_width
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
+from mercer.kernels._conversion import KernelSource
 from mercer.kernels._kernel import check_takes
 
-Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
+Learn: TypeAlias = Callable[[Features, Array, EncodedTarget], Sequence[Kernel]]
 """Function from samples, their responses or labels, and the encoded target to kernels."""
+
+CandidateSource: TypeAlias = KernelSource | KernelLearner
+"""A kernel, what stands for one, or a learner of kernels; "default" stands for the usual ones."""
+
+CandidateSources: TypeAlias = Sequence[CandidateSource] | CandidateSource | None
+"""What users pass as candidates: a list of them, "default", or None for the default ones."""
 
 
 # --- ways to kernels -----------------------------------------------------------------------------
@@ -98,7 +106,7 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
     ]
 
 
-def given_candidates(sources: Any, names: Any) -> list[Candidate]:
+def given_candidates(sources: CandidateSources, names: Features) -> list[Candidate]:
     """Return the candidates given by a user, which are evaluated on the table as it is.
 
     Parameters
@@ -122,7 +130,7 @@ def given_candidates(sources: Any, names: Any) -> list[Candidate]:
     return [_given(source, names) for source in sources]
 
 
-def takes_missing(sources: Any) -> bool:
+def takes_missing(sources: CandidateSources) -> bool:
     """Whether a candidate given by a user has a kernel that accepts missing values.
 
     Parameters
@@ -150,7 +158,7 @@ def learns_relevance(X: Features, fewest: int = 40) -> bool:
 
 def learn_widths(
     X: Features,
-    y: Any,
+    y: Array,
     target: EncodedTarget,
     *,
     deviations: tuple[float, float] = (0.5, 1.0),
@@ -183,7 +191,7 @@ def learn_widths(
 
 
 def learn_projection(
-    X: Features, y: Any, target: EncodedTarget, *, n_iter: int = 2
+    X: Features, y: Array, target: EncodedTarget, *, n_iter: int = 2
 ) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
@@ -218,7 +226,7 @@ class _WidthChoice:
 
     family: Kernel
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         return [of_best_width(self.family, X, target.values, target.resampling)]
 
 
@@ -227,9 +235,9 @@ class _Fixed:
     """A kernel as given, with the column names of the table."""
 
     kernel: Kernel
-    names: Any
+    names: Features
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         kernel = self.kernel.bind(as_frame(X, self.names))
         check_takes([kernel], X)
         return [kernel]
@@ -239,15 +247,15 @@ class _Fixed:
 class _Learned:
     """The kernel that an estimator learns, from a data frame if the table is one."""
 
-    learner: Any
-    names: Any
+    learner: KernelLearner
+    names: Features
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         groups = group_params(self.learner, target.resampling.groups)
         return [clone(self.learner).fit(as_frame(X, self.names), y, **groups).kernel_]
 
 
-def _given(source: Any, names: Any) -> Candidate:
+def _given(source: Any, names: Features) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         learns_widths = not getattr(source, "_widths_are_given", True)
         memorizes = getattr(source, "_memorizes_labels", False)
@@ -272,7 +280,7 @@ def _affordable_rows(X: Features, work: float = 3e7) -> int:
     return int(np.sqrt(work / X.shape[1]))
 
 
-def has_default(sources: Any) -> bool:
+def has_default(sources: CandidateSources) -> bool:
     """Whether the default candidates are among those requested by a user.
 
     Parameters
@@ -283,7 +291,7 @@ def has_default(sources: Any) -> bool:
     return any(one is None or (isinstance(one, str) and one == "default") for one in listed)
 
 
-def views_of(sources: Any, views: TableViews) -> list[ViewName]:
+def views_of(sources: CandidateSources, views: TableViews) -> list[ViewName]:
     """Return the views on which candidates are evaluated.
 
     Parameters
@@ -295,7 +303,9 @@ def views_of(sources: Any, views: TableViews) -> list[ViewName]:
     return [*usual, "given"] if _others(sources) or not usual else usual
 
 
-def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candidate]:
+def first_candidates(
+    sources: CandidateSources, views: TableViews, names: Features
+) -> list[Candidate]:
     """Return the candidates to evaluate first: default families of a single width, and given ones.
 
     Parameters
@@ -317,10 +327,10 @@ def first_candidates(sources: Any, views: TableViews, names: Any) -> list[Candid
     return [*isotropic_candidates(views.names()), *given]
 
 
-def _others(sources: Any) -> list[Any]:
+def _others(sources: CandidateSources) -> list[CandidateSource]:
     """The candidates other than the default ones."""
     return [one for one in sources if not has_default(one)] if _lists(sources) else []
 
 
-def _lists(sources: Any) -> bool:
+def _lists(sources: object) -> TypeGuard[Sequence[CandidateSource]]:
     return isinstance(sources, list | tuple)

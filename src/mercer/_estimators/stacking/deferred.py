@@ -54,7 +54,7 @@ class Once(Generic[Result]):
                 self._compute = None
             return self._results[0]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # The inputs are read before the result, because the result is set before they are dropped.
         compute = self._compute if _keeps_inputs.get() else None
         results = self._results

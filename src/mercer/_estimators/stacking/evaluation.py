@@ -11,11 +11,11 @@ import numpy as np
 from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample
-from mercer._data.types import Array, Features, RandomState
+from mercer._data.types import Array, Features, RandomState, Rows
 from mercer._data.weights import SampleWeights
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import Combination, CombinedWithout
-from mercer._estimators.stacking.stack_expansion import gram_term
+from mercer._estimators.stacking.stack_expansion import Member, gram_term
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.expansion import Term
@@ -50,7 +50,7 @@ class ViewedSample(Sample):
         """Centered Gram matrix of a kernel on a view at unit scale, and its `UnitScale`."""
         return unit_gram(kernel, self.X[view], self.weights.given)
 
-    def learned(self, candidate: Candidate, rows: Any = slice(None)) -> Sequence[Kernel]:
+    def learned(self, candidate: Candidate, rows: Rows = slice(None)) -> Sequence[Kernel]:
         """The kernels that a candidate learns from rows that represent weighted samples.
 
         Parameters
@@ -96,7 +96,7 @@ class ViewedSample(Sample):
         """
         return chosen
 
-    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Any]:
+    def fitted(self, kept: Sequence[Evaluation], rows: Array) -> Sequence[Member]:
         """Fit predictors on the kernels, which were evaluated on some rows, to all rows."""
         return [found.fitted(self) for found in kept]
 
@@ -155,7 +155,7 @@ class Predictor(Protocol):
         """Predictions less the mean, from centered rows of kernel values at the same scale."""
         ...
 
-    def refitted(self, gram: Array, target: EncodedTarget) -> Any:
+    def refitted(self, gram: Array, target: EncodedTarget) -> Self:
         """A predictor of the same kind and penalty, on another Gram matrix."""
         ...
 

@@ -15,12 +15,21 @@ from mercer._blocks.approximation import check_approximation, fits_exactly
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import check_folds
 from mercer._data.sample import EncodedTarget
-from mercer._data.types import Array, Features
+from mercer._data.types import (
+    Array,
+    CrossValidator,
+    Features,
+    PerSample,
+    RandomState,
+    Scoring,
+    Table,
+)
 from mercer._data.validation import check_bool, check_number, warn
 from mercer._data.weightless import of_weightless
 from mercer._estimators.fits import CallbackSupportMixin, reported_steps
 from mercer._estimators.stacking.candidates import (
     Candidate,
+    CandidateSources,
     first_candidates,
     has_default,
     learns_relevance,
@@ -33,7 +42,7 @@ from mercer._estimators.stacking.drawn_views import DrawnViews
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._estimators.stacking.scores import StackScore, check_scoring_of
-from mercer._estimators.stacking.stack_expansion import StackExpansionMixin
+from mercer._estimators.stacking.stack_expansion import Member, StackExpansionMixin
 from mercer._estimators.stacking.stack_left_out import LeftOutFits, StackLeftOutMixin
 from mercer._estimators.stacking.stack_updates import StackUpdatesMixin
 from mercer._estimators.stacking.table_views import SeveralViews, TableViews, ViewName
@@ -86,19 +95,19 @@ class KernelStacking(
     candidates_: list[EvaluatedCandidate]
     relevance_: Array
     weights_: Array
-    _members: Sequence[Any]
+    _members: Sequence[Member]
 
     def __init__(
         self,
-        candidates: Any = None,
+        candidates: CandidateSources = None,
         *,
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
         max_tree_samples: int | str = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        random_state: Any = 0,
+        cv: CrossValidator = None,
+        scoring: Scoring = None,
+        random_state: RandomState = 0,
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
@@ -126,7 +135,7 @@ class KernelStacking(
         check_bool("verbose", self.verbose)
 
     def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, **checks: Any
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample, **checks: Any
     ) -> TableSample:
         """Validate training rows: all, or a sample of a table too large for an exact fit.
 
@@ -153,7 +162,7 @@ class KernelStacking(
             data = tables.drawn_rows(self, X, y, sample_weight, groups, **checks)
         return replace(data, weights=data.weights.relative())
 
-    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Any) -> None:
+    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array, X: Table) -> None:
         """Choose, fit and combine the members, and set the attributes that all stacks have.
 
         Parameters
@@ -260,7 +269,7 @@ class KernelStacking(
             found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
         return self._choose(found, table)
 
-    def _report(self, chosen: Selection, members: Sequence[Any], found: Selection) -> None:
+    def _report(self, chosen: Selection, members: Sequence[Member], found: Selection) -> None:
         """Set the candidates, the members that are used, their weights and their relevance."""
         shares, used = found.shares, found.combination.used
         fitted = {
@@ -280,7 +289,7 @@ class KernelStacking(
         self.weights_ = shares[used]
         self.relevance_ = self._relevance(self._members, self.weights_)
 
-    def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
+    def _for_rows(self, X: Table, function: Callable[[dict[ViewName, Features]], Array]) -> Array:
         """Apply a function to the views of new samples; a source is processed block by block."""
         check_is_fitted(self)
         return tables.predict_rows(self, X, lambda rows: function(self._views_of(rows)))
@@ -309,7 +318,7 @@ class KernelStacking(
         size = fitting_rows(max(n_samples, n_values))
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
-    def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
+    def _relevance(self, members: Sequence[Member], weights: Array) -> Array:
         """Weighted mean of the members' relevances, each with a sum of one; NaN if one is unknown.
 
         Zeros if no member has weight, or none depends on a feature: the prediction is constant.

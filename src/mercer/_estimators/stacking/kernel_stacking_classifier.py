@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,9 +12,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.labels import LabelSet, label_indicators, refuse_class_weight
 from mercer._data.sample import EncodedTarget, Sample, encode_target
-from mercer._data.types import Array, Features
+from mercer._data.types import (
+    Array,
+    ClassWeight,
+    CrossValidator,
+    Features,
+    PerSample,
+    RandomState,
+    Scoring,
+    Table,
+)
 from mercer._data.validation import check_choice
 from mercer._estimators.fits import with_callbacks
+from mercer._estimators.stacking.candidates import CandidateSources
 from mercer._estimators.stacking.combination import Combination, logistic_combination
 from mercer._estimators.stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._estimators.stacking.kernel_stacking import KernelStacking
@@ -147,17 +157,17 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     def __init__(
         self,
-        candidates: Any = None,
+        candidates: CandidateSources = None,
         *,
         loss: str = "squared_error",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 1000,
         max_tree_samples: int | str = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        random_state: Any = 0,
+        cv: CrossValidator = None,
+        scoring: Scoring = None,
+        random_state: RandomState = 0,
         verbose: bool = False,
     ) -> None:
         super().__init__(
@@ -185,7 +195,11 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
 
     @with_callbacks
     def fit(
-        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Features,
+        y: PerSample = None,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
     ) -> Self:
         """Compare the candidates, combine the best, and fit them to all samples.
 
@@ -231,7 +245,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
         return self
 
     def _fit_target(
-        self, target: EncodedTarget, data: TableSample, given: tuple[Any, Any, Any]
+        self, target: EncodedTarget, data: TableSample, given: tuple[Table, PerSample, PerSample]
     ) -> None:
         """Fit the members."""
         target = self._left_out(target, data, *given)
@@ -260,7 +274,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
             raise AttributeError("Prediction sets are of one label.")
         return found
 
-    def _fit_labels(self, X: Any, Y: Array, sample_weight: Any, groups: Any) -> Self:
+    def _fit_labels(self, X: Table, Y: Array, sample_weight: PerSample, groups: PerSample) -> Self:
         """Fit the members to indicators of several labels."""
         refuse_class_weight(self.class_weight)
         for name, default in (("scoring", None), ("loss", "squared_error")):

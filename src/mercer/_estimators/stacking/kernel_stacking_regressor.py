@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.sample import EncodedTarget, Sample, encode_target
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, PerSample
 from mercer._data.validation import check_choice, check_coverage
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.stacking.combination import LinearCombination, linear_combination
@@ -148,7 +148,11 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     @with_callbacks
     def fit(
-        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Features,
+        y: PerSample = None,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
     ) -> Self:
         """Compare the candidates, combine the best, and fit them to all samples.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -146,7 +145,7 @@ class _LearnSum:
     descriptions: Sequence[str]
     weights: Array
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         learned = {id(c): c for c in self.candidates}
         kernels = {key: c.learn(X, y, target) for key, c in learned.items()}
         parts = [

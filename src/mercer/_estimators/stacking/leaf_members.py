@@ -14,7 +14,7 @@ from mercer._data.folds import N_FOLDS
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget, Sample, TargetEncoding
 from mercer._data.types import Array, Features, RandomState, own_fields
-from mercer._estimators.stacking.candidates import Candidate
+from mercer._estimators.stacking.candidates import Candidate, Learn
 from mercer._estimators.stacking.evaluation import Evaluation, RidgeSolver
 from mercer._estimators.stacking.leaf_sums import LeafEquations, LeafSums
 from mercer._estimators.stacking.table_views import ViewName
@@ -77,7 +77,7 @@ class LeafMember:
         """The function of leaves with tree nodes in arrays, which is faster for few rows."""
         return tree_term(self._leaves)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return own_fields(self)
 
     def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
@@ -282,10 +282,10 @@ def _fit_to_all_rows(
     return fitted
 
 
-def _grown_on(random_state: RandomState) -> Callable[[Features, Any, EncodedTarget], list[Kernel]]:
+def _grown_on(random_state: RandomState) -> Learn:
     """Return a function that learns the kernel from some rows alone, for their combination."""
 
-    def learn(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def learn(X: Features, y: Array, target: EncodedTarget) -> list[Kernel]:
         ones = np.ones(X.shape[0])
         return [TreeRows(X, target.values, target.codes, ones, random_state).grown()[0]]
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import r2_score
 
 from mercer._data.folds import Splits
 from mercer._data.sample import EncodedTarget
-from mercer._data.types import Array
+from mercer._data.types import Array, Scoring
 from mercer._data.validation import ROUNDING, warn
 from mercer._estimators.stacking.combination import Combination, LinearCombination
 from mercer._estimators.stacking.evaluation import Combine, Evaluation, ViewedSample
@@ -48,7 +47,7 @@ def left_out_score(
     return scorer(known, found, target.weights.take(rows), target.classes)
 
 
-def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
+def check_scoring_of(scoring: Scoring, y: Array, target: EncodedTarget) -> None:
     """Raise an error if a scorer does not suit the targets of the samples that are left out.
 
     Parameters
@@ -68,7 +67,7 @@ def check_scoring_of(scoring: Any, y: Array, target: EncodedTarget) -> None:
 
 
 def final_score(
-    scoring: Any, y: Array, target: EncodedTarget, values: Array, folds: Splits
+    scoring: Scoring, y: Array, target: EncodedTarget, values: Array, folds: Splits
 ) -> float:
     """Compute the score of a stack; NaN with a warning if the scorer fails on its predictions.
 

@@ -1,15 +1,16 @@
 """The function learned by a fitted stack, as a sum of terms of its members."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
 from mercer._data.types import Array, Features
 from mercer._estimators.stacking.combination import Combination
-from mercer._estimators.stacking.table_views import TableViews
+from mercer._estimators.stacking.table_views import TableViews, ViewName
 from mercer._gram.expansion import (
     FunctionTerm,
     KernelExpansion,
@@ -21,8 +22,36 @@ from mercer._gram.expansion import (
 )
 from mercer._gram.fall_back import FallBack
 from mercer._gram.new_rows import known_values, largest_gap
-from mercer.kernels import Forest
+from mercer.kernels import Forest, Kernel
 from mercer.kernels._distances import median_distance, scaled_features
+
+
+class Member(Protocol):
+    """A predictor on one kernel, fitted to all rows; a stack combines several."""
+
+    @property
+    def view(self) -> ViewName:
+        """The view of the table on which the kernel is evaluated."""
+        ...
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        ...
+
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions less the mean; see :meth:`GramMember.deviations`."""
+        ...
+
+    def term(self, Z: Features, n_outputs: int) -> tuple[Term, Array]:
+        """The deviations as a term, and a constant; see :meth:`GramMember.term`."""
+        ...
+
+    def left_out(
+        self, Z: Features, resampling: Resampling, output: int = 0
+    ) -> Callable[[Features], Array]:
+        """Predictions without each training sample; see :meth:`GramMember.left_out`."""
+        ...
 
 
 def gram_term(member: Any, Z: Features, n_outputs: int) -> tuple[Term, Array]:
@@ -57,7 +86,7 @@ _REACH = 3.0
 """Predictions are those of the kernels up to this number of widths from the data."""
 
 
-def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) -> float:
+def _typical_in_widths(members: Sequence[Member], weights: Array, training: Views) -> float:
     """Root mean square of median distances of rows, in widths of members; one if unknown."""
     found, shares = [], []
     for member, weight in zip(members, np.abs(weights), strict=True):
@@ -74,7 +103,7 @@ def _typical_in_widths(members: Sequence[Any], weights: Array, training: Views) 
 class StackExpansionMixin:
     """Expansion of the function learned by a stack."""
 
-    _members: Sequence[Any]
+    _members: Sequence[Member]
     _combination: Combination
     _training: Views
     _stored_rows: Array
@@ -116,6 +145,6 @@ class StackExpansionMixin:
         return KernelExpansion(terms, intercept, scale, self._training, self._views_of, (), far)
 
     @property
-    def _views_of(self) -> Any:
+    def _views_of(self) -> Callable[[Features], Views]:
         """Function from validated samples to their views."""
         raise NotImplementedError

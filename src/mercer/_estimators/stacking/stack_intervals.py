@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from mercer._data.folds import sample_rows
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget
 from mercer._data.types import Array, Features
+from mercer._estimators.stacking.stack_expansion import Member
 from mercer._estimators.stacking.table_views import ViewName
 from mercer._model_selection.intervals import jackknife_plus, upper_quantiles
 from mercer._model_selection.residual_scale import HeldOutResiduals
@@ -105,7 +105,7 @@ class LeftOutSamples:
 
 
 def predictions_without_each(
-    members: Sequence[Any],
+    members: Sequence[Member],
     weights: Array,
     training: Mapping[ViewName, Features],
     target: EncodedTarget,

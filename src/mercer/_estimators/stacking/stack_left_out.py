@@ -1,12 +1,11 @@
 """Left-out samples of a stack, and their predictions, computed when they are first read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._blocks.approximation import number_of_components
@@ -14,7 +13,7 @@ from mercer._blocks.tables import DrawnSample, TableSample
 from mercer._data.cross_validation import resampling_of, resampling_of_rows
 from mercer._data.resampling import Resampling
 from mercer._data.sample import EncodedTarget
-from mercer._data.types import Array
+from mercer._data.types import Array, CrossValidator, PerSample, RandomState, Scoring, Table
 from mercer._data.weightless import completed
 from mercer._estimators.stacking.candidates import Candidate
 from mercer._estimators.stacking.combination import combination_folds, left_out_predictions
@@ -77,7 +76,7 @@ class LeftOutFits:
         Predictions for left-out samples without any member.
     """
 
-    stack: Any
+    stack: BaseEstimator
     candidates: Sequence[Candidate]
     table: ViewedSample
     chosen: Selection
@@ -132,15 +131,15 @@ class StackLeftOutMixin:
 
     _without: Once[LeftOut]
 
-    cv: Any
-    scoring: Any
-    predict: Any
-    predict_proba: Any
-    n_components: Any
-    random_state: Any
+    cv: CrossValidator
+    scoring: Scoring
+    predict: Callable[[Table], Array]
+    predict_proba: Callable[[Table], Array]
+    n_components: int | str
+    random_state: RandomState
 
     def _left_out(
-        self, target: EncodedTarget, data: TableSample, X: Any, y: Any, groups: Any
+        self, target: EncodedTarget, data: TableSample, X: Table, y: PerSample, groups: PerSample
     ) -> EncodedTarget:
         """Return the target with the resampling that leaves samples out together.
 
@@ -165,7 +164,7 @@ class StackLeftOutMixin:
             found = data.all_resampling.take(data.positions)
         return replace(target, resampling=found)
 
-    def _divided(self, data: TableSample, X: Any, y: Any, groups: Any) -> Resampling:
+    def _divided(self, data: TableSample, X: Table, y: PerSample, groups: PerSample) -> Resampling:
         """Resampling of the rows of a table in memory for fits on Nyström features."""
         codes = None
         if is_classifier(self):

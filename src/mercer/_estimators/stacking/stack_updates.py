@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.sample import EncodedTarget, Sample, encode_target
-from mercer._data.types import Array
+from mercer._data.types import Array, Features, RandomState
 from mercer._data.weights import as_weights
 from mercer._estimators.stacking.evaluation import GramMember, ViewedSample
+from mercer._estimators.stacking.stack_expansion import Member
+from mercer._estimators.stacking.table_views import TableViews, ViewName
 from mercer._gram.tiles import check_gram_memory
 from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
 
@@ -19,12 +21,12 @@ class StackUpdatesMixin(UpdatesMixin):
     """Updates of stacks by new rows; see :class:`UpdatesMixin`."""
 
     _members: Any
-    _training: Any
-    _views: Any
+    _training: dict[ViewName, Features]
+    _views: TableViews
     _views_of: Any
     _target: EncodedTarget
     _stored_rows: Array
-    random_state: Any
+    random_state: RandomState
     _find_reach: Callable[[EncodedTarget], None]
 
     @property
@@ -52,7 +54,7 @@ class StackUpdatesMixin(UpdatesMixin):
             for member in self._members
         ]
 
-    def _in_view(self, rows: Sample, member: Any) -> Sample:
+    def _in_view(self, rows: Sample, member: Member) -> Sample:
         """Rows in the view of a member."""
         return replace(rows, X=self._views.transform(rows.X, member.view))
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtri
+from sklearn.base import TransformerMixin
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.preprocessing._data import BOUNDS_THRESHOLD
 
+from mercer._blocks.blocks import Encoder
 from mercer._blocks.numeric_tables import as_numeric
-from mercer._data.types import Array, Features
+from mercer._data.types import Array, Features, Table
 from mercer.kernels import Kernel
 from mercer.kernels._kernel import check_takes
 from mercer.preprocessing import SoftClippingScaler
@@ -91,8 +93,8 @@ class TableViews:
         names : sequence of {"given", "scaled", "quantiles", "unclipped"}
         """
         X = X.astype(np.float64, copy=False)
-        found: dict[ViewName, Any] = {"given": X}
-        scaled: Any = None
+        found: dict[ViewName, Features] = {"given": X}
+        scaled: Features = None
         if "scaled" in names or "quantiles" in names:
             found["scaled"] = scaled = self._scaled(X)
         if "unclipped" in names:
@@ -153,7 +155,7 @@ class SeveralViews:
         check_takes(self.kernels, X)
         return self.views.transforms(X, self.names)
 
-    def only(self, names: tuple[Any, ...]) -> SeveralViews:
+    def only(self, names: tuple[ViewName, ...]) -> SeveralViews:
         """Return the function to some of the views, without the data of the others."""
         views = copy(self.views)
         if "quantiles" not in names:
@@ -173,16 +175,16 @@ class ViewEncoder:
     name : {"given", "scaled", "quantiles", "unclipped"}
     """
 
-    encoder: Any
+    encoder: Encoder
     views: TableViews
     name: ViewName
 
-    def transform(self, X: Any) -> Features:
+    def transform(self, X: Table) -> Features:
         """Return the view of some rows, in double precision."""
         numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
         return self.views.transform(numbers, self.name)
 
 
-def _of_arrays(transformer: Any) -> Any:
+def _of_arrays(transformer: TransformerMixin) -> TransformerMixin:
     """Set the transformer to return arrays regardless of scikit-learn's configuration."""
     return transformer.set_output(transform="default")

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any
 
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from mercer._data.types import Features
@@ -12,12 +11,12 @@ from mercer._estimators.learners import ContinuousAlignment
 from mercer.kernels import Kernel
 
 
-def first_stage(learner: Any) -> Any:
+def first_stage(learner: BaseEstimator | str | None) -> BaseEstimator:
     """Return the learner that a parameter `learner` stands for."""
     return ContinuousAlignment() if learner is None or isinstance(learner, str) else learner
 
 
-def split_by_rows(learner: Any, X: Features) -> Features:
+def split_by_rows(learner: BaseEstimator | str | None, X: Features) -> Features:
     """Return training samples in a layout that can be split by rows: stacks with the kernels last.
 
     Parameters
@@ -29,7 +28,7 @@ def split_by_rows(learner: Any, X: Features) -> Features:
     return X if convert is None else convert(X)
 
 
-def check_learner(learner: Any) -> None:
+def check_learner(learner: object) -> None:
     """Raise an error if `learner` cannot learn a kernel, with advice on what to pass instead.
 
     Parameters
@@ -72,7 +71,7 @@ _INSTEAD: tuple[tuple[type, str], ...] = (
 """Types that are not learners, and advice on what to pass instead."""
 
 
-def _instead(learner: Any) -> str:
+def _instead(learner: object) -> str:
     """Describe an invalid learner, with advice on what to pass instead."""
     if isinstance(learner, str) and learner == "precomputed":
         return f"{learner!r}. UniformCombination({learner!r}) takes Gram matrices."
@@ -91,11 +90,11 @@ def _instead(learner: Any) -> str:
     )
 
 
-def _is_auto(value: Any) -> bool:
+def _is_auto(value: object) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+def check_in_use(estimator: BaseEstimator, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
     """Raise an error for settings that would have no effect on a fit.
 
     Parameters
@@ -141,7 +140,9 @@ def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1
         raise ValueError(f"{name} has no effect {why.format(name, value)}.")
 
 
-def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool]) -> None:
+def check_predictor(
+    predictor: object, task: str, fits_task: Callable[[BaseEstimator], bool]
+) -> None:
     """Raise an error if `predictor` cannot predict from a Gram matrix.
 
     Parameters

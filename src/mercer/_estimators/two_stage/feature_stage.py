@@ -16,7 +16,8 @@ from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import N_FOLDS, evenly_spaced, sample_rows
 from mercer._data.resampling import left_out_together
 from mercer._data.sample import EncodedTarget, Sample
-from mercer._data.types import Array, RandomState
+from mercer._data.types import Array, RandomState, Scoring
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.learned_gram import fitted, for_task
 from mercer._estimators.two_stage.learner_choice import EvaluatedLearner, comparable
 from mercer._estimators.two_stage.second_stages import Evaluation, HeldOut, Penalty, of_residuals
@@ -67,7 +68,7 @@ class FeatureStage:
     target: EncodedTarget
     part: NDArray[np.intp]
     alphas: Array | None
-    scoring: Any
+    scoring: Scoring
     n_components: int | str
     random_state: RandomState
     task: str
@@ -79,11 +80,11 @@ class FeatureStage:
         """The rows that the kernel is learned from."""
         return self.drawn.take(self.part)
 
-    def learn(self, learner: Any) -> Any:
+    def learn(self, learner: KernelLearner) -> KernelLearner:
         """Learn a kernel from some rows."""
         return fitted(for_task(learner, self.task), self.drawn.frame(self.part), self.sample)
 
-    def evaluate(self, learner: Any) -> Evaluation:
+    def evaluate(self, learner: KernelLearner) -> Evaluation:
         """Fit to all rows, with widths adapted to their number and a penalty chosen by five folds.
 
         Parameters
@@ -93,7 +94,7 @@ class FeatureStage:
         """
         return self._of_all_pairs(learner, self._fitted(learner))
 
-    def _fitted(self, learner: Any) -> Evaluation:
+    def _fitted(self, learner: KernelLearner) -> Evaluation:
         best, learner, alphas = self._suitable(learner)
         predictor = fit_nystroem(
             learner.kernel_,
@@ -121,7 +122,7 @@ class FeatureStage:
             return len(self.drawn)
         return number_of_components(self.n_components, self.drawn.source.count_rows())
 
-    def _of_all_pairs(self, learner: Any, features: Evaluation) -> Evaluation:
+    def _of_all_pairs(self, learner: KernelLearner, features: Evaluation) -> Evaluation:
         """Return the fit to all pairs of some rows if it is clearly better than that on features.
 
         Both fits are compared on these rows, which include those that the kernel is learned from.
@@ -151,7 +152,7 @@ class FeatureStage:
         better = clearly_better(found.predictor, features.predictor, drawn, rows)
         return found if better else features
 
-    def _suitable(self, learner: Any) -> tuple[int, Any, Array | None]:
+    def _suitable(self, learner: KernelLearner) -> tuple[int, KernelLearner, Array | None]:
         """Return the index of the best learner, the learner with suitable widths, and penalties.
 
         If all rows are centers, learners with nearly the lowest left-out error are compared. A
@@ -178,11 +179,11 @@ class FeatureStage:
         kernel, alphas, _ = suitable[best]
         return best, self._with_kernel(learners[best], kernel), alphas
 
-    def _learns_widths(self, learner: Any) -> bool:
+    def _learns_widths(self, learner: KernelLearner) -> bool:
         """Whether widths are adapted to the number of rows; given widths are not."""
         return bool(self.candidates) or not getattr(learner, "_widths_are_given", True)
 
-    def _with_kernel(self, learner: Any, kernel: Kernel) -> Any:
+    def _with_kernel(self, learner: KernelLearner, kernel: Kernel) -> KernelLearner:
         """Return the learner with a kernel of other widths."""
         if kernel == learner.kernel_:
             return learner

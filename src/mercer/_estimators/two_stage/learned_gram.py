@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from mercer._data.cross_validation import group_params
 from mercer._data.folds import Splits
 from mercer._data.sample import Sample
-from mercer._data.types import Array
+from mercer._data.types import Array, Table
 from mercer._data.validation import ROUNDING, warn
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._gram.dense import UnitScale
 from mercer._search.targets import output_kernel_of_part
 from mercer._solvers.ridge import check_definite
+
+Result = TypeVar("Result")
 
 NESTED_ABOVE = 10
 """With more learned parameters than this, ``nested="auto"`` learns kernels anew in each fold."""
 
 
-def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
+def fitted(estimator: BaseEstimator, X: Table, sample: Sample) -> BaseEstimator:
     """Fit an estimator to X and the targets of samples, with weights unless they are all one.
 
     Raises
@@ -40,13 +43,13 @@ def fitted(estimator: Any, X: Any, sample: Sample) -> Any:
     return estimator.fit(X, sample.y, **sample.weights.fit_params, **groups)
 
 
-def for_task(learner: Any, task: str) -> Any:
+def for_task(learner: KernelLearner, task: str) -> KernelLearner:
     """Return a copy of a learner, with its parameter `task` set if it has one."""
     learner = clone(learner)
     return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
 
-def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> LearnedGram:
+def learn_gram(learner: KernelLearner, sample: Sample, task: str, **params: object) -> LearnedGram:
     """Fit a copy of a learner.
 
     Parameters
@@ -72,7 +75,7 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> Learne
     return LearnedGram(learner, gram, sample, task)
 
 
-def n_learned_parameters(learner: Any) -> int:
+def n_learned_parameters(learner: KernelLearner) -> int:
     """Count the parameters that a learner has learned from the labels.
 
     These are the distinct parameters of its kernel, unless its `kernels` were given; all but one of
@@ -114,7 +117,7 @@ class LearnedGram:
     task : {"classification", "regression"}
     """
 
-    learner: Any
+    learner: KernelLearner
     gram: Array
     sample: Sample
     task: str
@@ -138,13 +141,13 @@ class LearnedGram:
 
     def along_folds(
         self,
-        path: Callable[..., Any],
+        path: Callable[..., Result],
         splits: Splits,
-        targets: NDArray[Any],
+        targets: Array,
         *,
         nested: bool | str,
         n_jobs: int | None,
-    ) -> list[Any]:
+    ) -> list[Result]:
         """Evaluate a path of predictors in each fold.
 
         Parameters
@@ -168,7 +171,7 @@ class LearnedGram:
         """
         anew = self.learns_in_folds(nested)
 
-        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
+        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Result:
             if anew:
                 within, across = self._learned_anew(train, test)
             else:
@@ -182,7 +185,7 @@ class LearnedGram:
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
         """Learn a kernel from the training samples, and return its centered matrices."""
-        params: dict[str, Any] = getattr(self.learner, "selected_params", dict)()
+        params: dict[str, object] = getattr(self.learner, "selected_params", dict)()
         part = self.sample.take(train)
         if "output_kernel" in self.learner.get_params(deep=False):
             among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -248,9 +249,10 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
     """Yield the kernel that each of `FORMS` learns, without fitting the learners."""
     known = target.representative
     for learner in FORMS:
+        family: Any = getattr(learner, "kernel", None)
         if isinstance(learner, GradientOuterProduct):
             choice = choose_metric(
-                learner.kernel,
+                family,
                 samples.representative,
                 known,
                 n_iter=learner.n_iter,
@@ -260,7 +262,7 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
             yield kernel_on_features(choice.metrics[choice.best])
         elif isinstance(learner, EvidenceMaximization):
             Y = known.centered
-            yield marginal_likelihood_widths(learner.kernel, samples.representative, Y).kernel
+            yield marginal_likelihood_widths(family, samples.representative, Y).kernel
         else:
             found = learn_families([Gaussian()], samples, target, growth)
             yield WeightedSum(found.kernels, found.weights)

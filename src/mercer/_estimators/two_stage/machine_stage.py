@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
 from mercer._data.folds import Splits
-from mercer._data.types import Array
+from mercer._data.types import Array, Penalties, Scoring
 from mercer._data.weights import SampleWeights
 from mercer._estimators.two_stage.learned_gram import LearnedGram
 from mercer._estimators.two_stage.second_stages import (
@@ -52,9 +51,9 @@ class MachineStage(ExactStage):
     n_jobs : int or None
     """
 
-    C: Any
-    classes: NDArray[Any]
-    scoring: Any
+    C: Penalties
+    classes: Array
+    scoring: Scoring
     nested: bool | str
     n_jobs: int | None
 
@@ -177,7 +176,7 @@ class LabelStage(ExactStage):
     One support vector machine is fitted for each label, value of C and fold.
     """
 
-    C: Any
+    C: Penalties
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`."""

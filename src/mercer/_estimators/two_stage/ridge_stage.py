@@ -12,7 +12,7 @@ import numpy as np
 from mercer._data.cross_validation import folds_of
 from mercer._data.resampling import Resampling, left_out_together
 from mercer._data.sample import Sample, encode_target
-from mercer._data.types import Array
+from mercer._data.types import Array, Penalties, Scoring
 from mercer._data.weights import SampleWeights
 from mercer._estimators.kernel_estimator import TrainingData
 from mercer._estimators.stacking.combination import combination_folds
@@ -61,8 +61,8 @@ class RidgeStage(ExactStage):
         Whether the kernel is the isotropic kernel with the lowest left-out error.
     """
 
-    alpha: Any
-    scoring: Any
+    alpha: Penalties
+    scoring: Scoring
     nested: bool | str
     n_jobs: int | None
     chooses_kernel: bool
@@ -216,5 +216,5 @@ class LeftOutChoice:
         [kernel] = found[0].learner.kernels
         return kernel
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

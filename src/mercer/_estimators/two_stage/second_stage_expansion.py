@@ -1,11 +1,11 @@
 """Kernel expansions of the predictions of fitted two-stage estimators."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer._data.types import Array
@@ -26,7 +26,7 @@ from mercer._solvers.svm import machine_coefficients
 
 
 @singledispatch
-def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
+def second_stage_expansion(predictor: BaseEstimator, model: BaseEstimator) -> KernelExpansion:
     """Write the prediction of a second stage as an expansion.
 
     Parameters
@@ -57,14 +57,14 @@ def second_stage_expansion(predictor: Any, model: Any) -> KernelExpansion:
 
 
 @second_stage_expansion.register
-def _(predictor: Ridge, model: Any) -> KernelExpansion:
+def _(predictor: Ridge, model: BaseEstimator) -> KernelExpansion:
     n = _n_fitted(model)
     intercept = np.atleast_1d(predictor.intercept_)
     return of_kernel(model, predictor.linear(n)[0], intercept, "response")
 
 
 @second_stage_expansion.register
-def _(predictor: NystroemModel, model: Any) -> KernelExpansion:
+def _(predictor: NystroemModel, model: BaseEstimator) -> KernelExpansion:
     term, constant = predictor.term()
     training = {THE_TABLE: term.centers}
     found = KernelExpansion([term], constant, "response", training)
@@ -74,7 +74,7 @@ def _(predictor: NystroemModel, model: Any) -> KernelExpansion:
 
 
 @second_stage_expansion.register
-def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
+def _(predictor: LabelMachines, model: BaseEstimator) -> KernelExpansion:
     """Log-odds of each label."""
     n = _n_fitted(model)
     parts = [
@@ -88,7 +88,7 @@ def _(predictor: LabelMachines, model: Any) -> KernelExpansion:
 
 
 @second_stage_expansion.register
-def _(predictor: Pipeline, model: Any) -> KernelExpansion:
+def _(predictor: Pipeline, model: BaseEstimator) -> KernelExpansion:
     """A support vector machine on the centered kernel."""
     if list(predictor.named_steps) != ["center", "svc"]:
         return second_stage_expansion.dispatch(object)(predictor, model)
@@ -107,13 +107,15 @@ def _(predictor: Pipeline, model: Any) -> KernelExpansion:
     return found
 
 
-def _n_fitted(model: Any) -> int:
+def _n_fitted(model: BaseEstimator) -> int:
     """Number of samples that the second stage was fitted to."""
     learner = model.learner_
     return int(learner.n_features_in_ if learner.X_fit_ is None else learner.X_fit_.shape[0])
 
 
-def of_kernel(model: Any, coefficients: Array, intercept: Array, scale: Scale) -> KernelExpansion:
+def of_kernel(
+    model: BaseEstimator, coefficients: Array, intercept: Array, scale: Scale
+) -> KernelExpansion:
     """Return an expansion in the learned kernel at the training samples of nonzero coefficients.
 
     Parameters
@@ -144,7 +146,11 @@ def _rounding(coefficients: Array) -> float:
 
 
 def _of_function(
-    function: Any, model: Any, n_values: int, scale: Scale, name: str = "a function"
+    function: Callable[[Array], Array],
+    model: BaseEstimator,
+    n_values: int,
+    scale: Scale,
+    name: str = "a function",
 ) -> KernelExpansion:
     """Return an expansion of a function of the learned kernel's values at training samples."""
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from mercer._data.folds import Split
 from mercer._data.sample import Sample
 from mercer._data.types import Array
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.learned_gram import LearnedGram, fitted, learn_gram
 from mercer._estimators.two_stage.learner_choice import EvaluatedLearner
 from mercer._model_selection.calibration import Calibration
@@ -40,7 +40,7 @@ class HeldOut:
         Whether a classifier predicts each sample correctly.
     """
 
-    given: Any = None
+    given: object = None
     residuals: Array | None = None
     masses: Array | None = None
     correct: NDArray[np.bool_] | None = None
@@ -102,8 +102,8 @@ class Evaluation:
         The learners that were compared, if the widths of the selected one were adapted.
     """
 
-    learner: Any
-    predictor: Any
+    learner: KernelLearner
+    predictor: BaseEstimator
     penalty: Penalty | None = None
     score: float | None = None
     held_out: HeldOut = HeldOut()
@@ -143,7 +143,7 @@ class ExactStage(ABC):
     task: str
     splits: list[Split]
 
-    def learn(self, learner: Any) -> LearnedGram:
+    def learn(self, learner: KernelLearner) -> LearnedGram:
         """Learn a kernel from the samples."""
         return learn_gram(learner, self.sample, self.task)
 
@@ -161,7 +161,7 @@ class GivenStage(ExactStage):
     predictor : estimator
     """
 
-    predictor: Any
+    predictor: BaseEstimator
 
     def evaluate(self, learned: LearnedGram) -> Evaluation:
         """See :class:`ExactStage`."""
@@ -178,7 +178,7 @@ def fold_scores(
     sample: Sample,
     predictions: Sequence[Sequence[Array]],
     held_out: Sequence[NDArray[np.intp]],
-    classes: NDArray[Any] | None = None,
+    classes: Array | None = None,
 ) -> Array:
     """Score the predictions of held-out samples along a grid of penalties.
 

@@ -19,10 +19,19 @@ from mercer._data.copies import with_copies
 from mercer._data.cross_validation import check_folds
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample, encode_target
-from mercer._data.types import Array, Features
+from mercer._data.types import (
+    Array,
+    CrossValidator,
+    Features,
+    PerSample,
+    RandomState,
+    Scoring,
+    Table,
+)
 from mercer._data.validation import check_bool, check_number, table_advice
 from mercer._estimators.fits import CallbackSupportMixin, reported_steps
 from mercer._estimators.kernel_estimator import TrainingData, new_samples
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.learners import ContinuousAlignment
 from mercer._estimators.two_stage.checks import (
     check_in_use,
@@ -47,6 +56,7 @@ from mercer._model_selection.updates import SUMS_NEEDED, UpdatesMixin
 from mercer._nystroem.row_sums import row_sums
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._search.records import KernelTermsMixin
+from mercer.kernels import WeightedSum
 from mercer.kernels._distances import check_squares
 
 Candidates: TypeAlias = list[EvaluatedLearner]
@@ -56,30 +66,30 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
     """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
 
     _task: ClassVar[Literal["classification", "regression"]]
-    _fits_task: ClassVar[Callable[[Any], bool]]
+    _fits_task: ClassVar[Callable[[BaseEstimator], bool]]
     _penalty: ClassVar[str]
     _target_checks: ClassVar[dict[str, Any]] = {}
     """Arguments of scikit-learn's `validate_data` for the target."""
     _compares_machines: ClassVar[bool] = False
     """Whether learners are compared by their exact second stages."""
 
-    learner: Any
-    predictor: Any
-    cv: Any
-    scoring: Any
-    nested: Any
+    learner: BaseEstimator | str | None
+    predictor: BaseEstimator | None
+    cv: CrossValidator
+    scoring: Scoring
+    nested: bool | str
     approximation: str
     n_components: int | str
     max_samples: int
-    random_state: Any
+    random_state: RandomState
     n_jobs: int | None
     verbose: bool
     alpha: Any = "auto"
     alpha_: float
     cv_residuals_: Array
-    cv_results_: dict[str, Any]
-    learner_: Any
-    kernel_: Any
+    cv_results_: dict[str, Array]
+    learner_: KernelLearner
+    kernel_: WeightedSum
     predictor_: Any
     candidates_: list[EvaluatedLearner]
     _kept: NDArray[np.intp] | None = None
@@ -102,12 +112,12 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         """
         return self._second_stage(X, "predict")
 
-    def _second_stage(self, X: Any, method: str) -> Array:
+    def _second_stage(self, X: Table, method: str) -> Array:
         """Return the result of a method of the second stage for rows."""
         check_is_fitted(self)
         return self._for_rows(X, getattr(self.predictor_, method))
 
-    def _for_rows(self, X: Any, function: Callable[[Any], Any]) -> Array:
+    def _for_rows(self, X: Table, function: Callable[[Features], Array]) -> Array:
         """Apply a function to the input of the second stage: kernel values, or blocks of rows."""
         if self._is_approximate():
             found: Array = tables.predict_rows(self, X, function)
@@ -198,7 +208,9 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         if self.predictor is not None:
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
-    def _fit_stages(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit_stages(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> Self:
         """Fit both stages with the given learner, or with each candidate, and keep the best one."""
         self._check_settings()
         X, y = tables.as_source(X, y)
@@ -232,7 +244,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         self.learner_, self.kernel_, self.weights_ = learner, learner.kernel_, learner.weights_
         self.alignment_, self.history_ = learner.alignment_, learner.history_
         self.n_iter_, self.predictor_ = learner.n_iter_, found.predictor
-        results = {
+        results: dict[str, object] = {
             "candidates_": list(candidates) or None,
             "cv_results_": penalty and penalty.results,
             "cv_residuals_": held_out.residuals,
@@ -246,7 +258,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         self.__dict__.update({name: value for name, value in results.items() if value is not None})
         return self
 
-    def _fits_exactly(self, X: Any, sample_weight: Any) -> bool:
+    def _fits_exactly(self, X: Table, sample_weight: PerSample) -> bool:
         """Whether the second stage is fitted to all samples exactly, and not on Nyström features.
 
         Raises
@@ -266,10 +278,14 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         return fits_exactly(self, X, sample_weight, approximation)
 
     @abstractmethod
-    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+    def _exact_stage(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> ExactStage:
         """Return the second stage on the Gram matrix of all samples."""
 
-    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+    def _feature_stage(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> FeatureStage:
         """Return the second stage on features of rows drawn from a large table."""
         state = self.random_state
         drawn = tables.drawn_rows(
@@ -290,7 +306,7 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         """Whether this estimator chooses the learner."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
         """Return the learners to compare by their second stages, and isotropic candidates.
 
         The first learner is the one with the lowest left-out error. With ``learner="auto"``, it is
@@ -300,7 +316,8 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
         ridge regression without a scorer, and on features, the first learner is the only one.
         """
         if not self._chooses_learner():
-            return [self.learner], []
+            given: BaseEstimator = self.learner
+            return [given], []
         exact, splits = isinstance(stage, ExactStage), self._given_folds(stage)
         machines, scored = exact and self._compares_machines, self.scoring is not None
         data = self._validated(stage.sample)
@@ -339,7 +356,9 @@ class TwoStage(UpdatesMixin, KernelTermsMixin, CallbackSupportMixin, BaseEstimat
             X, sample.y, sample.weights, n_given=n, groups=sample.groups, table=X, stored=X
         )
 
-    def _samples(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Sample, Sample]:
+    def _samples(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> tuple[Sample, Sample]:
         """Return all samples, and those of positive weight."""
         X = split_by_rows(self.learner, X)
         validate_data(self, X, skip_check_array=True)

@@ -2,11 +2,11 @@
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,9 +15,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._data.cross_validation import folds_of, folds_of_classes
 from mercer._data.folds import Split
 from mercer._data.labels import label_indicators, refuse_class_weight
-from mercer._data.types import Array, Features, available_if
+from mercer._data.types import (
+    Array,
+    ClassWeight,
+    CrossValidator,
+    Features,
+    Penalties,
+    PerSample,
+    RandomState,
+    Scoring,
+    Table,
+    available_if,
+)
 from mercer._data.weights import with_class_weights
 from mercer._estimators.fits import with_callbacks
+from mercer._estimators.kernel_learner import KernelLearner
 from mercer._estimators.two_stage.checks import check_in_use
 from mercer._estimators.two_stage.feature_stage import FeatureStage
 from mercer._estimators.two_stage.learner_choice import isotropic_learners
@@ -166,24 +178,28 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     _penalty = "C"
     _compares_machines = True
 
-    learner: Any = None
+    learner: BaseEstimator | str | None = None
     _: KW_ONLY
-    predictor: Any = None
-    C: Any = "auto"
-    cv: Any = None
-    scoring: Any = None
+    predictor: BaseEstimator | None = None
+    C: Penalties = "auto"
+    cv: CrossValidator = None
+    scoring: Scoring = None
     nested: bool | str = "auto"
-    class_weight: Any = None
+    class_weight: ClassWeight = None
     approximation: str = "auto"
     n_components: int | str = "auto"
     max_samples: int = 3000
-    random_state: Any = 0
+    random_state: RandomState = 0
     n_jobs: int | None = None
     verbose: bool = False
 
     @with_callbacks
     def fit(
-        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Features,
+        y: PerSample = None,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
     ) -> Self:
         """Learn the kernel, choose C and fit the support vector machine.
 
@@ -217,7 +233,9 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+    def _exact_stage(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> ExactStage:
         as_grid("C", self.C, FIRST_TRIED)
         if (labels := label_indicators(y)) is not None:
             return self._label_stage(X, labels, sample_weight, groups)
@@ -238,7 +256,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         return MachineStage(sample, self._task, splits, *settings)
 
     def _label_stage(
-        self, X: Any, Y: NDArray[np.int_], sample_weight: Any, groups: Any
+        self, X: Table, Y: NDArray[np.int_], sample_weight: PerSample, groups: PerSample
     ) -> ExactStage:
         """Return the second stage for samples with several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
@@ -250,12 +268,14 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
             return GivenStage(sample, self._task, splits, self.predictor)
         return LabelStage(sample, self._task, splits or folds_of(None, sample, sample), self.C)
 
-    def _feature_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> FeatureStage:
+    def _feature_stage(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> FeatureStage:
         found = super()._feature_stage(X, y, sample_weight, groups)
         self.classes_ = np.asarray(found.target.classes)
         return found
 
-    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[Any], Candidates]:
+    def _learners(self, stage: ExactStage | FeatureStage) -> tuple[list[KernelLearner], Candidates]:
         """Return the learners to compare; see :meth:`TwoStage._learners`.
 
         For several labels, there is only one learner. By default, it has the isotropic kernel with
@@ -264,7 +284,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
         Y = stage.sample.y
         if Y.ndim == 1:
             return super()._learners(stage)
-        learner = self.learner
+        learner: BaseEstimator = self.learner
         if self._chooses_learner():
             varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:

@@ -5,13 +5,23 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.cross_validation import folds_of
 from mercer._data.sample import Sample
-from mercer._data.types import Array, Features, available_if
+from mercer._data.types import (
+    Array,
+    CrossValidator,
+    Features,
+    Penalties,
+    PerSample,
+    RandomState,
+    Scoring,
+    Table,
+    available_if,
+)
 from mercer._data.validation import check_choice, check_coverage, check_target_values
 from mercer._estimators.fits import with_callbacks
 from mercer._estimators.kernel_estimator import new_samples
@@ -148,17 +158,17 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     _penalty = "alpha"
     _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
-    learner: Any = None
+    learner: BaseEstimator | str | None = None
     _: KW_ONLY
-    predictor: Any = None
-    alpha: Any = "auto"
-    cv: Any = None
-    scoring: Any = None
+    predictor: BaseEstimator | None = None
+    alpha: Penalties = "auto"
+    cv: CrossValidator = None
+    scoring: Scoring = None
     nested: bool | str = "auto"
     approximation: str = "auto"
     n_components: int | str = "auto"
     max_samples: int = 3000
-    random_state: Any = 0
+    random_state: RandomState = 0
     n_jobs: int | None = None
     verbose: bool = False
 
@@ -173,7 +183,11 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     @with_callbacks
     def fit(
-        self, X: Features, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Features,
+        y: PerSample = None,
+        sample_weight: PerSample = None,
+        groups: PerSample = None,
     ) -> Self:
         """Learn the kernel, choose alpha and fit the ridge regression.
 
@@ -207,7 +221,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         """
         return self._fit_stages(X, y, sample_weight, groups)
 
-    def _exact_stage(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> ExactStage:
+    def _exact_stage(
+        self, X: Table, y: PerSample, sample_weight: PerSample, groups: PerSample
+    ) -> ExactStage:
         as_grid("alpha", self.alpha, ALPHA_GRID)
         check_target_values(y, self)
         y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
@@ -293,11 +309,11 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             masses = held_out.masses
             residuals = held_out.residuals[:, 0] if residuals.ndim == 1 else held_out.residuals
         scales = [] if scale is None else held_out.scales(coverage)
-        features: Any = None
+        features: Features = None
         if not self._is_approximate() and getattr(self.learner_, "X_fit_", None) is not None:
             features = new_samples(self.learner_, X)
 
-        def intervals(rows: Any) -> Array:
+        def intervals(rows: Features) -> Array:
             predicted = np.asarray(self.predictor_.predict(rows))
             found = residual_intervals(predicted, residuals, coverage, masses)
             table = rows if self._is_approximate() else features

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, kl_div, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._blocks import tables
 from mercer._data.folds import sample_rows
-from mercer._data.types import Array, Features, available_if
+from mercer._data.types import Array, Features, PerSample, Table, available_if
 from mercer._data.validation import check_number, warn
 from mercer._files.deployment.few_centers import with_few_centers
 from mercer._gram.expansion import KernelExpansion
@@ -43,7 +44,7 @@ _TINY = float(np.finfo(float).eps) ** 2
 """Probabilities and losses below this are rounding errors."""
 
 
-def function_of_table(model: Any, what: str) -> KernelExpansion:
+def function_of_table(model: BaseEstimator, what: str) -> KernelExpansion:
     """Return the fitted function from which a model predicts the rows of a table.
 
     Parameters
@@ -109,7 +110,9 @@ def predicted(scale: str, values: Array) -> Array:
     return rates(values) if scale == "log rate" else values
 
 
-def relative_growth(model: Any, mine: Array, theirs: Array, y: Any = None) -> tuple[float, float]:
+def relative_growth(
+    model: BaseEstimator, mine: Array, theirs: Array, y: PerSample = None
+) -> tuple[float, float]:
     """Return the relative growth of the error from one function to another, and its standard error.
 
     Parameters
@@ -156,7 +159,7 @@ def _losses(scale: str, truth: Array, found: Array, unit: Array) -> Array:
     return np.asarray(np.square((truth - found) / unit).mean(axis=1))
 
 
-def _left_out_loss(model: Any, scale: str, unit: Array) -> float | None:
+def _left_out_loss(model: BaseEstimator, scale: str, unit: Array) -> float | None:
     """Return the mean left-out loss of the training rows; None if the fit did not store it."""
     residuals = getattr(model, "_left_out_residuals", lambda: None)()
     if scale == "response" and residuals is not None:
@@ -168,7 +171,7 @@ def _left_out_loss(model: Any, scale: str, unit: Array) -> float | None:
     return None
 
 
-def _targets(model: Any, y: Any, shape: tuple[int, ...]) -> Array:
+def _targets(model: BaseEstimator, y: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     """Responses, or indicators of classes, in the form in which they are predicted."""
     given = np.asarray(y)
     if not is_classifier(model):
@@ -193,14 +196,14 @@ class Compressed(BaseEstimator):
     n_components : int or "auto", default="auto"
     """
 
-    def __init__(self, model: Any, n_components: int | str = "auto") -> None:
+    def __init__(self, model: BaseEstimator, n_components: int | str = "auto") -> None:
         self.model = model
         self.n_components = n_components
 
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self.model)
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Table, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Fit the model, and compress it on the rows that it was fitted to.
 
         Parameters
@@ -212,7 +215,7 @@ class Compressed(BaseEstimator):
         """
         return self.compressed(clone(self.model).fit(X, y, **fit_params), X)
 
-    def compressed(self, model: Any, X: Any, y: Any = None) -> Self:
+    def compressed(self, model: BaseEstimator, X: Table, y: PerSample = None) -> Self:
         """Compress a fitted model on rows; `y` holds targets that it was not fitted to.
 
         Parameters
@@ -250,7 +253,7 @@ class Compressed(BaseEstimator):
             )
         return self
 
-    def _values(self, X: Any) -> Any:
+    def _values(self, X: Table) -> Array:
         """Values of the function, shape (n_rows, n_outputs)."""
         return tables.predict_rows(self, X, partial(values_at, self.kernel_expansion()))
 
@@ -277,7 +280,7 @@ class CompressedClassifier(ClassifierMixin, Compressed):
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict(self, X: Features) -> Any:
+    def predict(self, X: Features) -> Array:
         """Predict class labels, or indicators of several labels."""
         values = self._values(X)
         if not self._is_flat:
@@ -291,7 +294,9 @@ class CompressedClassifier(ClassifierMixin, Compressed):
         return found if self._is_flat else found[:, len(self.classes_) :]
 
 
-def compress(model: Any, X: Any, y: Any = None, n_components: int | str = "auto") -> Any:
+def compress(
+    model: BaseEstimator, X: Table, y: PerSample = None, n_components: int | str = "auto"
+) -> BaseEstimator:
     """Compress a fitted predictor to a function of few centers, without training rows.
 
     Parameters

@@ -48,7 +48,7 @@ def kernels_of(function: KernelExpansion) -> tuple[list[tuple[str, Kernel]], lis
     return kernels, trees
 
 
-def _check_has_means(kernel: Any) -> None:
+def _check_has_means(kernel: Kernel) -> None:
     if isinstance(kernel, Categorical | Lookup | Missing | Spectrum):
         raise TypeError(
             f"{kernel.describe()} cannot be compressed: its columns have no means for centers."

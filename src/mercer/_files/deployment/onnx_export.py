@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.types import Array
+from mercer._data.types import Array, Table
 from mercer._data.validation import check_choice
 from mercer._files.deployment.onnx_model import TABLE, convert, schedule
 from mercer._files.deployment.onnx_operators import onnx
 from mercer._files.deployment.onnx_steps import CONVERTERS, PARSERS
 from mercer.inspection._display import best_of
 from mercer.preprocessing._column_kinds import as_categories, as_numbers
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
 
 _PRECISION = 0.5e-5
 """Largest difference of a graph in single precision, relative to the spread of responses, or in
@@ -25,7 +31,7 @@ _OPERATORS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators, which runtimes since 2023 support."""
 
 
-def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
+def to_onnx(model: BaseEstimator, X: Table, *, dtype: str = "auto") -> ModelProto:
     """Export a fitted model to ONNX, which runtimes of other languages and devices evaluate.
 
     The extra ``onnx`` has to be installed.
@@ -98,7 +104,7 @@ def to_onnx(model: Any, X: Any, *, dtype: str = "auto") -> Any:
     return single if is_single else double
 
 
-def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
+def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
     """Return a table as the inputs of a graph.
 
     Parameters
@@ -131,7 +137,7 @@ def onnx_inputs(graph: Any, X: Any) -> dict[str, Array]:
     return found
 
 
-def _column_names(X: Any) -> list[str] | None:
+def _column_names(X: Table) -> list[str] | None:
     """Names of the columns, each of which is an input; None for an array of numbers."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
@@ -141,18 +147,18 @@ def _column_names(X: Any) -> list[str] | None:
     return None
 
 
-def _columns(X: Any, positions: list[int]) -> Any:
+def _columns(X: Table, positions: list[int]) -> Table:
     if hasattr(X, "iloc"):
         return X.iloc[:, positions]
     return X[:, positions] if hasattr(X, "columns") else np.asarray(X)[:, positions]
 
 
-def _converted(model: Any, X: Any) -> Any:
+def _converted(model: BaseEstimator, X: Table) -> ModelProto:
     """The graph of a model in double precision, with an input for each column or for the array."""
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
-    names, steps = _column_names(X), list[Any]()
+    names, steps = _column_names(X), list[tuple[str, BaseEstimator]]()
     if isinstance(model, Pipeline):
         *steps, (_, last) = model.steps
         model = best_of(last)
@@ -181,7 +187,7 @@ def _converted(model: Any, X: Any) -> Any:
     return found
 
 
-def _named(graph: Any, X: Any, dtype: Any) -> Any:
+def _named(graph: ModelProto, X: Table, dtype: npt.DTypeLike) -> ModelProto:
     """The graph with the names of columns, and with inputs and outputs of one precision."""
     helper, double = onnx().helper, onnx().TensorProto.DOUBLE
     types = {double: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}
@@ -228,7 +234,7 @@ def _check_names(names: list[str], used: list[str], outputs: list[str]) -> None:
             raise ValueError(f"Several columns have the name {name!r}: rename all but one.")
 
 
-def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
+def _check_steps(graph: ModelProto, steps: Pipeline, X: Table) -> None:
     """Raise an error if the graph of the steps computes other numbers than the steps."""
     from onnx.reference import ReferenceEvaluator
 
@@ -245,15 +251,15 @@ def _check_steps(graph: Any, steps: Pipeline, X: Any) -> None:
         raise TypeError(f"skl2onnx makes a graph of other numbers of {_named_steps(steps.steps)}.")
 
 
-def _named_steps(steps: list[Any]) -> str:
+def _named_steps(steps: list[tuple[str, BaseEstimator]]) -> str:
     return " ".join(repr([step for _, step in steps]).split())
 
 
-def _first_rows(X: Any, most: int = 1000) -> Any:
+def _first_rows(X: Table, most: int = 1000) -> Table:
     return X.iloc[:most] if hasattr(X, "iloc") else X[:most]
 
 
-def _is_close(single: Any, double: Any, X: Any) -> bool:
+def _is_close(single: ModelProto, double: ModelProto, X: Table) -> bool:
     """Whether graphs in single and in double precision agree on the first rows."""
     from onnx.reference import ReferenceEvaluator
 

@@ -1,12 +1,11 @@
 """Fitted functions in ONNX: kernels at centers, leaves of trees, and closeness to training rows."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from mercer._data.types import Array
-from mercer._files.deployment.onnx_operators import Operators, Tensor, onnx
+from mercer._files.deployment.onnx_operators import Operators, Tensor, TensorViews, onnx
 from mercer._gram.expansion import FeatureTerm, KernelExpansion, KernelTerm, as_doubles
 from mercer._gram.fall_back import FallBack
 from mercer._gram.tree_terms import TreeTerm, as_tree_terms
@@ -30,7 +29,7 @@ from mercer.kernels._stationary import NOTHING_BEYOND
 from mercer.kernels._tree_arrays import TreeArrays
 
 
-def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, Tensor]) -> Tensor:
+def function_values(op: Operators, expansion: KernelExpansion, views: TensorViews) -> Tensor:
     """Values of a fitted function, shape (n_rows, n_outputs), without the fallback for far rows.
 
     Parameters
@@ -64,7 +63,7 @@ def function_values(op: Operators, expansion: KernelExpansion, views: dict[Any, 
     return op("Add", op.total([*parts, none]) if parts else none, expansion.intercept)
 
 
-def _zeros(expansion: KernelExpansion, views: dict[Any, Tensor]) -> Array:
+def _zeros(expansion: KernelExpansion, views: TensorViews) -> Array:
     """A matrix that maps rows of the first view to zeros for each output."""
     n_features = next(iter(expansion.training.values())).shape[1]
     return np.zeros((n_features, len(expansion.intercept)))
@@ -94,7 +93,7 @@ def kernel_values(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
     return _KERNELS[type(kernel)](op, kernel, X, Z)
 
 
-def _scaled_squares(op: Operators, kernel: Any, X: Tensor, Z: Array) -> Tensor:
+def _scaled_squares(op: Operators, kernel: Kernel, X: Tensor, Z: Array) -> Tensor:
     """Squared Euclidean distances in units of the kernel's widths, by inner products."""
     lengths = kernel._scale()
     return squared_distances(op, op("Div", X, lengths), Z / lengths)
@@ -109,7 +108,7 @@ def squared_distances(op: Operators, X: Tensor, Z: Array) -> Tensor:
     return op("Max", op("Add", found, np.einsum("ij,ij->i", Z, Z)), 0.0)
 
 
-def _scaled_powers(op: Operators, kernel: Any, X: Tensor, Z: Array, norm: float) -> Tensor:
+def _scaled_powers(op: Operators, kernel: Kernel, X: Tensor, Z: Array, norm: float) -> Tensor:
     """sum_j |x_j - z_j|^p in units of the kernel's widths, column by column.
 
     Unlike inner products, differences are exact where rows are close.
@@ -278,7 +277,7 @@ def _depth(left: Array, right: Array, is_leaf: Array, roots: Array) -> int:
     return depth
 
 
-def closeness(op: Operators, far: FallBack, views: dict[Any, Tensor]) -> Tensor:
+def closeness(op: Operators, far: FallBack, views: TensorViews) -> Tensor:
     """Closeness of rows to training rows, shape (n_rows, 1); see :meth:`FallBack.closeness`."""
     squared = squared_distances(op, views[far.view], as_doubles(far.rows))
     nearest = op("ReduceMin", squared, np.array([1]), keepdims=1)

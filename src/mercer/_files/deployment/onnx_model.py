@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import ndtri
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from mercer._data.types import Array
+from mercer._estimators.stacking.table_views import TableViews
 from mercer._files.deployment.compressed import Compressed, function_of_table
 from mercer._files.deployment.onnx_functions import closeness, function_values
-from mercer._files.deployment.onnx_operators import Operators, Tensor
-from mercer._files.deployment.onnx_steps import CONVERTERS, joined, soft_clipped
+from mercer._files.deployment.onnx_operators import Operators, Tensor, TensorViews
+from mercer._files.deployment.onnx_steps import CONVERTERS, Parsers, joined, soft_clipped
 from mercer._gram.expansion import THE_TABLE
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
+    from skl2onnx.common.data_types import DataType
+
 
 TABLE = "the table"
 """Name of the tensor that the model reads; it has a space, which names of skl2onnx have not."""
 
-Typed: TypeAlias = tuple[Tensor, Any]
+Typed: TypeAlias = "tuple[Tensor, DataType]"
 """A tensor and its type for skl2onnx."""
 
 _TOLERANCE = 1e-7
@@ -29,7 +36,9 @@ _LEAST = 1e-4
 """Probabilities below this have normal quantiles below -3, where the view of quantiles ends."""
 
 
-def schedule(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def schedule(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     """Declare the inputs and outputs of a model to skl2onnx."""
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -45,7 +54,7 @@ def schedule(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
     return list(operator.outputs)
 
 
-def convert(scope: Any, operator: Any, container: Any) -> None:
+def convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     """Append the operators of a step or of the model."""
     step, tensors = operator.raw_operator, operator.input_full_names
     op = Operators(scope, container)
@@ -66,7 +75,7 @@ def _typed(tensor: Tensor, kind: str, *shape: int) -> Typed:
     return tensor, getattr(data_types, f"{kind}TensorType")([None, *shape])
 
 
-def _outputs(op: Operators, model: Any, table: Tensor) -> list[Typed]:
+def _outputs(op: Operators, model: BaseEstimator, table: Tensor) -> list[Typed]:
     """Predictions of a model and their types, given the tensor of its table."""
     expansion = function_of_table(model, "has no operators in ONNX")
     views = {THE_TABLE: table}
@@ -122,7 +131,7 @@ def _label(op: Operators, code: Tensor, classes: Array) -> Typed:
     return _typed(op("Gather", labels, code), kind)
 
 
-def views_of_table(op: Operators, views_of: Any, table: Tensor) -> dict[Any, Tensor]:
+def views_of_table(op: Operators, views_of: Any, table: Tensor) -> TensorViews:
     """Views of a stack's table.
 
     Parameters
@@ -143,7 +152,7 @@ def views_of_table(op: Operators, views_of: Any, table: Tensor) -> dict[Any, Ten
     return {name: found[name] for name in views_of.names}
 
 
-def _unclipped(op: Operators, views: Any, table: Tensor) -> Tensor:
+def _unclipped(op: Operators, views: TableViews, table: Tensor) -> Tensor:
     """Columns in the unit of the scaled ones, without soft clipping."""
     scaler, most = views._scaler, views.largest_unclipped
     z = op("Div", op("Sub", table, scaler.center_), scaler.scale_)
@@ -203,7 +212,7 @@ def normal_quantile(op: Operators, p: Tensor, degree: int = 24) -> Tensor:
     smaller = op("Max", op("Min", p, op("Sub", 1.0, p)), _LEAST)
     root = op("Sqrt", op("Neg", op("Log", smaller)))
     x = op("Div", op("Sub", root, ends.mean()), 0.5 * np.ptp(ends))
-    found: Any = first
+    found = first
     for coefficient in others:
         found = op("Add", op("Mul", found, x), coefficient)
     return op("Mul", op("Sign", op("Sub", 0.5, p)), found)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Scope
+
 
 Tensor: TypeAlias = str
 """Name of a tensor of the graph."""
 
+TensorViews: TypeAlias = dict[Any, Tensor]
+"""The tensor of each view of a table, by the name of the view."""
 
-def onnx() -> Any:
+
+def onnx() -> ModuleType:
     """Import the package onnx, and check that skl2onnx is installed too.
 
     Raises
@@ -41,10 +51,12 @@ class Operators:
         Holds nodes and constants.
     """
 
-    scope: Any
-    container: Any
+    scope: Scope
+    container: ModelComponentContainer
 
-    def __call__(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Tensor:
+    def __call__(
+        self, kind: str, *inputs: Tensor | npt.ArrayLike, domain: str = "", **attributes: object
+    ) -> Tensor:
         """Append a node with one output.
 
         Parameters
@@ -66,7 +78,7 @@ class Operators:
         self.container.add_node(kind, names, output, op_domain=domain, **attributes)
         return str(output)
 
-    def constant(self, values: Any) -> Tensor:
+    def constant(self, values: npt.ArrayLike) -> Tensor:
         """Append a constant of numbers or text."""
         array = np.asarray(values)
         name = self.scope.get_unique_variable_name("constant")
@@ -74,7 +86,7 @@ class Operators:
         self.container.add_initializer(name, kind, array.shape, array.ravel())
         return str(name)
 
-    def cast(self, tensor: Tensor, dtype: Any = np.float64) -> Tensor:
+    def cast(self, tensor: Tensor, dtype: npt.DTypeLike = np.float64) -> Tensor:
         """Cast a tensor to another type."""
         return self("Cast", tensor, to=onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 

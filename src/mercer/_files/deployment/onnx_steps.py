@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -17,11 +18,21 @@ from mercer.preprocessing import SoftClippingScaler
 from mercer.preprocessing._column_converter import ColumnConverter
 from mercer.preprocessing._column_reader import TableEncoder
 
+if TYPE_CHECKING:
+    from skl2onnx.common._topology import Scope, Variable
+    from skl2onnx.common.data_types import DataType
+
+
+Parsers: TypeAlias = "dict[type, Callable[..., list[Variable]]] | None"
+"""Functions that schedule the conversion of steps, by the types of the steps, or None."""
+
 _MISSING = ""
 """Text that stands for a missing category."""
 
 
-def parsed(scope: Any, step: Any, columns: list[Any], custom_parsers: Any) -> list[Any]:
+def parsed(
+    scope: Scope, step: BaseEstimator, columns: list[Variable], custom_parsers: Any
+) -> list[Variable]:
     """Schedule the conversion of a fitted transformer, and return its output columns.
 
     Parameters
@@ -56,7 +67,13 @@ def parsed(scope: Any, step: Any, columns: list[Any], custom_parsers: Any) -> li
     return list(_parse_sklearn(scope, step, columns, custom_parsers=custom_parsers))
 
 
-def scheduled(scope: Any, columns: list[Any], step: Any = None, kind: str = "", **of: Any) -> Any:
+def scheduled(
+    scope: Scope,
+    columns: list[Variable],
+    step: BaseEstimator | None = None,
+    kind: str = "",
+    **of: object,
+) -> Variable:
     """Schedule an operator on columns, and return its output, in double precision.
 
     Parameters
@@ -81,7 +98,7 @@ def scheduled(scope: Any, columns: list[Any], step: Any = None, kind: str = "", 
     return found
 
 
-def joined(scope: Any, columns: list[Any]) -> Any:
+def joined(scope: Scope, columns: list[Variable]) -> Variable:
     """Concatenate columns of numbers."""
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -89,7 +106,7 @@ def joined(scope: Any, columns: list[Any]) -> Any:
     return columns[0] if len(columns) == 1 else scheduled(scope, columns, kind="SklearnConcat")
 
 
-def taken(scope: Any, columns: list[Any], positions: Array) -> list[Any]:
+def taken(scope: Scope, columns: list[Variable], positions: Array) -> list[Variable]:
     """Select columns by their positions."""
     if len(columns) > 1:
         return [columns[position] for position in positions]
@@ -100,7 +117,7 @@ def taken(scope: Any, columns: list[Any], positions: Array) -> list[Any]:
     return [scheduled(scope, columns, kind="SklearnArrayFeatureExtractor", **chosen)]
 
 
-def _read_as(kind: Any, columns: list[Any]) -> None:
+def _read_as(kind: type[DataType], columns: list[Variable]) -> None:
     """Declare inputs of the graph as numbers or text, as the first step that reads them needs."""
     for column in columns:
         if isinstance(column.type, kind):
@@ -115,13 +132,17 @@ def _read_as(kind: Any, columns: list[Any]) -> None:
         column.set_type(kind([None, 1]))
 
 
-def _steps(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _steps(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     for _, step in model.steps:
         inputs = parsed(scope, step, inputs, custom_parsers)
     return inputs
 
 
-def _parts(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _parts(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     if isinstance(model, TableEncoder) and model.reader_.columns_:
         named = ", ".join(repr(name) for name, _, _ in model.reader_.columns_)
         raise TypeError(f"Text that is read as numbers or dates has no operators in ONNX: {named}.")
@@ -136,7 +157,7 @@ def _parts(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
     return [joined(scope, found)]
 
 
-def _positions(model: ColumnTransformer, columns: Any) -> Array:
+def _positions(model: ColumnTransformer, columns: slice | Array) -> Array:
     """Positions of the columns that a fitted part of a `ColumnTransformer` takes."""
     names = list(getattr(model, "feature_names_in_", ()))
     if not isinstance(columns, slice) and np.asarray(columns).dtype.kind in "OUT":
@@ -144,7 +165,9 @@ def _positions(model: ColumnTransformer, columns: Any) -> Array:
     return np.atleast_1d(np.arange(model.n_features_in_)[columns])
 
 
-def _converted(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _converted(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
     if model.kind not in ("number", "category"):
@@ -153,11 +176,15 @@ def _converted(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = 
     return inputs
 
 
-def _refused(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _refused(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     raise TypeError(f"The step {type(model).__name__} has no operators in ONNX.")
 
 
-def _own(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+def _own(
+    scope: Scope, model: BaseEstimator, inputs: list[Variable], custom_parsers: Parsers = None
+) -> list[Variable]:
     from skl2onnx.common.data_types import StringTensorType
 
     if isinstance(model, OneHotEncoder):
@@ -229,7 +256,7 @@ def _keys(categories: Array) -> list[str]:
     ]
 
 
-PARSERS: dict[type, Callable[..., list[Any]]] = {
+PARSERS: dict[type, Callable[..., list[Variable]]] = {
     ColumnConverter: _converted,
     ColumnTransformer: _parts,
     OneHotEncoder: _own,

@@ -121,7 +121,7 @@ def learn_weights(
     -----
     The objective G(w) = max_c -sum l*(-c) - 1/2 sum_k w_k q_k, q_k = c'K_k c, is convex in the
     weights w, with gradient -q / 2. Its second derivatives depend only on samples whose dual
-    variables c are free to move. Any c gives a lower bound -sum l*(-c) - 1/2 max_w w'q on the
+    variables c are free to move. Every c gives a lower bound -sum l*(-c) - 1/2 max_w w'q on the
     optimum. The cost of a step is the fit of the machines, O(p n^2) for the products K_k c, and
     O(n_free^3 + p n_free^2 + p^2 n_free) for the second derivatives. The lower bound combines the
     dual variables of the last forty steps.
