@@ -204,6 +204,7 @@ def metric_after(
     X = X[rows].toarray() if sp.issparse(X) else X[rows]
     resampling = as_resampling(resampling, len(Y)).take(rows)
     settings: dict[str, Any] = {"n_iter": n_iter, "diagonal": diagonal}
+    assert isinstance(kernel.structure, RadialFunction)
     if diagonal or X.shape[1] <= len(X) or kernel.structure.norm != 2.0:
         *_, last = _iterates(kernel, X, Y[rows], resampling, **settings)
         return last.metric
