@@ -144,14 +144,6 @@ def test_stacks_and_fits_on_features_keep_no_array(estimator: Any, container: st
     check(estimator, lambda: given(estimator, container), new_rows(container))
 
 
-def test_indicators_of_labels_are_not_kept() -> None:
-    def arguments() -> dict[str, Any]:
-        found = given(STACKS[1])
-        return {**found, "y": np.column_stack([found["y"], found["groups"] % 2]).astype(float)}
-
-    check(STACKS[1], arguments, new_rows("array"))
-
-
 @pytest.mark.parametrize("estimator", [*STACKS, *TWO_STAGE], ids=lambda made: type(made).__name__)
 def test_folds_are_not_kept(estimator: Any) -> None:
     def arguments() -> dict[str, Any]:

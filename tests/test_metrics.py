@@ -52,19 +52,6 @@ def test_a_matrix_and_a_target(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["alignment", "centered_alignment"])
-@given(scale=st.floats(1e-100, 1e100), shift=st.floats(-10, 10))
-def test_alignments_do_not_depend_on_scale(name: str, scale: float, shift: float) -> None:
-    A, B = gaussian(table(), 1.0), table() @ table().T
-    found = METRICS[name](A, B)
-    assert_allclose(METRICS[name](scale * A, B), found, rtol=1e-9)
-    assert_allclose(METRICS[name](A, scale * B), found, rtol=1e-9)
-    if name == "centered_alignment":
-        assert_allclose(METRICS[name](A + shift, B), found, rtol=1e-7)
-    assert_allclose(METRICS[name](A, A), 1.0, rtol=1e-12)
-    assert_allclose(METRICS[name](A, scale * A), 1.0, rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["alignment", "centered_alignment"])
 def test_alignments_of_zero_matrices_are_zero(name: str) -> None:
     assert METRICS[name](np.zeros((4, 4)), [0, 1, 0, 1]) == 0.0
     assert centered_alignment(np.ones((4, 4)), [0, 1, 0, 1]) == 0.0

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
-from mercer._data.folds import Split, sample_rows, shuffled_folds
+from mercer._data.folds import Split, sample_rows
 from mercer._data.resampling import left_out_together, resampled
 from mercer._data.sample import Sample
 
@@ -97,16 +97,6 @@ def test_folds_of_a_part_are_those_of_its_samples() -> None:
         folds_of([(np.array([0, 2]), np.arange(5, 10))], part, everything)
 
 
-def test_shuffled_folds_divide_classes_in_proportion_where_possible() -> None:
-    codes = np.arange(40) % 4
-    divided = shuffled_folds(40, 5, codes, 0)
-    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(40))
-    for outside, inside in divided:
-        assert_array_equal(np.bincount(codes[inside]), 2)
-        assert not set(outside) & set(inside)
-    assert len(shuffled_folds(4, 5, np.array([0, 0, 0, 1]), 0)) == 4
-
-
 def test_folds_of_groups_divide_frequent_classes_in_proportion_beside_a_rare_one() -> None:
     codes, groups = np.repeat([0, 1, 2], [40, 20, 2]), np.repeat(np.arange(31), 2)
     divided = left_out_together(len(codes), groups).folds(5, codes, 0)
@@ -128,12 +118,3 @@ def test_samples_are_distinct_and_of_every_class(n: int, m: int, k: int, seed: i
     if n // k >= 2 and k <= m <= n - k:
         counts = np.bincount(codes[rows], minlength=k)
         assert np.abs(counts - m * np.bincount(codes, minlength=k) / n).max() <= 1.0
-
-
-@given(st.integers(2, 40), st.integers(1, 4), st.integers(1, 5), st.integers(0, 99))
-def test_samples_hold_classes_of_one_sample(n: int, n_rare: int, extra: int, seed: int) -> None:
-    codes = np.append(np.zeros(n, dtype=int), np.arange(1, n_rare + 1))
-    rows = sample_rows(len(codes), min(n_rare + extra, n), codes, seed)
-    assert len(rows) == min(n_rare + extra, n)
-    assert np.all(np.diff(rows) > 0)
-    assert np.unique(codes[rows]).size == min(n_rare + 1, len(rows))

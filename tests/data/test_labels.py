@@ -16,7 +16,6 @@ from mercer import (
     KernelStackingClassifier,
     MKLClassifier,
 )
-from mercer._data.labels import LabelSet, label_indicators
 from mercer.inspection import shapley_values
 from mercer.kernels import Gaussian, Laplacian
 
@@ -58,13 +57,6 @@ def test_labels_are_predicted(name: str, fitted: dict[str, Any]) -> None:
     ]
     assert losses[0] < 0.9 * losses[1]
     assert model.score(X[NEW], Y[NEW]) > 0.3
-
-
-def test_left_out_predictions_of_a_stack_are_of_each_label(fitted: dict[str, Any]) -> None:
-    loo = fitted["stacking"].loo_predictions_
-    assert loo.shape == (100, 3)
-    right = ((loo > 0.5) == Y[TRAIN]).all(axis=1).mean()
-    assert fitted["stacking"].loo_score_ == pytest.approx(right)
 
 
 @pytest.mark.parametrize("name", ["mkl", "bayes", "stacking"])
@@ -140,13 +132,3 @@ def test_what_is_for_one_label_is_refused(fitted: dict[str, Any]) -> None:
         fitted["mkl"].predict_set(X[NEW])
     with pytest.raises(ValueError, match="scoring has no effect where samples have several"):
         KernelStackingClassifier(scoring="accuracy").fit(X, Y)
-
-
-def test_indicators_are_told_from_classes() -> None:
-    assert label_indicators([0, 1, 1]) is None
-    assert label_indicators([[0], [1]]) is None
-    assert label_indicators([[0.5, 1.0]]) is None
-    assert label_indicators(csr_array(Y)).tolist() == Y.tolist()  # type: ignore[union-attr]
-    found = LabelSet.of(np.array([[0, 1, 0], [1, 1, 0]]))
-    assert found.varies.tolist() == [True, False, False]
-    assert_allclose(found.values(np.array([[2.0]])), [[2.0, np.log(3.0), -np.log(3.0)]])

@@ -49,28 +49,6 @@ def test_extreme_responses_are_finite(size: float) -> None:
     assert np.isfinite(target.decode(found.predictions)).all()
 
 
-@pytest.mark.parametrize(
-    "labels", [["no", "yes", "no", "maybe"], [3, -1, 7, -1], [True, False, False, True]]
-)
-def test_labels_are_indicators_and_back(labels: list[object]) -> None:
-    y = np.array(labels)
-    target = encode_target(y, classification=True)
-    assert target.classes is not None
-    assert_array_equal(target.classes, np.unique(y))
-    assert_array_equal(target.values.sum(axis=1), 1.0)
-    assert_array_equal(target.decode(target.values), y)
-    assert_array_equal(target.encoding.encode(y), target.values)
-    part = target.take(np.array([3, 1]))
-    assert_array_equal(part.decode(part.values), y[[3, 1]])
-
-
-def test_an_unknown_label_is_refused() -> None:
-    encoding = encode_target(["a", "c"], classification=True).encoding
-    for labels, unknown in ((["a", "b"], "b"), (["d"], "d")):
-        with pytest.raises(ValueError, match=rf"none of the classes: .*'{unknown}'"):
-            encoding.encode(np.array(labels))
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_are_drawn_in_exact_proportion_to_their_weights(seed: int) -> None:
     # Some steps along the cumulative weights end exactly with a row, which rounding must not move.
