@@ -109,6 +109,22 @@ def test_folds_of_groups_divide_frequent_classes_in_proportion_beside_a_rare_one
 # --- samples of the rows -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("counts", [[1, 30, 270], [1, 1, 98, 100], [1, 500]])
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.9])
+def test_a_sample_takes_every_class_in_proportion_where_some_have_one_sample(
+    counts: list[int], part: float
+) -> None:
+    """Class k has all samples whose rank is below t n_k, and so t n_k of them to t n_k + 1."""
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    m = int(part * len(codes))
+    taken = np.bincount(codes[sample_rows(len(codes), m, codes, 0)], minlength=len(counts))
+    shares = np.array(counts) / len(codes)
+    assert taken.sum() == m
+    assert taken.min() >= 1
+    assert np.all(taken <= m * shares + 1.0)
+    assert np.all(taken >= (m - len(counts)) * shares)
+
+
 @given(st.integers(2, 60), st.integers(1, 60), st.integers(1, 5), st.integers(0, 99))
 def test_samples_are_distinct_and_of_every_class(n: int, m: int, k: int, seed: int) -> None:
     codes = np.arange(n) % k
