@@ -30,7 +30,7 @@ MODELS: dict[str, BaseEstimator] = {
     "ca": LEARNERS["ca"],
     "evidence": LEARNERS["evidence"],
     "mkl": MKLClassifier(),
-    "cr": ContinuousMKLClassifier(max_kernels=3),
+    "cr": ContinuousMKLClassifier(max_kernels=3, tol=0.1),
     "bayes": BayesianMKLClassifier([Gaussian(), "linear"], tol=0.5),
     "two-stage": TwoStageClassifier(),
     "two-stage-r": TwoStageRegressor(),

