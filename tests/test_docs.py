@@ -25,7 +25,8 @@ CHECKS = {
     *("RT01", "RT03", "EX01"),
 }
 """The codes of numpydoc: a docstring; one-line summaries that begin and end like a sentence; all
-parameters, by their names, in order, with types and descriptions; what functions return; an example."""
+parameters, by their names, in order, with types and descriptions; what functions return; an
+example."""
 FIELDS = {"PR01"}
 """Dataclasses describe their fields as attributes, and users do not construct them."""
 
