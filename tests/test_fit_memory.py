@@ -47,7 +47,7 @@ def test_gram_matrices_beyond_memory_are_refused(
 @pytest.mark.parametrize("name", ["mkl", "l2-krr", "cr", "clusters"])
 def test_so_many_gram_matrices_are_in_memory(name: str) -> None:
     model, matrices = MATRICES[name]
-    X, y = problem("binary", 600)
+    X, y = problem("binary", 800)
     model = clone(model)
     if name != "clusters":
         model.set_params(tol=0.05, **({} if name == "cr" else {"kernels": [Gaussian(), Linear()]}))
