@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from mercer._data.cross_validation import folds_of, folds_of_classes
-from mercer._data.folds import Split, sample_rows
+from mercer._data.folds import Split, sample_rows, shuffled_folds
 from mercer._data.resampling import left_out_together, resampled
 from mercer._data.sample import Sample
 
@@ -95,6 +95,16 @@ def test_folds_of_a_part_are_those_of_its_samples() -> None:
     assert_array_equal(test, [3, 4])
     with pytest.raises(ValueError, match=r"No fold of cv .* positive sample_weight"):
         folds_of([(np.array([0, 2]), np.arange(5, 10))], part, everything)
+
+
+def test_shuffled_folds_divide_classes_in_proportion_where_possible() -> None:
+    codes = np.arange(40) % 4
+    divided = shuffled_folds(40, 5, codes, 0)
+    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(40))
+    for outside, inside in divided:
+        assert_array_equal(np.bincount(codes[inside]), 2)
+        assert not set(outside) & set(inside)
+    assert len(shuffled_folds(4, 5, np.array([0, 0, 0, 1]), 0)) == 4
 
 
 def test_folds_of_groups_divide_frequent_classes_in_proportion_beside_a_rare_one() -> None:

@@ -59,3 +59,10 @@ def test_rows_are_drawn_in_exact_proportion_to_their_weights(seed: int) -> None:
         expected = [next(i for i, end in enumerate(ends) if end >= step) for step in steps]
         found = SampleWeights(weights.astype(float)).proportional_rows(n_rows)
         assert_array_equal(found, expected)
+
+
+def test_labels_that_are_none_of_the_classes_are_refused() -> None:
+    encoding = encode_target(["a", "c"], classification=True).encoding
+    for labels, named in ((["a", "b"], "b"), (["d"], "d")):
+        with pytest.raises(ValueError, match=f"none of the classes: .*'{named}'"):
+            encoding.encode(np.array(labels))

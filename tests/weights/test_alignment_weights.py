@@ -9,6 +9,8 @@ from reference import moments as dense_moments
 from mercer._data.types import Array
 from mercer._gram.moments import Moments
 from mercer._search.weights.alignment_weights import (
+    _block_pivoting,
+    best_nonnegative,
     free_weights,
     independent_weights,
     nonnegative_weights,
@@ -120,6 +122,14 @@ def test_free_weights_agree_with_least_squares(problem: str) -> None:
         assert_allclose(weights, normalized(solution), atol=1e-9)
 
 
+def test_free_weights_of_nearly_dependent_kernels_do_not_depend_on_their_order() -> None:
+    grams, y = PROBLEMS["many nested widths"]
+    A, target, weights = solved("many nested widths", "free")
+    order = np.random.default_rng(1).permutation(len(grams))
+    permuted = free_weights(moments_of([grams[k] for k in order], y))
+    assert_allclose(cosine(A[:, order] @ permuted, target), cosine(A @ weights, target), atol=1e-9)
+
+
 @every_problem
 def test_independent_weights_are_the_alignments(problem: str) -> None:
     A, target, weights = solved(problem, "independent")
@@ -127,6 +137,27 @@ def test_independent_weights_are_the_alignments(problem: str) -> None:
 
 
 @every_solver
+@pytest.mark.parametrize("factor", [1e-50, 1e50])
+def test_the_scale_of_the_target_does_not_matter(solver: str, factor: float) -> None:
+    weights = SOLVERS[solver](moments_of(FEATURES, TARGET))
+    assert_allclose(SOLVERS[solver](moments_of(FEATURES, factor * TARGET)), weights, rtol=1e-9)
+
+
+@every_solver
 def test_without_any_variance_weights_are_uniform(solver: str) -> None:
     grams = [np.ones((4, 4)), np.zeros((4, 4))]
     assert_allclose(SOLVERS[solver](moments_of(grams, np.array([1, -1, 1, 1]))), [0.5, 0.5])
+
+
+def test_normalized() -> None:
+    assert_allclose(normalized(np.array([1.0, -3.0])), [0.25, -0.75])
+    assert_allclose(normalized(np.array([np.nan, 1.0])), [0.5, 0.5])
+
+
+def test_kernels_of_little_gain_have_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uncorrelated kernels have the weights a, however small some of them are."""
+    a = np.geomspace(1e-9, 1.0, 150)
+    assert_allclose(_block_pivoting(np.eye(150), a), a, rtol=1e-12)
+    name = "mercer._search.weights.alignment_weights._block_pivoting"
+    monkeypatch.setattr(name, lambda *_: None)
+    assert_allclose(best_nonnegative(a, np.eye(150)), a, rtol=1e-12)

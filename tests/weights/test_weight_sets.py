@@ -12,6 +12,7 @@ CENTER = np.array([0.5, 0.0, 0.1, 2.0, 0.0])
 SETS: dict[str, tuple[WeightSet, Ball]] = {
     "simplex": (Simplex(), Ball(1.0)),
     "1.05": (LpBall(1.05), Ball(1.05)),
+    "4/3": (LpBall(4 / 3), Ball(4 / 3)),
     "2": (LpBall(2.0), Ball(2.0)),
     "4": (LpBall(4.0), Ball(4.0)),
     "inf": (LpBall(np.inf), Ball(np.inf)),
@@ -54,6 +55,29 @@ class Curvature:
 
     def along(self, direction: Matrix) -> float:
         return float(direction @ self.H @ direction)
+
+
+@every_set
+@pytest.mark.parametrize("q", GRADIENTS[:2])
+def test_steps_stay_inside_and_descend(weight_set: WeightSet, naive: Ball, q: Matrix) -> None:
+    weights = weight_set.start(5)
+    for path in (weight_set.newton(weights, q, Curvature()), weight_set.closed_form(weights, q)):
+        for size in (1.0, 0.5, 1e-3):
+            assert_inside(path(size), naive)
+        assert q @ (path(1e-4) - weights) >= -1e-12
+        if naive.p > 1.0 and not np.isinf(naive.p):
+            assert q @ (path(1e-4) - weights) > 0.0
+
+
+def test_newton_minimizes_the_second_order_model_towards_the_support_point() -> None:
+    weights, q = SETS["shifted"][0].start(5), 0.01 * GRADIENTS[0]
+    path = SETS["shifted"][0].newton(weights, q, Curvature())
+
+    def model(size: float) -> float:
+        change = path(size) - weights
+        return -0.5 * float(q @ change) + 0.5 * Curvature().along(change)
+
+    assert model(1.0) < min(model(0.99), model(1.01), 0.0)
 
 
 @pytest.mark.parametrize("p", [1.0, 4 / 3, 2.0, 4.0])
