@@ -120,3 +120,17 @@ def test_models_fit_and_predict(tabarena: Any, name: str, problem: str) -> None:
         np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(new), found)
+
+
+def test_hyperparameters_and_weights_reach_the_estimator(tabarena: Any) -> None:
+    X, y = table()
+    X["other"] = X["size"]
+    weights = np.where(np.arange(160) < 80, 1.0, 0.0)
+    given = {"alpha": 0.5}
+    model = tabarena.TwoStageModel(problem_type="regression", hyperparameters=given)
+    model.fit(X=X, y=y, sample_weight=weights, num_cpus="auto")
+    assert model.model[-1].alpha == 0.5
+    assert model.model[-1].random_state == 0
+    half = tabarena.TwoStageModel(problem_type="regression", hyperparameters=given)
+    half.fit(X=X, y=y)
+    assert np.abs(model.predict_proba(X) - half.predict_proba(X)).max() > 1e-3

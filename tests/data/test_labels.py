@@ -59,6 +59,13 @@ def test_labels_are_predicted(name: str, fitted: dict[str, Any]) -> None:
     assert model.score(X[NEW], Y[NEW]) > 0.3
 
 
+def test_left_out_predictions_of_a_stack_are_of_each_label(fitted: dict[str, Any]) -> None:
+    loo = fitted["stacking"].loo_predictions_
+    assert loo.shape == (100, 3)
+    right = ((loo > 0.5) == Y[TRAIN]).all(axis=1).mean()
+    assert fitted["stacking"].loo_score_ == pytest.approx(right)
+
+
 @pytest.mark.parametrize("name", ["mkl", "bayes", "stacking"])
 def test_labels_of_all_samples_or_none(name: str, fitted: dict[str, Any]) -> None:
     ones, zeros = np.ones((100, 1), dtype=int), np.zeros((100, 1), dtype=int)
