@@ -21,6 +21,7 @@ NOISE: dict[str, Noise] = {
     "discrete": lambda rng, n: rng.poisson(1.0, n).astype(float),
     "half zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.exponential(size=n)),
 }
+STRUCTURES = ("alone", "groups", "copies", "weights")
 N_NEW = 400
 
 
@@ -70,6 +71,20 @@ def test_intervals_cover_noise(structure: str, make: Callable[[], Any]) -> None:
     assert np.mean(covered) > 0.85
     assert min(covered) > 0.7
     assert changed <= 1
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_residuals_from_the_mean_of_others_have_no_scale(structure: str) -> None:
+    n, taken = 120, 0
+    for seed, noise in enumerate(NOISE.values()):
+        X, y, known = null_table(noise, structure, n, seed)
+        weights = SampleWeights(known["sample_weight"]) if "sample_weight" in known else None
+        groups = np.arange(n) // 3 if structure == "copies" else known.get("groups")
+        weights, together = weights or UnitWeights(n), left_out_together(n, groups)
+        residuals = y[:n] - together.left_out_means(y[:n, None], weights)[:, 0]
+        found = Residuals(X[:n], np.abs(residuals), weights, together)
+        taken += found.clear_scale(0.9) is not None
+    assert taken <= 1
 
 
 def quantile(values: np.ndarray, masses: np.ndarray, coverage: float) -> float:
@@ -136,3 +151,17 @@ def test_few_groups_have_no_scale(n_groups: int) -> None:
     together = left_out_together(200, groups)
     found = Residuals(X, sizes, UnitWeights(200), together).clear_scale(0.8)
     assert (found is not None) == (n_groups == 20)
+
+
+def test_a_group_is_not_in_the_scale_of_its_own_residuals() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 5)
+    X = rng.normal(size=(20, 2))[groups] + 0.1 * rng.normal(size=(100, 2))
+    sizes = np.abs(rng.normal(size=100))
+    moved = np.where(groups == 7, sizes * (1.0 + 1e-6), sizes)
+    together = left_out_together(100, groups)
+    one, other = (Residuals(X, each, UnitWeights(100), together).scale() for each in (sizes, moved))
+    assert one is not None
+    assert other is not None
+    change = np.abs(np.log(other.left_out / one.left_out))
+    assert change[groups == 7].max() < 0.2 * change.max()

@@ -224,6 +224,15 @@ def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
     assert_array_equal(fit.kernel_.theta, free.kernel_.theta)
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
+    X, y = table(1)
+    fit = ard_learner(early_stopping=np.bool_(asked)).fit(X, y)
+    plain = ard_learner(early_stopping=asked).fit(X, y)
+    assert fit.early_stopping_ == plain.early_stopping_
+    assert fit.kernel_ == plain.kernel_
+
+
 # --- invalid settings, before any work --------------------------------------------------------
 
 

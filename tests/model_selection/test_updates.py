@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -75,6 +76,13 @@ class TestExactFits:
         kept = weights > 0.0
         expected = ridge(Gaussian(2.0), X[kept], both[kept], 0.3, weights[kept])
         assert_allclose(model.predict(FRESH), expected(FRESH), atol=1e-8)
+
+    def test_sparse_tables(self) -> None:
+        table = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+        model = TwoStageRegressor(KERNEL, alpha=0.1).fit(table[OLD], Y[OLD])
+        model.update(table[NEW], Y[NEW])
+        expected = TwoStageRegressor(KERNEL, alpha=0.1).fit(table, Y)
+        assert_allclose(model.predict(table), expected.predict(table), atol=1e-8)
 
     def test_stacks_of_responses(self) -> None:
         weights = RNG.uniform(0.5, 2.0, 140)
@@ -209,6 +217,17 @@ class TestFeatures:
         )
         expected = Zc @ w + target.mean() - leaves.mean
         assert_allclose(leaves.deviations(view, view)[:, 0], expected, atol=1e-5)
+
+    def test_many_rows_take_no_memory_of_rows(self) -> None:
+        rng = np.random.default_rng(2)
+        table = rng.normal(size=(200_000, 2)).astype(np.float32)
+        y = table[:, 0] + rng.normal(size=200_000)
+        settings = {"approximation": "nystroem", "n_components": 40}
+        model = TwoStageRegressor(KERNEL, alpha=[0.1], **settings).fit(table[:500], y[:500])
+        model.prepare_updates(table[:500], y[:500]).update(table, y)
+        assert model.predictor_.columns.n_centers == 40
+        assert model._sums.sums.count == 200_500
+        assert np.mean((model.predict(table[:1000]) - table[:1000, 0]) ** 2) < 0.01
 
     def test_a_million_rows_do_not_fit_an_exact_model(self) -> None:
         model = TwoStageRegressor(KERNEL, alpha=0.1).fit(X, Y)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
+from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._estimators.stacking.combination import (
     LinearCombination,
@@ -138,6 +139,17 @@ def test_deviations_against_the_label_are_not_turned_around() -> None:
     found = logistic_combination([-d for d in deviations], codes, frequencies)
     assert found.used.size == 0
     assert_allclose(found.combine([-d for d in deviations], frequencies), 0.5, atol=1e-6)
+
+
+def test_the_left_out_mean_tells_nothing() -> None:
+    # Left-out predictions of a constant predictor are the mean without the sample: the deviation
+    # from it is zero, while the prediction itself falls where the label is high.
+    target = encode_target(np.arange(40) % 2, classification=True)
+    predicted = target.left_out_means
+    assert np.corrcoef(predicted[:, 1], target.values[:, 1])[0, 1] < -0.99
+    deviations = predicted - target.left_out_means
+    found = logistic_combination([deviations], target.codes, target.mean)
+    assert_allclose(found.combine([deviations], target.mean), 0.5)
 
 
 def test_a_class_without_samples_has_no_probability() -> None:

@@ -119,6 +119,12 @@ def test_a_model_is_pickled_while_another_thread_reads(small: Any) -> None:
         assert other.loo_score_ == reading.result(60)
 
 
+def test_pickles_hold_little_more_than_the_model(small: Any) -> None:
+    before = len(pickle.dumps(small))
+    _ = small.loo_score_
+    assert before < 1.6 * len(pickle.dumps(small))
+
+
 def test_saved_models_have_them(small: Any, tmp_path: Path) -> None:
     save(make_pipeline(small), tmp_path / "model")
     loaded = load(tmp_path / "model")[-1]

@@ -21,7 +21,7 @@ from mercer._estimators.stacking.ridges import evaluate
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
-from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum
+from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum, as_kernel
 
 
 class Recorder:
@@ -93,6 +93,20 @@ def test_tiny_penalties_are_raised() -> None:
     found = evaluated(Recorder(), X, encode_target(y, classification=False), y)
     assert found.solver.alpha >= 1e-8 * (1.0 - 1e-12)
     assert found.loo_error < 1e-6
+
+
+def test_penalties_below_rounding_errors_are_raised_for_all_samples() -> None:
+    X, y = problem(200, 2)
+    target = encode_target(np.sin(X[:, 0]), classification=False)
+    single = as_kernel(lambda A, B: np.asarray(Gaussian(20.0)(A, B), dtype=np.float32))
+    found, table = ridge_evaluation(single, 1e-12, target.values), viewed(X, y, target)
+    assert np.isfinite(found.left_out_deviations(table)).all()
+    member = found.fitted(table)
+    assert 1e-12 < member.predictor.alpha < 1e-3
+    assert_allclose(member.deviations(X, X), target.values, atol=0.3)
+    indefinite = ridge_evaluation(as_kernel(lambda A, B: np.tanh(A @ B.T)), 1e-6, target.values)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        indefinite.fitted(table)
 
 
 # --- support vector machines -------------------------------------------------------------------

@@ -86,6 +86,29 @@ def test_labels_of_a_group_do_not_move_its_own_predictions(estimator: Any) -> No
         assert np.abs(after - before).max() < 2.0 * abs(shift) + 1e-6
 
 
+@pytest.mark.usefixtures("few_folds")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_groups_of_one_are_no_groups(estimator: Any) -> None:
+    X, y = problem(40)
+    y = target_for(estimator, y)
+    plain = estimator(CANDIDATES).fit(X, y)
+    names = np.array([f"row {i}" for i in range(40)])
+    assert_array_equal(
+        estimator(CANDIDATES).fit(X, y, groups=names).loo_predictions_, plain.loo_predictions_
+    )
+
+
+@pytest.mark.usefixtures("few_folds")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_names_and_order_of_groups_do_not_matter(estimator: Any) -> None:
+    X, y, groups = effects(8, 6, 1)
+    y = y if estimator is KernelStackingRegressor else y > 0
+    found = estimator(CANDIDATES).fit(X, y, groups=groups)
+    named = estimator(CANDIDATES).fit(X, y, groups=np.array(list("hbdafgec"))[groups])
+    assert_array_equal(found.predict(X), named.predict(X))
+    assert found.loo_score_ == named.loo_score_
+
+
 @pytest.mark.parametrize(
     ("estimator", "cv", "n_uncovered"),
     [
@@ -151,6 +174,23 @@ def test_intervals_cover_samples_of_new_groups() -> None:
         low, high = model.predict_interval(new).T
         covered.append(np.mean((low <= expected) & (expected <= high)))
     assert 0.86 < np.mean(covered) < 0.96
+
+
+@pytest.mark.usefixtures("few_folds")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_copies_are_groups_of_their_own(estimator: Any) -> None:
+    X, y = problem(40)
+    y = target_for(estimator, y)
+    rows = np.append(np.arange(40), np.arange(0, 40, 3))
+    found, told, apart = (
+        [c.loo_error for c in fit.candidates_ if "machine" not in c.description]
+        for fit in (
+            estimator(CANDIDATES).fit(X[rows], y[rows], groups=groups)
+            for groups in (None, rows, np.arange(len(rows)))
+        )
+    )
+    assert_allclose(found, told)
+    assert np.all(np.array(apart) < found)
 
 
 def test_samples_of_a_group_are_not_near_to_each_other() -> None:

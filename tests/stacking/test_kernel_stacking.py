@@ -96,6 +96,16 @@ def test_kernels_on_columns_of_data_frames() -> None:
     assert_array_equal(same.predict(table), other.predict(X))
 
 
+def test_the_order_of_rows_does_not_matter_without_learned_relevance() -> None:
+    X, y = problem(30)
+    new = problem(9, seed=1)[0]
+    order = np.random.default_rng(2).permutation(30)
+    found = KernelStackingRegressor().fit(X, y)
+    other = KernelStackingRegressor().fit(X[order], y[order])
+    assert_allclose(other.predict(new), found.predict(new), rtol=1e-5)
+    assert_allclose(other.weights_, found.weights_, rtol=1e-5)
+
+
 # --- many samples -----------------------------------------------------------------------------
 
 

@@ -17,6 +17,15 @@ KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear(
 N_NEW = 1000
 
 
+def test_balanced_noise_is_half_right() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 3))
+    y = rng.permutation(np.arange(120) % 2)
+    model = KernelStackingClassifier().fit(X, y)
+    # Three standard deviations of 120 tosses of a coin.
+    assert abs(model.loo_score_ - 0.5) < 3 * 0.5 / np.sqrt(120)
+
+
 def noise(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.normal(size=n) if kind == "responses" else rng.permutation(np.arange(n) % 2)
 
@@ -52,6 +61,18 @@ def test_scores_of_noise_on_features_are_too_high_by_at_most_their_standard_erro
     settings: Any = {"approximation": "nystroem", "n_components": 50, "max_samples": 100}
     found = scores(estimator(KERNELS, **settings), kind, 300, 5, 10)
     assert abs(found.mean()) < 0.5 / np.sqrt(300)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("n", [60, 100])
+def test_areas_under_curves_of_noise_are_one_half(n: int) -> None:
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng([seed, n])
+        X, y = rng.normal(size=(n, 3)), rng.permutation(np.arange(n) % 2)
+        found.append(KernelStackingClassifier(KERNELS, scoring="roc_auc").fit(X, y).loo_score_)
+    # Over all samples, among which different combinations are compared, it is lower by .02.
+    assert abs(np.mean(found) - 0.5) < 2.0 * np.std(found, ddof=1) / np.sqrt(len(found))
 
 
 def test_a_response_does_not_move_its_own_left_out_prediction() -> None:

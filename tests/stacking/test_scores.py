@@ -7,12 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, left_out_kernel_ridge
 from sklearn.metrics import (
+    balanced_accuracy_score,
     get_scorer,
     make_scorer,
     mean_absolute_error,
     roc_auc_score,
+    roc_curve,
 )
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import FixedThresholdClassifier, TimeSeriesSplit
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
@@ -228,3 +230,25 @@ def test_the_score_chooses_among_machines() -> None:
     equal = evaluate_machines([found], table, 0, lambda values: 1.0)
     assert_array_equal(equal[0].deviations, seen[0])
     assert evaluate_machines([found], table, 0, lambda values: float("nan")) == []
+
+
+def best_threshold(y: np.ndarray, probabilities: np.ndarray) -> tuple[float, float]:
+    """The threshold of highest balanced accuracy, and what it is."""
+    false, true, thresholds = roc_curve(y, probabilities[:, 1])
+    best = np.argmax(true - false)
+    return float(thresholds[best]), float(0.5 * (1.0 + true - false)[best])
+
+
+def test_thresholds_of_left_out_probabilities_do_not_fit_noise() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1200, 3)), rng.permutation(np.arange(1200) % 4 == 0).astype(int)
+    narrow = [Gaussian(0.5), Gaussian(1.0), Laplacian(1.0)]
+    model = KernelStackingClassifier(narrow).fit(X[:200], y[:200])
+    threshold, promised = best_threshold(y[:200], model.loo_predictions_)
+    # The best of all thresholds exceeds one half by more than .11 for one noise in twenty.
+    assert promised < 0.61
+    tuned = FixedThresholdClassifier(model, threshold=threshold)
+    assert tuned.predict(X[200:]).any()
+    assert abs(balanced_accuracy_score(y[200:], tuned.predict(X[200:])) - 0.5) < 0.05
+    # Probabilities that have seen the labels promise all but certainty.
+    assert best_threshold(y[:200], model.predict_proba(X[:200]))[1] > 0.9

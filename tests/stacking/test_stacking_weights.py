@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference import kernel_ridge
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import recall_score
 
@@ -45,6 +46,20 @@ def test_only_ratios_of_weights_matter(estimator: Any, scale: float) -> None:
     np.testing.assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
 
 
+def test_only_ratios_of_class_weights_matter() -> None:
+    (X, y, _), scale = regression(90), 100
+    y = np.digitize(y, [11.0, 16.0])
+    model = KernelStackingClassifier(GIVEN)
+    plain = clone(model).fit(X, y)
+    equal = clone(model).set_params(class_weight=dict.fromkeys(range(3), scale)).fit(X, y)
+    np.testing.assert_array_equal(equal.predict_proba(X), plain.predict_proba(X))
+    weights = {0: 1.0, 1: 2.0, 2: 3.0}
+    one = clone(model).set_params(class_weight=weights).fit(X, y)
+    weights = {label: scale * weight for label, weight in weights.items()}
+    other = clone(model).set_params(class_weight=weights).fit(X, y)
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
 def test_members_weigh_as_repeated_rows_do() -> None:
     X, y, counts = regression()
     there = counts > 0
@@ -73,6 +88,18 @@ def test_kernels_of_learned_relevance_are_evaluated_with_weights() -> None:
     score = 1.0 - part @ residuals**2 / variance
     assert model.loo_score_ == pytest.approx(score)
     assert model.loo_score_ > 0.6
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_weights_of_zero_leave_rows_out(task: str) -> None:
+    X, y, counts = regression(80)
+    model = KernelStackingRegressor()
+    if task == "classification":
+        y, model = (y > np.median(y)).astype(int), KernelStackingClassifier(GIVEN)
+    there = counts > 0
+    weighted = clone(model).fit(X, y, sample_weight=counts)
+    left_out = clone(model).fit(X[there], y[there], sample_weight=counts[there])
+    np.testing.assert_array_equal(weighted.predict(X), left_out.predict(X))
 
 
 def test_balanced_classes_find_more_of_the_small_one() -> None:
