@@ -2,41 +2,55 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import probabilities_page
+from benchmarks import every_n_page, probabilities_page
 from benchmarks.trusted_page import SECTIONS, page, pooled
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def cells() -> list[dict[str, Any]]:
-    lines = (ROOT / "benchmarks" / "trusted_scores.jsonl").read_text().splitlines()
+def records(name: str) -> list[dict[str, Any]]:
+    lines = (ROOT / "benchmarks" / f"{name}.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
-def test_trusted_scores_are_what_the_records_say(cells: list[dict[str, Any]]) -> None:
-    text = page(cells)
-    assert text == (ROOT / "docs" / "trusted_scores.md").read_text()
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("trusted_scores", page),
+        ("probabilities", probabilities_page.page),
+        ("every_n", every_n_page.page),
+    ],
+)
+def test_pages_are_what_the_records_say(name: str, written: Callable[[Any], str]) -> None:
+    assert written(records(name)) == (ROOT / "docs" / f"{name}.md").read_text()
+
+
+def test_trusted_scores_have_a_row_for_each_record() -> None:
+    cells = records("trusted_scores")
     assert {cell["part"] for cell in cells} == set(SECTIONS)
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = [line for line in page(cells).splitlines() if line.startswith("| ")]
     assert len(rows) == len(cells) + 2 * len(SECTIONS)
 
 
-def test_another_record_is_another_page(cells: list[dict[str, Any]]) -> None:
-    beyond = dict(cells[0]) | {name: 9.0 for name, v in cells[0].items() if isinstance(v, float)}
-    assert page([beyond, *cells[1:]]) != page(cells)
+def test_ratios_of_few_wrong_labels_are_damped() -> None:
+    stack = {"task": "classification", "error": 0.005, "fit": 2.0}
+    other = {"task": "classification", "error": 0.0, "fit": 1.0}
+    assert every_n_page.ratio(stack, other, "error") == pytest.approx(2.0)
+    assert every_n_page.ratio(stack, other, "fit") == 2.0
 
 
-def test_probabilities_are_what_the_records_say() -> None:
-    lines = (ROOT / "benchmarks" / "probabilities.jsonl").read_text().splitlines()
-    text = probabilities_page.page([json.loads(line) for line in lines])
-    assert text == (ROOT / "docs" / "probabilities.md").read_text()
+def test_means_are_over_splits() -> None:
+    some = records("every_n")[0]
+    [found] = every_n_page.means([some | {"error": 1.0}, some | {"error": 2.0}]).values()
+    assert found[some["method"]]["error"] == 1.5
+    assert found[some["method"]]["splits"] == 2
 
 
 def test_probabilities_are_worse_where_the_interval_of_the_ratio_is_above_one() -> None:
@@ -52,24 +66,6 @@ def test_probabilities_are_worse_where_the_interval_of_the_ratio_is_above_one() 
     (verdict,) = re.findall(r"\* `(.+)`: log-loss: sigmoid \((.+?)\)", text)
     assert verdict == (worse, "1.500")
     assert f"| `{better}` | Brier score | 3 | 0.500 (0.500, 0.500) |" in text
-
-
-def test_the_excess_of_log_loss_on_noise_is_marked_beyond_two_standard_errors() -> None:
-    records = [
-        {"set": name, "rows": 300, "split": split, "estimator": estimator}
-        | {"n": 300, "classes": 2, "scores": {"own": _scores(value)}}
-        for name in ("heart", "noise, 50:50")
-        for split in range(4)
-        for estimator, value in (
-            ("class frequencies", 0.7),
-            ("L1SVM()", 0.71 + 0.001 * (split - 1.5)),
-            ("MKLClassifier(norm=2)", 0.7 + 0.001 * (split - 1.5)),
-        )
-    ]
-    text = probabilities_page.page(records)
-    assert "| `L1SVM()` | 10.0 ± 0.6 * |" in text
-    assert "| `MKLClassifier(norm=2)` | 0.0 ± 0.6 |" in text
-    assert "above that of the class frequencies: `L1SVM()`." in text
 
 
 def _scores(value: float) -> dict[str, float]:

@@ -23,12 +23,13 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
 
 CHECKS = {
-    *("SS01", "SS02", "SS03", "SS04", "SS06"),
+    *("GL08", "SS01", "SS02", "SS03", "SS04", "SS06"),
     *("PR01", "PR02", "PR03", "PR04", "PR06", "PR07", "PR10"),
     *("RT01", "RT03", "EX01"),
 }
-"""The codes of numpydoc: one-line summaries that begin and end like a sentence; all parameters, by
-their names, in order, with types and descriptions; what functions return; an example."""
+"""The codes of numpydoc: a docstring; one-line summaries that begin and end like a sentence; all
+parameters, by their names, in order, with types and descriptions; what functions return; an
+example."""
 FIELDS = {"PR01"}
 """Dataclasses describe their fields as attributes, and users do not construct them."""
 

@@ -8,17 +8,13 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from mercer import (
-    L1SVM,
     L2KRR,
     BayesianMKLClassifier,
     BayesianMKLRegressor,
     ContinuousMKLClassifier,
-    ContinuousMKLRegressor,
     HSICClustering,
     KernelLogisticRegression,
     MKLClassifier,
-    MKLRegressor,
-    MultipleKernelClustering,
     UniformCombination,
 )
 from mercer._gram import tiles
@@ -26,18 +22,12 @@ from mercer.kernels import Gaussian, Linear
 
 MATRICES = {
     "mkl": (MKLClassifier(loss="logistic", solver="newton"), 4),
-    "mkl-auto": (MKLRegressor(), 5),
-    "l1-svm": (L1SVM(), 5),
     "l2-krr": (L2KRR(solver="newton"), 4),
     "cr": (ContinuousMKLClassifier(), 5),
-    "cr-r": (ContinuousMKLRegressor(), 5),
     "bayes": (BayesianMKLClassifier(), 11),
-    "bayes-1": (BayesianMKLRegressor(n_starts=1), 8),
-    "bayes-mkl": (BayesianMKLClassifier(objective="mkl"), 5),
     "bayes-parameters": (BayesianMKLRegressor(learn_parameters=True), 3),
     "logistic": (KernelLogisticRegression(), 5),
     "clusters": (HSICClustering(2), 2),
-    "clusters-mkl": (MultipleKernelClustering(None, 2), 2),
 }
 """Estimators that need n x n matrices, and how many."""
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
-from campaign import rotating
 from criterion_cases import KINDS, every_criterion, table, target_of
 from kernel_cases import NATIVE, WIDTHS
 from numpy.testing import assert_allclose
@@ -15,9 +14,7 @@ from reference import (
     center,
     centered_alignment,
     central_difference,
-    cka_sensitivity,
     gaussian,
-    gaussian_ard_gradient,
 )
 
 from mercer._gram.moments import moments
@@ -29,17 +26,11 @@ from mercer.kernels import (
     Kernel,
     Laplacian,
     Linear,
-    Matern,
     OnColumns,
     OnProjection,
-    Precomputed,
-    WeightedSum,
 )
 
 SEVERAL_TILES = 400
-
-
-every_target = pytest.mark.parametrize("kind", KINDS)
 
 
 def dense(P: Any, samples: Samples) -> np.ndarray:
@@ -62,8 +53,8 @@ def dense_sensitivity(name: str, K: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 
 @every_criterion
-@every_target
-@pytest.mark.parametrize("n", [3, 30, SEVERAL_TILES])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [3, SEVERAL_TILES])
 def test_streamed_criterion_is_the_dense_one(name: str, kind: str, n: int) -> None:
     X = table(n)
     target, L = target_of(kind, n)
@@ -94,61 +85,41 @@ def test_gradient_agrees_with_central_differences(name: str, kernel: Kernel) -> 
     assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("memory", [1024, 0.5])
-def test_ard_gradient_on_several_tiles(container: Any, memory: float) -> None:
-    X = table(SEVERAL_TILES)
-    X[:, 1:][X[:, 1:] < 0.3] = 0.0
-    target, L = target_of("two classes", SEVERAL_TILES)
-    kernel = Gaussian(WIDTHS, ard=True)
-    K = gaussian(X, WIDTHS)
-    with sklearn.config_context(working_memory=memory):
-        objective = Dependence(CRITERIA["cka"], Samples(container(X)), target)
-        value, gradient = objective.value_and_gradient(kernel)
-    assert_allclose(value, centered_alignment(K, L), rtol=1e-11)
-    expected = cka_sensitivity(K, L)
-    assert_allclose(gradient, gaussian_ard_gradient(X, WIDTHS, expected), rtol=1e-9)
-
-
-ARD = {
-    "gaussian": Gaussian(WIDTHS, ard=True),
-    "matern": Matern(WIDTHS, ard=True),
-    "laplacian": Laplacian(WIDTHS, norm=1.0, ard=True),
-    "exponential-power": ExponentialPower(WIDTHS, power=1.2, norm=1.5, ard=True),
-    "searched-exponents": ExponentialPower(
+SERVED = [
+    Gaussian(WIDTHS, ard=True),
+    Laplacian(WIDTHS, norm=1.0, ard=True),
+    ExponentialPower(
         WIDTHS, power=1.2, norm=1.5, ard=True, power_bounds=(0.5, 1.25), norm_bounds=(1.3, 2.0)
     ),
-    "on-columns": OnColumns(Gaussian(WIDTHS[:2], ard=True), [2, 0]),
-    "on-projection": OnProjection(Gaussian(WIDTHS, ard=True), np.diag(WIDTHS[::-1])),
-    "one-width": Gaussian(1.3),
-    "weighted-sum": NATIVE["weighted-sum"],
-}
+    OnColumns(Gaussian(WIDTHS[:2], ard=True), [2, 0]),
+    OnProjection(Gaussian(WIDTHS, ard=True), np.diag(WIDTHS[::-1])),
+    NATIVE["weighted-sum"],
+]
 
 
-@every_criterion
-@pytest.mark.parametrize(("kernel", "memory"), rotating(ARD, [1024, 0.5]))
-def test_tiles_serve_values_and_gradient(name: str, memory: float, kernel: str) -> None:
+@pytest.mark.parametrize("kernel", SERVED, ids=str)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_tiles_serve_values_and_gradient(container: Any, kernel: Kernel) -> None:
     """Rows that are equal, or nearly, are among them."""
     X = 3.0 + table(SEVERAL_TILES)
     X[7], X[300] = X[5], X[5] * (1.0 + 1e-8)
+    X[:, 1] = np.maximum(X[:, 1] - 3.0, 0.0)
     target, L = target_of("four classes", SEVERAL_TILES)
-    with sklearn.config_context(working_memory=memory):
-        objective = Dependence(CRITERIA[name], Samples(X), target)
-        value, gradient = objective.value_and_gradient(ARD[kernel])
-    K = ARD[kernel](X)
-    assert_allclose(value, REFERENCES[name](K, L), rtol=1e-10)
-    expected = ARD[kernel].vjp(X, dense_sensitivity(name, K, L))[1]
+    with sklearn.config_context(working_memory=0.5):
+        objective = Dependence(CRITERIA["cka"], Samples(container(X)), target)
+        value, gradient = objective.value_and_gradient(kernel)
+    K = kernel(X)
+    assert_allclose(value, centered_alignment(K, L), rtol=1e-10)
+    expected = kernel.vjp(X, dense_sensitivity("cka", K, L))[1]
     assert_allclose(gradient, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(
-    ("kernel", "memory"), rotating([*ARD.values(), Linear()], [1024, 0.5]), ids=str
-)
-def test_inner_products_with_a_sensitivity(memory: float, kernel: Kernel) -> None:
+@pytest.mark.parametrize("kernel", [*SERVED, Linear()], ids=str)
+def test_inner_products_with_a_sensitivity(kernel: Kernel) -> None:
     X = table(SEVERAL_TILES)
     weights = np.random.default_rng(0).integers(1, 4, SEVERAL_TILES).astype(float)
     for w in (None, weights):
-        with sklearn.config_context(working_memory=memory):
+        with sklearn.config_context(working_memory=0.5):
             samples = Samples(X, weights=w)
             P = several_parts(samples)
             objective = InnerProduct(P, samples)
@@ -208,13 +179,3 @@ def test_parts_of_a_sensitivity_add_up() -> None:
     expected = 0.7 * (P.factor * P.signs) @ P.factor.T + 0.4 * (np.eye(n) - 1.0 / n)
     expected += 2.0 * center(gaussian(X, 1.0)) - 0.3 * center(np.outer(X[:, 0], X[:, 0]))
     assert_allclose(dense(P, samples), expected, atol=1e-12)
-
-
-def test_stacks_have_criteria() -> None:
-    X = table(SEVERAL_TILES)
-    target, L = target_of("four classes", SEVERAL_TILES)
-    grams = [gaussian(X, 1.0), 3.0 + X @ X.T]
-    kernel = WeightedSum([Precomputed(0), Precomputed(1)], [0.3, 0.7])
-    for name, criterion in CRITERIA.items():
-        value = Dependence(criterion, Samples(np.stack(grams, axis=-1), 2), target).value(kernel)
-        assert_allclose(value, REFERENCES[name](0.3 * grams[0] + 0.7 * grams[1], L), rtol=1e-10)

@@ -39,48 +39,16 @@ def test_two_matrices(name: str, seed: int, n: int) -> None:
 
 
 @every_metric
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_a_matrix_and_labels(name: str, n_classes: int) -> None:
+def test_a_matrix_and_a_target(name: str) -> None:
     K = gaussian(table(), 1.5)
-    y = np.array(list("abcde"))[np.arange(20) ** 2 % n_classes]
-    found = METRICS[name](K, y)
-    assert isinstance(found, float)
-    assert_allclose(found, getattr(reference, name)(K, target_kernel(y)), rtol=1e-9)
-    assert_allclose(METRICS[name](K.tolist(), y.tolist()), found, rtol=1e-12)
-
-
-@every_metric
-@pytest.mark.parametrize("outputs", [1, 2])
-def test_a_matrix_and_responses(name: str, outputs: int) -> None:
-    K = gaussian(table(), 1.5)
-    y = np.random.default_rng(1).normal(loc=3.0, size=(20, outputs))
-    expected = getattr(reference, name)(K, target_kernel(y, "regression"))
-    assert_allclose(METRICS[name](K, y), expected, rtol=1e-9)
-    if outputs == 1:
-        assert_allclose(METRICS[name](K, y.ravel()), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["alignment", "centered_alignment"])
-@given(scale=st.floats(1e-100, 1e100), shift=st.floats(-10, 10))
-def test_alignments_do_not_depend_on_scale(name: str, scale: float, shift: float) -> None:
-    A, B = gaussian(table(), 1.0), table() @ table().T
-    found = METRICS[name](A, B)
-    assert_allclose(METRICS[name](scale * A, B), found, rtol=1e-9)
-    assert_allclose(METRICS[name](A, scale * B), found, rtol=1e-9)
-    if name == "centered_alignment":
-        assert_allclose(METRICS[name](A + shift, B), found, rtol=1e-7)
-    assert_allclose(METRICS[name](A, A), 1.0, rtol=1e-12)
-    assert_allclose(METRICS[name](A, scale * A), 1.0, rtol=1e-9)
-
-
-def test_values_in_closed_form() -> None:
-    """Values of the block matrix of two clusters, and of the identity, where <H, L_c> = tr(L_c)."""
-    y = np.array([-1, -1, 1, 1])
-    block = (y[:, None] == y).astype(float)
-    assert_allclose(centered_alignment(block, y), 1.0, rtol=1e-12)
-    assert_allclose(alignment(block, y), np.sqrt(0.5), rtol=1e-12)
-    assert_allclose(hsic(np.eye(4), y), 4.0 / 9.0, rtol=1e-12)
-    assert_allclose(centered_alignment(np.eye(4), y), 1.0 / np.sqrt(3.0), rtol=1e-12)
+    labels = np.array(list("abcde"))[np.arange(20) ** 2 % 5]
+    responses = np.random.default_rng(1).normal(loc=3.0, size=(20, 2))
+    targets = ((labels, "classification"), (responses[:, 0], "regression"))
+    for y, task in (*targets, (responses, "regression")):
+        found = METRICS[name](K, y)
+        assert isinstance(found, float)
+        assert_allclose(found, getattr(reference, name)(K, target_kernel(y, task)), rtol=1e-9)
+        assert_allclose(METRICS[name](K.tolist(), y.tolist()), found, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["alignment", "centered_alignment"])
@@ -89,7 +57,6 @@ def test_alignments_of_zero_matrices_are_zero(name: str) -> None:
     assert centered_alignment(np.ones((4, 4)), [0, 1, 0, 1]) == 0.0
 
 
-@every_metric
 @pytest.mark.parametrize(
     ("A", "B", "message"),
     [
@@ -98,19 +65,17 @@ def test_alignments_of_zero_matrices_are_zero(name: str) -> None:
         (np.eye(3), np.triu(np.ones((3, 3))), "B must be a symmetric Gram matrix"),
         (np.eye(3), np.eye(4), r"inconsistent numbers of samples: \[3, 4\]"),
         (np.eye(3), [0, 1, 1, 0], r"inconsistent numbers of samples: \[3, 4\]"),
-        (np.eye(3), [1, 1, 1], "only one class"),
-        (np.eye(3), [0.5, 0.5, 0.5], "y is constant"),
         (np.full((3, 3), np.nan), [0, 1, 1], "A contains NaN"),
         (np.full((3, 3), np.inf), [0, 1, 1], "A contains infinity"),
         (np.eye(3), np.full((3, 3), np.nan), "B contains NaN"),
         (np.ones(3), [0, 1, 1], "Expected 2D array"),
         (np.eye(1), [0], "minimum of 2 is required"),
-        (np.eye(3), [0.5, np.nan, 1.0], "contains NaN"),
     ],
 )
-def test_invalid_matrices(name: str, A: Any, B: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        METRICS[name](A, B)
+def test_invalid_matrices(A: Any, B: Any, message: str) -> None:
+    for metric in METRICS.values():
+        with pytest.raises(ValueError, match=message):
+            metric(A, B)
 
 
 def naive(K: np.ndarray, y: np.ndarray, delta: float) -> dict[str, float]:
@@ -171,20 +136,8 @@ def test_responses_against_the_formulas(seed: int, n: int) -> None:
     assert np.mean((y - found.predict(K)) ** 2) <= found.mean_squared_error + 1e-12
 
 
-def test_unbalanced_classes_need_the_factor_that_the_paper_omits() -> None:
-    """One sample of the other class: h errs more than 2 (1 - rho) allows, but within our bound."""
-    y = np.array([-1.0, *np.ones(99)])
-    K = np.outer(y, y)
-    found = alignment_bounds(K, y)
-    assert_allclose(found.alignment, 1.0)
-    h = found.predict(K)
-    squared = np.mean((y - h) ** 2)
-    assert squared > 2.0 * (1.0 - found.alignment) + 0.1
-    assert squared <= found.mean_squared_error
-
-
-def vacuous(K: np.ndarray, y: np.ndarray, task: Any = "auto") -> set[str]:
-    return set(alignment_bounds(K, y, task=task).vacuous)
+def vacuous(K: np.ndarray, y: np.ndarray) -> set[str]:
+    return set(alignment_bounds(K, y).vacuous)
 
 
 def test_bounds_that_say_nothing_are_named() -> None:
@@ -196,8 +149,8 @@ def test_bounds_that_say_nothing_are_named() -> None:
     assert vacuous(ideal, y) == of_deviation
     assert vacuous(unrelated, y) == {*of_deviation, "mean_squared_error"}
     assert vacuous(-ideal, y) == {*of_deviation, "error", "mean_squared_error"}
-    assert "vacuous=('deviation'" in repr(alignment_bounds(ideal, y))
     found = alignment_bounds(ideal, y)
+    assert "vacuous=('deviation'" in repr(found)
     certain = replace(found, deviation=0.5, error_bound=0.99, mean_squared_error_bound=0.99)
     assert certain.vacuous == ()
     assert replace(certain, alignment=0.5).vacuous == ("deviation",)
@@ -205,31 +158,10 @@ def test_bounds_that_say_nothing_are_named() -> None:
 
 def test_a_mean_squared_error_is_compared_with_the_variance() -> None:
     """With alignment rho and variance s the bound is 2 (1 - rho s), which s may be below."""
-    x = np.linspace(-1.0, 1.0, 41)
-    for K in (np.outer(x, x), np.outer(x**2, x**2)):
-        rho = alignment_bounds(K, x, task="regression").alignment
-        named = "mean_squared_error" in vacuous(K, x, "regression")
-        assert named == (2.0 * (1.0 - rho) >= 1.0)
     y = np.array([-1.0, *np.ones(99)])
     found = alignment_bounds(np.outer(y, y), y)
     assert_allclose(found.mean_squared_error, 2.0 - 2.0 * y.var())
     assert "mean_squared_error" in found.vacuous
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_alignment_of_a_distribution_is_within_the_deviation(seed: int) -> None:
-    """A distribution on few points, whose alignment is known, and a large sample from it."""
-    rng = np.random.default_rng(seed)
-    points, p = rng.normal(size=(6, 1)), rng.dirichlet(np.ones(6))
-    labels = np.array([-1.0, 1.0, -1.0, 1.0, 1.0, -1.0])
-    H = np.eye(6) - np.outer(np.ones(6), p)
-    Kc, Lc = H @ gaussian(points, 1.0) @ H.T, H @ np.outer(labels, labels) @ H.T
-    pair = np.outer(p, p)
-    rho = np.sum(pair * Kc * Lc) / np.sqrt(np.sum(pair * Kc**2) * np.sum(pair * Lc**2))
-    drawn = rng.choice(6, size=1500, p=p)
-    found = alignment_bounds(gaussian(points, 1.0)[np.ix_(drawn, drawn)], labels[drawn])
-    assert abs(found.alignment - rho) <= found.deviation
-    assert_allclose(found.alignment, rho, atol=0.1)
 
 
 def test_kernels_new_samples_and_labels_of_any_kind() -> None:
@@ -261,13 +193,8 @@ def test_several_classes_and_outputs_have_a_deviation_only() -> None:
     [
         ({"delta": 0.0}, "delta must be between zero and one"),
         ({"delta": 1.0}, "delta must be between zero and one"),
-        ({"delta": "small"}, "delta must be"),
         ({"kernel_or_gram": Gaussian()}, "A kernel needs the samples"),
         ({"kernel_or_gram": np.ones((30, 29))}, "must be a square Gram matrix"),
-        (
-            {"kernel_or_gram": np.eye(30) + 1e-3 * np.eye(30, k=1)},
-            "must be a symmetric Gram matrix",
-        ),
         ({"kernel_or_gram": np.ones((29, 29))}, "inconsistent|n_samples|samples"),
         ({"kernel_or_gram": Dirichlet(0), "X": np.ones((30, 1))}, "The kernel is constant"),
         ({"y": np.ones(30)}, "class"),

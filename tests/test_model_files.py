@@ -79,18 +79,17 @@ class TestWholeFiles:
     def test_every_changed_byte_is_noticed(self, saved: Path, changed: Path) -> None:
         data, rng = bytearray(saved.read_bytes()), np.random.default_rng(0)
         positions = {0, len(data) - 1, *range(len(data) - 200, len(data))}
-        for position in positions | set(rng.integers(len(data), size=200).tolist()):
+        for position in positions | set(rng.integers(len(data), size=60).tolist()):
             data[position] ^= 1
             changed.write_bytes(data)
             assert "checksum" in refusal(changed)
             data[position] ^= 1
 
-    @pytest.mark.parametrize("change", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b""])
-    def test_missing_and_added_bytes_are_noticed(
-        self, saved: Path, changed: Path, change: Any
-    ) -> None:
-        changed.write_bytes(change(saved.read_bytes()))
-        assert "checksum" in refusal(changed)
+    def test_missing_and_added_bytes_are_noticed(self, saved: Path, changed: Path) -> None:
+        data = saved.read_bytes()
+        for other in (data[:-1], data + b"\0", b""):
+            changed.write_bytes(other)
+            assert "checksum" in refusal(changed)
 
     def test_files_of_skops_alone_are_refused(self, changed: Path) -> None:
         from skops.io import dump
@@ -132,23 +131,42 @@ class TestWholeFiles:
 
 
 class TestIndices:
-    @pytest.mark.parametrize("name", ["support_", "_n_support", "_dual_coef_", "_intercept_"])
-    def test_support_vector_machines_are_consistent(self, changed: Path, name: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "bad"),
+        [
+            ("support_", lambda model: np.append(model.support_[:-1], len(X))),
+            ("support_", lambda model: model.support_ + 10**6),
+            ("_n_support", lambda model: np.array([-1, len(model.support_) + 1])),
+            ("_n_support", lambda model: model._n_support + 10**6),
+            ("_dual_coef_", lambda model: model._dual_coef_[:, :0]),
+            ("_intercept_", lambda model: model._intercept_[:0]),
+            ("_probA", lambda model: np.zeros(2)),
+            ("_probB", lambda model: np.zeros(2)),
+            ("support_vectors_", lambda model: model.support_vectors_[:-1]),
+        ],
+    )
+    def test_support_vector_machines_are_consistent_wherever_they_are(
+        self, changed: Path, name: str, bad: Any
+    ) -> None:
+        for contained in (tuple, lambda models: {"machine": models[0]}, as_array_of_objects):
+            model = SVC(kernel="linear").fit(X, Y)
+            mercer.save(contained([model]), changed)
+            mercer.load(changed)
+            setattr(model, name, np.asarray(bad(model), dtype=getattr(model, name).dtype))
+            mercer.save(contained([model]), changed)
+            assert "support vector machine" in refusal(changed)
+
+    def test_precomputed_machines_are_consistent(self, changed: Path) -> None:
         model = SVC(kernel="precomputed").fit(X @ X.T, Y)
         mercer.save(model, changed)
         mercer.load(changed)
-        array = getattr(model, name)
-        bad = array + 10**6 if array.dtype.kind == "i" else array[..., :0]
-        setattr(model, name, bad.astype(array.dtype))
+        model.support_ = model.support_ + 10**6
         mercer.save(model, changed)
         assert "support vector machine" in refusal(changed)
 
-    @pytest.mark.parametrize("name", ["forest", "extra-trees", "boosting"])
-    @pytest.mark.parametrize("classification", [False, True])
-    def test_trees_are_saved_as_arrays(
-        self, changed: Path, name: Any, classification: bool
-    ) -> None:
-        y = np.digitize(X[:, 0], [0.0, 0.5]) if classification else X[:, 0]
+    @pytest.mark.parametrize("name", ["forest", "boosting"])
+    def test_trees_are_saved_as_arrays(self, changed: Path, name: Any) -> None:
+        y = np.digitize(X[:, 0], [0.0, 0.5])
         model = mercer.ForestKernel(name, n_trees=5, min_samples_leaf=5).fit(X, y)
         mercer.save(model, changed)
         loaded = mercer.load(changed)
@@ -165,29 +183,6 @@ class TestIndices:
                         ended.transform(X)
                 else:
                     assert np.isfinite(ended.transform(X)).all()
-
-    @pytest.mark.parametrize(
-        ("name", "bad"),
-        [
-            ("support_", lambda model: np.append(model.support_[:-1], len(X))),
-            ("_n_support", lambda model: np.array([-1, len(model.support_) + 1])),
-            ("_probA", lambda model: np.zeros(2)),
-            ("_probB", lambda model: np.zeros(2)),
-            ("support_vectors_", lambda model: model.support_vectors_[:-1]),
-        ],
-    )
-    @pytest.mark.parametrize(
-        "contained", [tuple, lambda models: {"machine": models[0]}, as_array_of_objects]
-    )
-    def test_machines_of_rows_are_consistent_wherever_they_are(
-        self, changed: Path, name: str, bad: Any, contained: Any
-    ) -> None:
-        model = SVC(kernel="linear").fit(X, Y)
-        mercer.save(contained([model]), changed)
-        mercer.load(changed)
-        setattr(model, name, np.asarray(bad(model), dtype=getattr(model, name).dtype))
-        mercer.save(contained([model]), changed)
-        assert "support vector machine" in refusal(changed)
 
     def test_indices_of_sparse_arrays_are_in_range(self, changed: Path) -> None:
         array = csr_matrix(np.abs(X))

@@ -37,6 +37,11 @@ def first(schema: Any, kind: str) -> Any:
     return next(node for node in nodes(schema) if node["__loader__"] == kind)
 
 
+def with_first(path: Path, out: Path, kind: str, **values: Any) -> None:
+    """Change the first object of a kind in a description."""
+    with_schema(path, out, lambda schema: first(schema, kind).update(values))
+
+
 def listed(*content: dict[str, Any], number: int = 1) -> dict[str, Any]:
     return {**LIST, "__id__": number, "content": list(content)}
 
@@ -74,7 +79,7 @@ class TestKinds:
     def test_other_kinds_are_refused(
         self, saved: Path, changed: Path, kind: Any, place: str
     ) -> None:
-        with_schema(saved, changed, lambda schema: first(schema, place).update(__loader__=kind))
+        with_first(saved, changed, place, __loader__=kind)
         message = refusal(changed)
         assert "a kind that models lack" in message or "no kind" in message
 
@@ -112,7 +117,7 @@ class TestKinds:
         self, saved: Path, changed: Path, number: Any
     ) -> None:
         """Numbers of the same hash would take a time that grows with their square."""
-        with_schema(saved, changed, lambda schema: first(schema, "JsonNode").update(__id__=number))
+        with_first(saved, changed, "JsonNode", __id__=number)
         assert "is not described as those of kind 'JsonNode'" in refusal(changed)
 
 
@@ -143,8 +148,7 @@ class TestNames:
         self, saved: Path, changed: Path, kind: str, name: str
     ) -> None:
         module, _, own = name.rpartition(".")
-        new = {"__class__": own, "__module__": module}
-        with_schema(saved, changed, lambda schema: first(schema, kind).update(new))
+        with_first(saved, changed, kind, __class__=own, __module__=module)
         with pytest.raises(ValueError, match=f"types that are not trusted, '{name}'"):
             mercer.load(changed)
 
@@ -152,13 +156,11 @@ class TestNames:
     def test_functions_are_refused_by_name(self, saved: Path, changed: Path, name: str) -> None:
         module, _, own = name.rpartition(".")
         new = {"__class__": own, "__module__": module, "__loader__": "FunctionNode"}
-        with_schema(saved, changed, lambda schema: first(schema, "TypeNode").update(new))
+        with_first(saved, changed, "TypeNode", **new)
         refusal(changed)
 
     def test_long_names_are_cut(self, saved: Path, changed: Path) -> None:
-        with_schema(
-            saved, changed, lambda schema: first(schema, "ObjectNode").update(__class__="a" * 10**5)
-        )
+        with_first(saved, changed, "ObjectNode", __class__="a" * 10**5)
         with pytest.raises(ValueError, match="types that are not trusted") as caught:
             mercer.load(changed)
         assert len(str(caught.value)) < 1000
@@ -205,30 +207,28 @@ def shared_lists(order: int) -> dict[str, Any]:
     return inner
 
 
-def given_in_part(order: int) -> dict[str, Any]:
-    """A list that holds another one twice, once with one value less."""
-    whole, part = listed(text("0")), listed()
-    return listed(*[whole, part][::order], number=2)
+def given_twice(one: dict[str, Any], other: dict[str, Any]) -> Callable[[int], dict[str, Any]]:
+    """Lists that hold another one twice, with other contents."""
+    return lambda order: listed(*[one, other][::order], number=2)
 
 
-def of_other_contents(order: int) -> dict[str, Any]:
-    """A list that holds another one twice, with a text and with a list in it."""
-    one, other = listed(text("0")), listed(listed(number=3))
-    return listed(*[one, other][::order], number=2)
+TWO_WAYS = [
+    shared_lists,
+    given_twice(listed(text("0")), listed()),
+    given_twice(listed(text("0")), listed(listed(number=3))),
+]
 
 
 class TestNumbersOfObjects:
-    @pytest.mark.parametrize("root", [shared_lists, given_in_part, of_other_contents])
+    @pytest.mark.parametrize("root", TWO_WAYS)
     @pytest.mark.parametrize("order", [1, -1])
     def test_objects_that_are_described_in_two_ways_are_refused(
-        self, saved: Path, changed: Path, root: Callable[[int], dict[str, Any]], order: int
+        self, changed: Path, root: Callable[[int], dict[str, Any]], order: int
     ) -> None:
         described(root(order), changed)
         assert "described in two ways" in refusal(changed)
 
-    def test_objects_that_are_described_twice_are_made_once(
-        self, saved: Path, changed: Path
-    ) -> None:
+    def test_objects_that_are_described_twice_are_made_once(self, changed: Path) -> None:
         part = listed(text("0"), number=3)
         described(listed(part, part, listed(text("0", 11), number=4)), changed)
         first, second, third = mercer.load(changed)
@@ -321,18 +321,13 @@ class TestValues:
             {"a": 1, 2: "b", 0.5: None, True: "yes", False: "no"},
             (slice(1, None, 2), np.float64, str, np.dtype("f4")),
             [np.array([[1, "a"], [None, (2,)]], dtype=object), np.array(["a", [1]], dtype=object)],
+            [np.ma.MaskedArray([1.0, 2.0], [True, False])],
         ],
-        ids=["values", "keys", "types", "arrays of objects"],
+        ids=["values", "keys", "types", "arrays of objects", "masked arrays"],
     )
     def test_values_are_loaded_as_they_are(self, changed: Path, model: Any) -> None:
         mercer.save(model, changed)
         assert repr(mercer.load(changed)) == repr(model)
-
-    def test_masked_arrays_are_loaded_as_they_are(self, changed: Path) -> None:
-        array = np.ma.MaskedArray([1.0, 2.0], [True, False])
-        mercer.save([array], changed)
-        (found,) = mercer.load(changed)
-        np.testing.assert_array_equal(found.filled(0.0), [0.0, 2.0])
 
     @pytest.mark.parametrize(
         "change",
@@ -381,11 +376,7 @@ class TestValues:
     )
     def test_slices_have_ends(self, changed: Path, tmp_path: Path, ends: Any) -> None:
         mercer.save([slice(1, 2)], tmp_path / "model.skops")
-        with_schema(
-            tmp_path / "model.skops",
-            changed,
-            lambda schema: first(schema, "SliceNode").update(content=ends),
-        )
+        with_first(tmp_path / "model.skops", changed, "SliceNode", content=ends)
         refusal(changed)
 
 

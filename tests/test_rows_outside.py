@@ -55,7 +55,6 @@ def outside(X: np.ndarray, distance: float) -> np.ndarray:
     return np.vstack([high + distance, low - distance, np.append(high[:-1], high[-1] + distance)])
 
 
-@cache
 def fitted(predictor: str, function: str) -> tuple[Any, Any]:
     """A predictor and the Gaussian process of the same kernel."""
     X, of, width = FUNCTIONS[function]
@@ -69,28 +68,20 @@ def fitted(predictor: str, function: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("predictor", PREDICTORS)
-class TestPredictors:
-    @pytest.mark.parametrize("step", ["spacing", "width"])
-    def test_near_the_data_errors_are_those_of_a_process(
-        self, predictor: str, function: str, step: str
-    ) -> None:
-        X, of, width = FUNCTIONS[function]
-        model, process = fitted(predictor, function)
-        rows = outside(X, (X[1:] - X[:-1]).max() if step == "spacing" else width)
+def test_predictions_near_the_data_and_far_away(predictor: str, function: str) -> None:
+    """Near the data, errors are those of a process; far away, predictions stay near the mean."""
+    X, of, width = FUNCTIONS[function]
+    model, process = fitted(predictor, function)
+    for step in ((X[1:] - X[:-1]).max(), width):
+        rows = outside(X, step)
         error, expected = (np.abs(m.predict(rows) - of(rows)).max() for m in (model, process))
         assert error < 1.25 * expected + 0.02 * np.std(of(X))
-
-    def test_far_away_predictions_are_within_twice_the_range(
-        self, predictor: str, function: str
-    ) -> None:
-        X, of, width = FUNCTIONS[function]
-        model, _ = fitted(predictor, function)
-        y = of(X)
-        for distance in (10.0 * width, 1e8):
-            far = model.predict(outside(X, distance))
-            assert np.abs(far - y.mean()).max() < 2.0 * np.ptp(y)
-            if predictor.startswith("stack"):
-                assert_allclose(far, y.mean())
+    y = of(X)
+    for distance in (10.0 * width, 1e8):
+        far = model.predict(outside(X, distance))
+        assert np.abs(far - y.mean()).max() < 2.0 * np.ptp(y)
+        if predictor.startswith("stack"):
+            assert_allclose(far, y.mean())
 
 
 EXAMPLES: list[tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], np.ndarray]] = [
@@ -100,11 +91,6 @@ EXAMPLES: list[tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], np.ndarray]
         np.linspace(12.1, 12.6, 6)[:, None],
     ),
     (
-        np.arange(100.0)[:, None],
-        lambda X: 0.05 * X[:, 0] + np.sin(X[:, 0] / 10.0),
-        np.arange(100.0, 104.0)[:, None],
-    ),
-    (
         np.array([[a, b] for a in np.linspace(0.0, 1.0, 6) for b in np.linspace(0.0, 1.0, 6)]),
         lambda X: X[:, 0] + 2.0 * X[:, 1],
         np.array([[-0.3, 0.5], [1.3, 1.3], [0.2, 1.25], [-0.3, -0.3], [1.2, 0.4]]),
@@ -112,7 +98,7 @@ EXAMPLES: list[tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], np.ndarray]
 ]
 
 
-@pytest.mark.parametrize(("X", "of", "new"), EXAMPLES, ids=["waves", "trend", "plane"])
+@pytest.mark.parametrize(("X", "of", "new"), EXAMPLES, ids=["waves", "plane"])
 def test_default_stacks_go_on_as_the_function_does(
     X: np.ndarray, of: Callable[[np.ndarray], np.ndarray], new: np.ndarray
 ) -> None:
@@ -125,11 +111,10 @@ def test_default_stacks_go_on_as_the_function_does(
 # --- intervals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [60, 520])
-def test_intervals_widen_with_the_distance(n: int) -> None:
+def test_intervals_widen_with_the_distance() -> None:
     rng = np.random.default_rng(0)
-    X = rng.uniform(0.0, 6.0, size=(n, 1))
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+    X = rng.uniform(0.0, 6.0, size=(60, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
     model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, y)
     edge = X.max()
     rows = edge + np.array([0.0, 0.5, 1.0, 2.0, 3.0, 6.0, 1e3, 1e8])[:, None]
@@ -154,9 +139,7 @@ def table(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
 
 CANDIDATES: dict[str, Any] = {
     "default": None,
-    "linear": [Linear()],
     "linear and Gaussian": [Linear(), Gaussian(3.0)],
-    "default and linear": ["default", Linear()],
     "polynomial": [Polynomial(3)],
 }
 
@@ -174,12 +157,12 @@ def absurd(column: int, size: float) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize("size", [1e8, 1e30, 1e90])
 @pytest.mark.parametrize("name", CANDIDATES)
-def test_absurd_values_give_the_mean(name: str, size: float) -> None:
+def test_absurd_values_give_the_mean(name: str) -> None:
     mean = table()[1].mean()
-    for column in range(3):
-        assert_allclose(stack(name).predict(absurd(column, size)), mean, atol=1e-9)
+    for size in (1e8, 1e30, 1e90):
+        for column in range(3):
+            assert_allclose(stack(name).predict(absurd(column, size)), mean, atol=1e-9)
 
 
 def test_absurd_values_of_encoded_tables_give_nearly_the_mean() -> None:
@@ -257,11 +240,6 @@ class TestAgreement:
         assert (closeness == 1.0).any()
         assert (closeness == 0.0).any()
         assert ((closeness > 0.0) & (closeness < 1.0)).any()
-
-    def test_files(self, task: str, tmp_path: Any) -> None:
-        model, new = carried(task)
-        mercer.save(model, tmp_path / "model.mercer")
-        assert_array_equal(values(mercer.load(tmp_path / "model.mercer"), new), values(model, new))
 
     def test_graphs(self, task: str) -> None:
         pytest.importorskip("skl2onnx")

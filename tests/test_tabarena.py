@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
 from sklearn.metrics import r2_score
 from threadpoolctl import threadpool_info
 
@@ -101,13 +100,12 @@ def table(n: int = 160, seed: int = 0) -> Any:
 
 @pytest.mark.usefixtures("few_folds")
 @pytest.mark.parametrize(
-    ("problem", "name"),
-    rotating(["regression", "binary", "multiclass"], ["TwoStageModel", "KernelStackingModel"]),
+    ("problem", "name"), [("regression", "TwoStageModel"), ("multiclass", "KernelStackingModel")]
 )
 def test_models_fit_and_predict(tabarena: Any, name: str, problem: str) -> None:
     X, y = table()
     if problem != "regression":
-        y = pd.Series(np.searchsorted(np.quantile(y, [0.5, 0.8][: 1 + (problem != "binary")]), y))
+        y = pd.Series(np.searchsorted(np.quantile(y, [0.5, 0.8]), y))
     before = [pool["num_threads"] for pool in threadpool_info()]
     model = getattr(tabarena, name)(path="p", name="n", problem_type=problem)
     assert model.fit(X=X, y=y, num_cpus=1) is model
@@ -117,8 +115,6 @@ def test_models_fit_and_predict(tabarena: Any, name: str, problem: str) -> None:
     found = model.predict_proba(new)
     if problem == "regression":
         assert r2_score(truth, found) > 0.9
-    elif problem == "binary":
-        assert np.mean((found > 0.5) == (truth > np.median(truth))) > 0.85
     else:
         assert found.shape == (160, 3)
         np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
@@ -138,9 +134,3 @@ def test_hyperparameters_and_weights_reach_the_estimator(tabarena: Any) -> None:
     half = tabarena.TwoStageModel(problem_type="regression", hyperparameters=given)
     half.fit(X=X, y=y)
     assert np.abs(model.predict_proba(X) - half.predict_proba(X)).max() > 1e-3
-
-
-def test_names_are_those_of_a_leaderboard(tabarena: Any) -> None:
-    keys = {model.ag_key for model in (tabarena.KernelStackingModel, tabarena.TwoStageModel)}
-    names = {model.ag_name for model in (tabarena.KernelStackingModel, tabarena.TwoStageModel)}
-    assert len(keys) == len(names) == 2

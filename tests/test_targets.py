@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from campaign import rotating
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, CLASSES, SIMILARITIES, outputs, score
-from reference import center, target_kernel
+from reference import center
 
-import mercer.metrics
 from mercer import AlignmentMaximization
 from mercer._data.validation import infer_task
 from mercer._search.targets import Target, as_target
@@ -35,9 +30,9 @@ def target_of(y: Any, kernel: Any) -> Target:
 # --- the factor -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("case", "n"), rotating(CASES, [20, 60, 200]))
-def test_the_factor_is_that_of_the_output_gram_matrix(case: str, n: int) -> None:
-    y, kernel, L = outputs(case, score(n))
+@every_case
+def test_the_factor_is_that_of_the_output_gram_matrix(case: str) -> None:
+    y, kernel, L = outputs(case, score(200))
     target = target_of(y, kernel)
     tolerance = 1e-7 * np.trace(L)
     assert_allclose(kernel_of(target), L, atol=tolerance)
@@ -68,9 +63,7 @@ def test_similarities_follow_the_sorted_classes() -> None:
     order = [1, 2, 0]
     here = target_of(renamed, SIMILARITIES[np.ix_(order, order)])
     assert_allclose(kernel_of(here), L, atol=1e-12)
-    pandas = pytest.importorskip("pandas")
-    for like in (np.ndarray.tolist, np.float32, pandas.DataFrame):
-        assert_allclose(kernel_of(target_of(y, like(SIMILARITIES))), L, atol=1e-7)
+    assert_allclose(kernel_of(target_of(y, SIMILARITIES.tolist())), L, atol=1e-7)
 
 
 def test_similarities_of_low_rank_have_a_factor_of_low_rank() -> None:
@@ -81,48 +74,19 @@ def test_similarities_of_low_rank_have_a_factor_of_low_rank() -> None:
     assert_allclose(kernel_of(target), (tree.T @ tree)[np.ix_(y, y)], atol=1e-12)
 
 
-def test_balanced_labels_of_two_classes_are_labels_up_to_scale() -> None:
-    """As documented, once centered; of three classes they are not."""
-    y = np.array([0] * 5 + [1] * 20 + [2] * 35)
-    for labels, same in ((np.minimum(y, 1), True), (y, False)):
-        found = [center(kernel_of(target_of(labels, kernel))) for kernel in ("labels", "balanced")]
-        cosine = reference.alignment(*found)
-        assert (cosine > 1.0 - 1e-12) == same
-        assert reference.alignment(found[0], center(kernel_of(target_of(labels, "delta")))) > 0.999
-
-
 @pytest.mark.parametrize("case", ["linear", "gaussian", "gaussian of two"])
-@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e200])
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_the_unit_of_responses_does_not_matter(case: str, scale: float) -> None:
     y, kernel, L = outputs(case, score())
     assert_allclose(kernel_of(target_of(scale * y, kernel)), L, atol=1e-7 * np.trace(L))
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_the_scale_of_a_given_matrix_is_kept(scale: float) -> None:
-    L = outputs("precomputed", score())[2]
-    found = kernel_of(target_of(scale * L, "precomputed"))
-    assert_allclose(found, scale * L, atol=1e-8 * scale * np.trace(L))
-
-
-@pytest.mark.parametrize("case", ["linear", "gaussian", "kernel", "precomputed", "multilabel"])
-def test_single_precision(case: str) -> None:
-    y, kernel, L = outputs(case, score())
-    assert_allclose(kernel_of(target_of(y.astype(np.float32), kernel)), L, atol=2e-6 * np.trace(L))
-
-
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
-@pytest.mark.parametrize("n_labels", [3, 200])
-def test_sparse_sets_of_labels(container: Any, n_labels: int) -> None:
+def test_sparse_sets_of_labels() -> None:
     """Also of more labels than samples, whose factor has no more columns than samples."""
-    Y = (np.random.default_rng(0).random((40, n_labels)) < 0.1).astype(int)
-    target = target_of(container(Y), "multilabel")
+    Y = (np.random.default_rng(0).random((40, 200)) < 0.1).astype(int)
+    target = target_of(sp.coo_array(Y), "multilabel")
     assert_allclose(kernel_of(target), Y @ Y.T, atol=1e-9)
     assert target.factor.shape[1] <= 40
-    assert_allclose(kernel_of(target_of(Y.astype(bool), "multilabel")), Y @ Y.T, atol=1e-9)
-
-
-def test_sparse_sets_of_labels_are_learned_from() -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
     Y = (X[:, :2] > 0.0).astype(int)
     model = AlignmentMaximization(output_kernel="multilabel")
@@ -156,70 +120,12 @@ def test_many_responses_are_never_a_matrix() -> None:
 # --- labels and responses ----------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:y holds whole numbers")
-@given(y=arrays(int, st.integers(2, 20), elements=st.integers(-3, 3)))
-def test_labels(y: np.ndarray) -> None:
-    if np.unique(y).size < 2:
-        with pytest.raises(ValueError, match="only one class"):
-            as_target(y)
-        return
-    target = as_target(y)
-    assert_allclose(kernel_of(target), target_kernel(y), atol=1e-12)
-    assert_allclose(target.centered @ target.centered.T, center(target_kernel(y)), atol=1e-12)
-    assert_array_equal(target.classes, np.unique(y))
-    assert_array_equal(target.classes[target.codes], y)
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        np.array(["b", "a", "b", "c"]),
-        np.array(["b", "a", "b", "c"], dtype=object),
-        ["b", "a", "b", "c"],
-        np.array([True, False, True, True]),
-        np.array([2.0, 1.0, 2.0, 1.0]),
-        np.array([[2], [1], [2]]).ravel(),
-    ],
-)
-def test_labels_of_any_type(y: Any) -> None:
-    assert_allclose(kernel_of(as_target(y)), target_kernel(np.asarray(y)), atol=1e-12)
-
-
-responses = arrays(
-    float,
-    st.tuples(st.integers(2, 10), st.integers(1, 3)),
-    elements=st.floats(-1e3, 1e3, allow_subnormal=False),
-)
-
-
-@given(y=responses)
-def test_responses(y: np.ndarray) -> None:
-    if (y.std(axis=0) <= 1e-10 * (1 + np.abs(y).max(axis=0))).any():
-        return
-    target = as_target(y, "regression")
-    L = target_kernel(y, "regression")
-    assert_allclose(kernel_of(target), L, rtol=1e-9, atol=1e-9 * np.abs(L).max())
-    assert_allclose(target.centered.sum(axis=0), 0.0, atol=1e-9 * np.abs(target.factor).max())
-    assert target.classes is None
-
-
-def test_the_task_may_be_given() -> None:
-    y = np.array([0, 1, 2, 5])
-    assert as_target(y, "regression").classes is None
-    assert_array_equal(as_target(y, "classification").classes, y)
-
-
 @pytest.mark.parametrize(
     ("y", "settings", "message"),
     [
         ([1, 1, 1], {}, "only one class: .*1"),
         ([0.1 + 0.2, 0.3, 0.3], {"task": "regression"}, "y is constant"),
         ([[0.5, 1.0], [0.7, 1.0], [0.1, 1.0]], {}, r"y is constant \(response 1\)"),
-        (
-            ["a", "b"],
-            {"task": "regression"},
-            "y holds text, such as 'a', and responses are numbers",
-        ),
         ([0.5, 1.5], {"task": "classification"}, "Unknown label type: continuous"),
         ([[0, 1], [2, 0]], {"task": "classification"}, "1d array|multi"),
         ([0.5, np.nan], {}, "NaN"),
@@ -244,8 +150,9 @@ def test_bad_targets(y: Any, settings: dict[str, Any], message: str) -> None:
         ([0, 1, 1], "classification"),
         (np.arange(10), "classification"),
         ([0.5, 1.5, 0.5], "regression"),
-        (np.linspace(0.0, 1.0, 69), "regression"),
         ([[1, 2], [3, 4], [3, 6]], "regression"),
+        ([1.0, 2.0] * 3, "classification"),
+        ([1, 2, 3, 4] * 3, "classification"),
     ],
 )
 def test_the_task_is_inferred_without_a_guess(y: Any, task: str) -> None:
@@ -257,14 +164,10 @@ def test_the_task_is_inferred_without_a_guess(y: Any, task: str) -> None:
 @pytest.mark.parametrize(
     ("y", "task", "taken"),
     [
-        (np.tile(np.arange(1, 11), 3), "classification", "classes"),
-        (np.tile(np.arange(1.0, 11.0), 3), "classification", "classes"),
         (np.tile([3, 4, 5, 6, 7], 3), "classification", "classes"),
         (np.tile([0.0, 1.0, 2.0], 3), "classification", "classes"),
-        (np.arange(11), "classification", "classes"),
         (np.arange(20.0), "classification", "classes"),
         (np.arange(21), "regression", "responses"),
-        (np.round(50 + 10 * np.linspace(-3.4, 3.4, 69)), "regression", "responses"),
     ],
 )
 def test_whole_numbers_of_many_values_are_a_guess_that_a_warning_tells(
@@ -272,13 +175,6 @@ def test_whole_numbers_of_many_values_are_a_guess_that_a_warning_tells(
 ) -> None:
     with pytest.warns(UserWarning, match=rf"distinct values, which were taken for {taken}: "):
         assert infer_task(y) == task
-
-
-@pytest.mark.parametrize(
-    "y", [np.arange(10), [1, 2, 3, 4], [-1, 1], [1.0, 2.0], ["1", "2", "3", "4", "5"]]
-)
-def test_codes_of_classes_are_no_guess(y: Any) -> None:
-    assert infer_task(np.tile(y, 3)) == "classification"
 
 
 # --- refusals ---------------------------------------------------------------------------------
@@ -292,9 +188,7 @@ CODES = np.arange(60) % 3
     ("kernel", "y", "message"),
     [
         ("label", CODES, 'must be None, one of "labels", "delta", .*; got \'label\''),
-        (3.0, CODES, r"must be None, one of .*; got 3\.0"),
         (Gaussian, CODES, "must be None, one of .*; got"),
-        ([Gaussian()], CODES, "must be None, one of .*; got"),
         (sp.eye_array(3), CODES, "must be None, one of .*; got"),
         ("gaussian", WORDS, "\"gaussian\": y holds text, such as 'a'"),
         (Gaussian(), WORDS, "kernel Gaussian.*: y holds text, such as 'a'"),
@@ -321,32 +215,14 @@ CODES = np.arange(60) % 3
     ],
 )
 def test_outputs_that_do_not_fit(kernel: Any, y: Any, message: str) -> None:
-    X = np.random.default_rng(0).normal(size=(60, 4))
     with pytest.raises((ValueError, TypeError), match=message):
-        AlignmentMaximization(output_kernel=kernel).fit(X, y)
-    with pytest.raises((ValueError, TypeError), match=message):
-        mercer.metrics.hsic(np.eye(60), y, output_kernel=kernel)
+        AlignmentMaximization(output_kernel=kernel).fit(np.ones((60, 4)), y)
 
 
-@pytest.mark.parametrize(
-    ("task", "kernels", "message"),
-    [
-        ("regression", CLASSES, 'it is for classes, and the task is "regression"'),
-        ("classification", CASES[4:10], "Unknown label type: continuous"),
-    ],
-)
-def test_output_kernels_that_do_not_fit_the_task(
-    task: Any, kernels: list[str], message: str
-) -> None:
-    for case in kernels:
-        _, kernel, _ = outputs(case, score())
-        with pytest.raises(ValueError, match=message):
-            as_target(CODES if task == "regression" else NUMBERS, task, output_kernel=kernel)
-
-
-@every_case
-def test_one_sample(case: str) -> None:
-    y, kernel, _ = outputs(case, score())
-    one = y[:1, :1] if case == "precomputed" else y[:1]
-    with pytest.raises(ValueError, match=r"only one class|y is constant"):
-        target_of(one, kernel)
+def test_output_kernels_that_do_not_fit_the_task() -> None:
+    for case in CLASSES:
+        with pytest.raises(ValueError, match='is for classes, and the task is "regression"'):
+            as_target(CODES, "regression", output_kernel=outputs(case, score())[1])
+    for case in CASES[4:10]:
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            as_target(NUMBERS, "classification", output_kernel=outputs(case, score())[1])

@@ -57,16 +57,6 @@ def test_means_over_trees_are_linear_functions_of_leaves(name: str) -> None:
     assert found.products(3) is None
 
 
-def test_missing_values_go_where_the_ensemble_sends_them() -> None:
-    holes = np.where(RNG.uniform(size=X.shape) < 0.2, np.nan, X)
-    ensemble = HistGradientBoostingRegressor(max_iter=5).fit(holes, Y[:, 0])
-    kernel = Forest(ensemble).with_leaves_of(holes)
-    coefficients = RNG.normal(size=(int(kernel.first_features[-1]), 1))
-    found = tree_term(FeatureTerm(kernel, coefficients))
-    assert found is not None
-    assert_allclose(found(holes), FeatureTerm(kernel, coefficients)(holes), rtol=1e-10, atol=1e-12)
-
-
 def test_splits_by_sets_of_categories_are_left_as_they_are() -> None:
     codes = RNG.integers(0, 8, size=(300, 1)).astype(float)
     target = np.isin(codes[:, 0], [1, 4, 6]).astype(float)
@@ -81,22 +71,18 @@ def test_splits_by_sets_of_categories_are_left_as_they_are() -> None:
     assert_allclose(kept(codes), term(codes))
 
 
-def test_forests_of_sparse_tables() -> None:
-    table = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
-    kernel = Forest(ExtraTreesRegressor(3, random_state=0).fit(table, Y)).with_leaves_of(table)
-    term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
-    found = tree_term(term)
-    assert found is not None
-    assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)
-
-
-def test_indicators_are_read_as_one_column() -> None:
+def test_missing_values_sparse_tables_and_indicators() -> None:
+    holes = np.where(RNG.uniform(size=X.shape) < 0.2, np.nan, X)
+    boosted = Forest(HistGradientBoostingRegressor(max_iter=5).fit(holes, Y[:, 0]))
+    sparse = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+    extra = Forest(ExtraTreesRegressor(3, random_state=0).fit(sparse, Y))
     levels = RNG.integers(4, size=300)
-    table = np.column_stack([X[:, 0], np.eye(4)[levels]])
-    target = levels % 2 + X[:, 0]
-    groups = [np.arange(1, 5)]
-    kernel, _ = grow(table, target, classification=False, n_trees=6, indicators=groups)
-    term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
-    found = tree_term(term)
-    assert found is not None
-    assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)
+    coded = np.column_stack([X[:, 0], np.eye(4)[levels]])
+    target, groups = levels % 2 + X[:, 0], [np.arange(1, 5)]
+    grown, _ = grow(coded, target, classification=False, n_trees=6, indicators=groups)
+    tables = ((boosted.with_leaves_of(holes), holes), (extra.with_leaves_of(sparse), sparse))
+    for kernel, table in (*tables, (grown, coded)):
+        term = FeatureTerm(kernel, RNG.normal(size=(int(kernel.first_features[-1]), 1)))
+        found = tree_term(term)
+        assert found is not None
+        assert_allclose(found(table), term(table), rtol=1e-10, atol=1e-12)

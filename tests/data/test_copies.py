@@ -27,28 +27,18 @@ def test_copies_have_one_number(factor: float) -> None:
     assert found is not None
     assert_array_equal(found[40:], found[:15])
     assert len(np.unique(found)) == 40
+    assert_array_equal(with_copies(Sample.of((factor * X).tolist(), y)).groups, found)
 
 
-def test_features_tell_copies_whatever_the_target() -> None:
-    X, y = table()
-    found = copies(np.concatenate([X, X[:10]]), np.concatenate([y, y[:10] + 1.0]))
-    assert found is not None
-    assert_array_equal(found[:10], found[40:])
-
-
-def test_rows_that_differ_have_no_copies() -> None:
-    assert copies(*table()) is None
-
-
-@pytest.mark.parametrize("n", [60, 3000])
-def test_equal_rows_of_categories_are_data(n: int) -> None:
+def test_equal_rows_of_categories_and_of_designed_values_are_data() -> None:
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(n, 4)).astype(float)
-    assert len(np.unique(X, axis=0)) < n
-    assert copies(X, rng.integers(0, 2, n)) is None
-    assert copies(X, rng.normal(size=n)) is None
+    X, labels = rng.integers(0, 3, size=(60, 4)).astype(float), rng.integers(0, 2, 60)
+    assert len(np.unique(X, axis=0)) < 60
+    assert copies(X, labels) is None
+    assert copies(X, rng.normal(size=60)) is None
     # A category that another one determines.
-    assert copies(np.column_stack([X[:, 0], X[:, 0] > 1]), rng.integers(0, 2, n)) is None
+    assert copies(np.column_stack([X[:, 0], X[:, 0] > 1]), labels) is None
+    assert copies(np.repeat(np.arange(5.0), 8)[:, None], rng.normal(size=40)) is None
 
 
 def test_responses_tell_copies_of_rows_of_categories() -> None:
@@ -58,11 +48,6 @@ def test_responses_tell_copies_of_rows_of_categories() -> None:
     assert found is not None
     assert_array_equal(found[30:], found[:10])
     assert len(np.unique(found)) == 30
-
-
-def test_repeated_measurements_of_designed_values_are_data() -> None:
-    doses = np.repeat(np.arange(5.0), 8)[:, None]
-    assert copies(doses, np.random.default_rng(0).normal(size=40)) is None
 
 
 @pytest.mark.parametrize(
@@ -80,11 +65,6 @@ def test_samples_without_copies_stay(sample: Sample) -> None:
     assert with_copies(sample) is sample
 
 
-def test_copies_are_the_groups_of_a_sample() -> None:
-    X, y = joined(*table(), rows=np.arange(15))
-    assert_array_equal(with_copies(Sample.of(X.tolist(), y)).groups, copies(X, y))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_sparse_tables_have_the_copies_of_dense_ones(seed: int) -> None:
     """Of numbers, of numbers with many zeros, and of zeros, which only targets tell."""
@@ -93,21 +73,3 @@ def test_sparse_tables_have_the_copies_of_dense_ones(seed: int) -> None:
         dense, sparse = (copies(kind(factor * X), targets) for kind in (np.array, sp.csc_array))
         assert (dense is None) == (sparse is None)
         assert dense is None or np.array_equal(dense, sparse)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_sums_tell_rows_apart_only_where_they_differ(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(40, int(rng.integers(1, 60)))).round(int(rng.integers(0, 4)))
-    X = np.asfortranarray(10.0 ** rng.integers(-8, 9) * X[rng.integers(0, 40, 30 + seed)])
-    y = rng.normal(size=len(X)).round(int(rng.integers(0, 3)))
-    found = copies(X, y)
-    monkeypatch.setattr("mercer._data.copies._surely_differ", lambda X, rounding: False)
-    expected = copies(X, y)
-    assert (found is None) == (expected is None)
-    if found is not None:
-        assert_array_equal(found, expected)
-    distinct = np.unique(X, axis=0)
-    assert copies(distinct, np.arange(len(distinct))) is None

@@ -1,10 +1,13 @@
-"""Encodings of responses and labels, and the means of all other samples."""
+"""Encodings of responses and labels, weights, and the means of all other samples."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._data.sample import encode_target
+from mercer._data.weights import SampleWeights
 from mercer._gram.dense import to_unit_scale
 from mercer._solvers.left_out import leave_one_out
 from mercer.kernels import Gaussian
@@ -32,6 +35,9 @@ def test_responses_are_standardized_and_back() -> None:
     assert_allclose(target.values.mean(axis=0), 0.0, atol=1e-12)
     assert_allclose(target.values.std(axis=0), 1.0)
     assert_allclose(target.decode(target.values), y, rtol=1e-12)
+    assert_allclose(target.encoding.encode(y[7:]), target.values[7:])
+    constant = encode_target(np.full(4, 3.0), classification=False).encoding
+    assert_array_equal(constant.decode(constant.encode(np.full(4, 3.0))), 3.0)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e12, 1e307])
@@ -43,40 +49,20 @@ def test_extreme_responses_are_finite(size: float) -> None:
     assert np.isfinite(target.decode(found.predictions)).all()
 
 
-def test_labels_are_indicators_and_back() -> None:
-    labels = np.array(["no", "yes", "no", "maybe"])
-    target = encode_target(labels, classification=True)
-    assert target.classes is not None
-    assert_array_equal(target.classes, ["maybe", "no", "yes"])
-    assert_array_equal(target.values.sum(axis=1), 1.0)
-    assert_array_equal(target.decode(target.values), labels)
-    part = target.take(np.array([3, 1]))
-    assert_array_equal(part.decode(part.values), ["maybe", "yes"])
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_are_drawn_in_exact_proportion_to_their_weights(seed: int) -> None:
+    # Some steps along the cumulative weights end exactly with a row, which rounding must not move.
+    weights = np.random.default_rng(seed).integers(1, 8, size=3 + seed % 6)
+    total, ends = int(weights.sum()), np.cumsum(weights).tolist()
+    for n_rows in (len(weights), 2 * len(weights)):
+        steps = [Fraction((2 * k + 1) * total, 2 * n_rows) for k in range(n_rows)]
+        expected = [next(i for i, end in enumerate(ends) if end >= step) for step in steps]
+        found = SampleWeights(weights.astype(float)).proportional_rows(n_rows)
+        assert_array_equal(found, expected)
 
 
-class TestEncodingOfResponses:
-    def test_values_are_those_of_the_whole_table(self) -> None:
-        y = np.random.default_rng(0).normal(5.0, 3.0, size=(20, 2))
-        encoding = encode_target(y, classification=False).encoding
-        parts = np.vstack([encoding.encode(y[:7]), encoding.encode(y[7:])])
-        np.testing.assert_allclose(parts, encode_target(y, classification=False).values)
-
-    def test_a_constant_response_stays(self) -> None:
-        encoding = encode_target(np.full(4, 3.0), classification=False).encoding
-        np.testing.assert_array_equal(encoding.decode(encoding.encode(np.full(4, 3.0))), 3.0)
-
-
-class TestEncodingOfClasses:
-    @pytest.mark.parametrize("labels", [["b", "a", "c", "a"], [3, -1, 7, -1], [True, False]])
-    def test_decoding_returns_labels(self, labels: list[object]) -> None:
-        y = np.array(labels)
-        encoding = encode_target(y, classification=True).encoding
-        np.testing.assert_array_equal(encoding.decode(encoding.encode(y)), y)
-        assert encoding.encode(y).sum(axis=1).tolist() == [1.0] * len(y)
-
-    def test_an_unknown_label_is_refused(self) -> None:
-        encoding = encode_target(["a", "c"], classification=True).encoding
-        with pytest.raises(ValueError, match=r"none of the classes: .*'b'"):
-            encoding.encode(np.array(["a", "b"]))
-        with pytest.raises(ValueError, match=r"none of the classes: .*'d'"):
-            encoding.encode(np.array(["d"]))
+def test_labels_that_are_none_of_the_classes_are_refused() -> None:
+    encoding = encode_target(["a", "c"], classification=True).encoding
+    for labels, named in ((["a", "b"], "b"), (["d"], "d")):
+        with pytest.raises(ValueError, match=f"none of the classes: .*'{named}'"):
+            encoding.encode(np.array(labels))

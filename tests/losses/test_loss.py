@@ -1,12 +1,7 @@
 """Losses against their definitions, machines against their duality gaps and repeated samples."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-from campaign import rotating
-from hypothesis import given
-from hypothesis import strategies as st
 from loss_cases import (
     GRAMS,
     LOSSES,
@@ -22,21 +17,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_reference import (
     Ball,
     Matrix,
-    NaiveEpsilonInsensitive,
-    NaiveHinge,
-    NaiveLogistic,
-    NaiveSquared,
     best_dual,
     dual_objective,
     primal_objective,
 )
 from reference import center, gaussian
 
-from mercer._gram.kernel_products import base_grams
-from mercer._gram.samples import Samples
-from mercer._search.weights.interior_point import interior_point_weights
-from mercer.kernels import Linear
-from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Machine, Squared
+from mercer.losses import EpsilonInsensitive, Hinge, Loss
 
 
 def feasible(case: Case, seed: int = 4) -> Matrix:
@@ -79,36 +66,25 @@ def test_the_conjugate_is_a_supremum(case: Case) -> None:
 
 
 @every_loss
-def test_objectives_are_their_definitions(case: Case) -> None:
-    K, c = GRAMS["gaussian"], feasible(case)
-    c[5:] = 0.0
-    primal, dual = case.loss.objective(K, case.y, Machine(c, 0.7))
-    F = (K @ c + 0.7)[:, None]
-    assert_allclose(
-        primal, primal_objective(K, case.y[:, None], case.naive, c[:, None], F), rtol=1e-12
-    )
-    expected = dual_objective(K[None], case.y[:, None], case.naive, Ball(1.0), c[:, None])
-    assert_allclose(dual, expected, rtol=1e-12)
-
-
-@every_loss
-@pytest.mark.parametrize(
-    ("gram", "accuracy", "intercept"), rotating(GRAMS, [1e-3, 1e-8], [True, False])
-)
-def test_machines_reach_the_gap(case: Case, gram: str, intercept: bool, accuracy: float) -> None:
-    K = GRAMS[gram]
-    before = K.copy()
-    machine = case.loss.fit(K, case.y, intercept=intercept, accuracy=accuracy)
-    assert machine.c.shape == (N,)
-    assert_optimal(case, K, machine, intercept, accuracy)
-    assert_array_equal(K, before)
-
-
-@every_loss
-@pytest.mark.parametrize("gram", ["gaussian", "low rank", "duplicated rows"])
 @either_way
-def test_machines_are_as_good_as_a_generic_solver(case: Case, gram: str, intercept: bool) -> None:
-    K = center(GRAMS[gram]) if intercept else GRAMS[gram]
+@pytest.mark.parametrize("gram", GRAMS)
+def test_machines_reach_the_gap(case: Case, intercept: bool, gram: str) -> None:
+    """By the definitions of the objectives, with which `objective` agrees."""
+    K = GRAMS[gram]
+    machine = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-8)
+    assert_optimal(case, K, machine, intercept, 1e-8)
+    F = (K @ machine.c + machine.intercept)[:, None]
+    found = case.loss.objective(K, case.y, machine)
+    y, c = case.y[:, None], machine.c[:, None]
+    assert_allclose(found[0], primal_objective(K, y, case.naive, c, F), rtol=1e-9, atol=1e-12)
+    expected = dual_objective(K[None], y, case.naive, Ball(1.0), c)
+    assert_allclose(found[1], expected, rtol=1e-9, atol=1e-12)
+
+
+@every_loss
+@either_way
+def test_machines_are_as_good_as_a_generic_solver(case: Case, intercept: bool) -> None:
+    K = center(GRAMS["gaussian"]) if intercept else GRAMS["gaussian"]
     machine = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-10)
     expected = best_dual(K[None], case.y[:, None], case.naive, Ball(1.0), intercept=intercept)[0]
     assert_allclose(case.loss.objective(K, case.y, machine), expected, rtol=1e-7, atol=1e-9)
@@ -119,54 +95,10 @@ def test_machines_are_as_good_as_a_generic_solver(case: Case, gram: str, interce
 def test_a_start_does_not_change_the_accuracy(case: Case, intercept: bool) -> None:
     K, other = GRAMS["gaussian"], gaussian(X, 1.2)
     start = case.loss.fit(other, case.y, intercept=intercept, accuracy=1e-3)
-    for first in (start, None):
-        machine = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-10, start=first)
-        assert_optimal(case, K, machine, intercept, 1e-10)
-        again = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-10, start=machine)
-        assert_optimal(case, K, again, intercept, 1e-10)
-
-
-PROPERTIES = {
-    "seed": st.integers(0, 10**6),
-    "n": st.integers(3, 25),
-    "rank": st.integers(1, 25),
-    "log_c": st.floats(-3.0, 3.0),
-    "log_scale": st.floats(-6.0, 0.5),
-    "epsilon": st.sampled_from([0.0, 0.1, 1.0]),
-}
-
-
-@either_way
-@given(values=st.fixed_dictionaries(PROPERTIES))
-def test_any_problem(intercept: bool, values: dict[str, Any]) -> None:
-    rng, n, rank = np.random.default_rng(values["seed"]), values["n"], values["rank"]
-    factor = rng.normal(size=(n, rank))
-    K = 10.0 ** values["log_scale"] * factor @ factor.T / rank
-    C, epsilon = 10.0 ** values["log_c"], values["epsilon"]
-    labels = np.where(rng.permutation(n) < max(1, n // 3), 1.0, -1.0)
-    responses = rng.normal(size=n)
-    for loss, naive, y in (
-        (Hinge(C), NaiveHinge(C), labels),
-        (EpsilonInsensitive(C, epsilon), NaiveEpsilonInsensitive(C, epsilon), responses),
-        (Squared(1.0 / C), NaiveSquared(1.0 / C), responses),
-        (Logistic(C), NaiveLogistic(C), labels),
-    ):
-        machine = loss.fit(K, y, intercept=intercept, accuracy=1e-7)
-        F = (K @ machine.c + machine.intercept)[:, None]
-        C_ = machine.c[:, None]
-        primal = primal_objective(K, y[:, None], naive, C_, F)
-        dual = dual_objective(K[None], y[:, None], naive, Ball(1.0), C_)
-        assert primal - dual <= 1e-7 * abs(primal) + 1e-13 * np.abs(y * machine.c).sum()
-        assert abs(machine.intercept * machine.c.sum()) <= 1e-7 * abs(primal)
-
-
-@pytest.mark.parametrize("name", ["squared", "squared-labels", "logistic", "logistic-1e3"])
-def test_conjugate_curvature_is_one_over_the_curvature_of_the_loss(name: str) -> None:
-    case, f, h = LOSSES[name], predictions(), 1e-3
-    values = [case.naive.losses(case.y, f + d) for d in (-h, 0.0, h)]
-    curvature = (values[2] - 2.0 * values[1] + values[0]) / h**2
-    found = case.loss.conjugate_curvature(case.y, f, 0.1)
-    assert_allclose(1.0 / found, curvature, rtol=1e-3, atol=1e-9 * values[1].max() / h**2)
+    machine = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-10, start=start)
+    assert_optimal(case, K, machine, intercept, 1e-10)
+    again = case.loss.fit(K, case.y, intercept=intercept, accuracy=1e-10, start=machine)
+    assert_optimal(case, K, again, intercept, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["squared", "squared-labels", "logistic", "logistic-1e3"])
@@ -178,11 +110,8 @@ def test_quadratic_models_are_the_expansion_of_the_loss(name: str) -> None:
     size = np.abs(model.slope).max()
     assert_allclose(model.slope, (ahead.value - behind.value) / (2.0 * h), atol=1e-5 * size)
     assert_allclose(model.curvature, (ahead.slope - behind.slope) / (2.0 * h), atol=1e-5 * size)
-
-
-def test_dual_variables_of_saturated_samples_do_not_move() -> None:
-    conjugate_curvature = Logistic(1.0).conjugate_curvature(np.ones(2), np.array([1e4, -1e4]), 0.1)
-    assert_array_equal(conjugate_curvature, [np.inf, np.inf])
+    curvature = case.loss.conjugate_curvature(case.y, f, 0.1)
+    assert_allclose(1.0 / curvature, model.curvature, rtol=1e-9, atol=1e-12 * size)
 
 
 @pytest.mark.parametrize("name", ["hinge", "epsilon", "epsilon-0"])
@@ -199,12 +128,12 @@ def test_dual_variables_move_near_a_kink_only(name: str) -> None:
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("log_scale", [-6.0, -5.0, -4.0, -3.0])
+@pytest.mark.parametrize("log_scale", [-6.0, -4.0])
 def test_the_active_set_does_not_cycle_on_small_kernels_of_low_rank(
     log_scale: float, intercept: bool
 ) -> None:
     """Released variables may all return to their bounds; the most violating ones then move."""
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         n, rank = int(rng.integers(3, 25)), 1 + seed % 3
         factor = rng.normal(size=(n, rank))
@@ -222,11 +151,6 @@ def counts(n: int) -> np.ndarray:
 
 def weighted(loss: Loss, n: int) -> Loss:
     return loss.with_weights(counts(n).astype(float))
-
-
-def test_losses_without_weights_are_the_same_object() -> None:
-    loss = Hinge(1.0)
-    assert loss.with_weights(None) is loss
 
 
 @every_loss
@@ -261,33 +185,3 @@ def test_machines_are_those_of_repeated_samples(case: Case, intercept: bool) -> 
     primal, dual = weighted(case.loss, len(n)).objective(K, case.y, found)
     assert primal == pytest.approx(case.loss.objective(again, case.y.repeat(n), plain)[0], rel=1e-9)
     assert dual == pytest.approx(primal, rel=1e-6)
-
-
-@every_loss
-def test_boxes_hold_weights(case: Case) -> None:
-    boxes = weighted(case.loss, len(case.y)).boxes(case.y[:, None], intercept=True)
-    if boxes is None:
-        return
-    assert_array_equal(boxes.upper[:, 0], boxes.C * counts(len(case.y)))
-
-
-@every_loss
-@pytest.mark.parametrize("n_features", [3, 80])
-def test_the_interior_point_method_takes_weights(case: Case, n_features: int) -> None:
-    n = counts(len(case.y))
-    boxes = weighted(case.loss, len(n)).boxes(case.y[:, None], intercept=True)
-    if boxes is None:
-        return
-    Z = np.random.default_rng(1).normal(size=(len(n), n_features))
-    kernels, again = list(Linear(per_feature=True).expand(Z)), Z.repeat(n, axis=0)
-    grams = base_grams(Samples(Z, weights=n.astype(float)), kernels, centered=True)
-    weights, dual, intercepts = interior_point_weights(boxes, grams, 1e-6)
-    plain = case.loss.boxes(case.y.repeat(n)[:, None], intercept=True)
-    assert plain is not None
-    grams = base_grams(Samples(again), kernels, centered=True)
-    expected, repeated, shift = interior_point_weights(plain, grams, 1e-6)
-    assert_allclose(weights, expected, rtol=1e-6, atol=1e-8)
-    scale = case.loss.C
-    sums = np.add.reduceat(repeated, np.cumsum(n) - n)
-    assert_allclose(dual, sums, rtol=1e-6, atol=1e-6 * scale)
-    assert_allclose(intercepts, shift, rtol=1e-5, atol=1e-6)

@@ -15,9 +15,7 @@ from mercer._model_selection.calibration import calibrate, fit_temperature
 from mercer._model_selection.intervals import jackknife_plus
 
 
-@pytest.mark.parametrize(
-    ("k", "factor", "unit"), [(2, 0.3, 1e-6), (3, 4.0, 1.0), (6, 0.3, 1e6), (2, 4.0, 1e6)]
-)
+@pytest.mark.parametrize(("k", "factor", "unit"), [(2, 0.3, 1e-6), (6, 4.0, 1e6)])
 def test_the_factor_of_drawn_labels_is_found(k: int, factor: float, unit: float) -> None:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(20_000, k))
@@ -43,16 +41,6 @@ def test_separate_classes_keep_a_probability_of_being_wrong() -> None:
     values = np.where(codes[:, None] == [0, 1], 1.0, -1.0)
     found = fit_temperature(values, codes).probabilities(values)
     assert_allclose(found.min(axis=1), 1.0 / 102.0, rtol=1e-3)
-
-
-def test_the_largest_value_has_the_highest_probability_whatever_the_labels() -> None:
-    rng = np.random.default_rng(2)
-    values = rng.normal(size=(30, 4))
-    for seed in range(5):
-        codes = np.random.default_rng(seed).integers(4, size=30)
-        found = fit_temperature(values, codes).probabilities(values)
-        assert_array_equal(found.argmax(axis=1), values.argmax(axis=1))
-        assert_allclose(found.sum(axis=1), 1.0)
 
 
 def test_a_rate_of_hits_just_above_one_half_is_kept() -> None:
@@ -97,11 +85,6 @@ class TestLogisticRegression:
         kept = np.flatnonzero((codes > 0) | (np.arange(len(codes)) % 5 == 0))
         found = calibrate(indicators[kept], codes[kept], counts)
         assert np.abs(found.probabilities(indicators) - truth).max() < 0.06
-
-    def test_they_sum_to_one(self, n_classes: int) -> None:
-        indicators, codes, _ = drawn(50, n_classes)
-        found = calibrate(indicators, codes, np.ones(n_classes)).probabilities(indicators)
-        np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -156,24 +139,3 @@ def test_ends_are_the_quantiles_of_the_definition(seed: int, n: int, percent: in
     expected = definition(left_out, residuals, Fraction(percent, 100))
     found = jackknife_plus(left_out, residuals, percent / 100)
     assert_array_equal(found, expected)
-
-
-@given(st.integers(0, 10**6), st.floats(0.01, 0.99), st.floats(0.0, 1.0))
-def test_more_coverage_is_wider(seed: int, coverage: float, part: float) -> None:
-    rng = np.random.default_rng(seed)
-    left_out, residuals = rng.normal(size=(2, 50)), np.abs(rng.normal(size=50))
-    less = jackknife_plus(left_out, residuals, max(part * coverage, 1e-3))
-    more = jackknife_plus(left_out, residuals, coverage)
-    assert (more[:, 0] <= less[:, 0]).all()
-    assert (more[:, 1] >= less[:, 1]).all()
-
-
-def test_the_mean_of_normal_samples_is_covered_as_often_as_asked() -> None:
-    rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(2000):
-        y = rng.normal(size=20)
-        means = (y.sum() - y[:19] - y[19]) / 18
-        low, high = jackknife_plus(means[None], np.abs(y[:19] - means), 0.8)[0]
-        covered.append(low <= y[19] <= high)
-    assert 0.77 <= np.mean(covered) <= 0.83

@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ard_cases import REFERENCES, RELATIVE, ard_learner, every_criterion, table, widths
-from campaign import in_campaign, rotating
+from ard_cases import ard_learner, every_criterion, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from two_stage_cases import shuffled
 
-from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
+from mercer import ContinuousAlignment, TwoStageClassifier
 from mercer._data.row_order import content_ranks
 from mercer._gram.samples import Samples
 from mercer._model_selection import held_out, penalty_choice
@@ -23,7 +22,7 @@ from mercer._model_selection.penalty_choice import (
 )
 from mercer._search.parameter_search import STRENGTHS
 from mercer.datasets import make_relevance
-from mercer.kernels import Gaussian, Kernel, Linear, Matern, OnColumns
+from mercer.kernels import Gaussian, Kernel, Linear, OnColumns
 
 AUTOMATIC: dict[str, Any] = {
     "penalty": ard_learner(),
@@ -76,12 +75,11 @@ def test_noise_is_hardly_ever_fitted() -> None:
     assert sum(stopped) >= 7
 
 
-@pytest.mark.parametrize("form", [None, *RELATIVE])
-def test_features_of_unequal_relevance_have_their_own_widths(form: str | None) -> None:
+def test_features_of_unequal_relevance_have_their_own_widths() -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=0)
-    fit = ard_learner(width_penalty_on=form).fit(X, y)
+    fit = ard_learner(width_penalty_on=None).fit(X, y)
     assert fit.width_penalty_ in STRENGTHS
-    assert fit.width_penalty_on_ in (RELATIVE_FORMS if form is None else (form,))
+    assert fit.width_penalty_on_ in RELATIVE_FORMS
     assert widths(fit).argmin() == 7
     assert widths(fit)[7] < 0.7 * np.delete(widths(fit), 7).min()
     assert ard_learner(early_stopping=True).fit(X, y).early_stopping_ in STOPS
@@ -97,7 +95,8 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
     finite = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
     assert finite == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
     folds = shuffled(5, X, y)
-    for (train, _), kernels in zip(folds, found, strict=True):
+    assert len(folds) == len(found)
+    for (train, _), kernels in list(zip(folds, found, strict=True))[:2]:
         assert len(kernels) == len(candidates)
         for penalty, kernel in [*zip(candidates, kernels, strict=True)][::4]:
             alone = ard_learner(
@@ -132,15 +131,7 @@ def test_no_kernel_is_learned_from_the_samples_that_it_predicts(
     assert np.abs(grams[1][first:] - grams[0][first:]).max() > 0.1
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        *AUTOMATIC.values(),
-        *in_campaign(
-            ard_learner("hsic"), ard_learner("ka"), ard_learner("hsic", early_stopping=True)
-        ),
-    ],
-)
+@every_automatic
 def test_selected_parameters_repeat_the_fit_without_a_choice(
     learner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +146,7 @@ def test_selected_parameters_repeat_the_fit_without_a_choice(
         clone(learner).fit(X, y)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Linear(), Matern(), OnColumns(Gaussian(), [1])])
+@pytest.mark.parametrize("kernel", [Linear(), OnColumns(Gaussian(), [1])])
 def test_kernels_of_one_width_leave_nothing_to_choose(
     kernel: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,9 +171,8 @@ def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
     assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
 
 
-@pytest.mark.parametrize("unit", [1e-8, *in_campaign(1e8)])
-def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> None:
-    X, y = table(1)
+def test_the_choice_does_not_depend_on_the_unit_of_the_features() -> None:
+    (X, y), unit = table(1), 1e-8
     plain, other = ard_learner().fit(X, y), ard_learner().fit(unit * X, y)
     assert (other.width_penalty_, other.width_penalty_on_) == (
         plain.width_penalty_,
@@ -191,28 +181,20 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> 
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=0.02)
 
 
-@pytest.mark.parametrize(
-    ("bounds", "criterion"),
-    rotating([(2.0, 2.0), (1e3, 1e6), (1e5, 1e8), (1e-8, 1e-6)], list(REFERENCES)),
-)
-def test_bounds_hold_wherever_they_are(criterion: str, bounds: tuple[float, float]) -> None:
+@pytest.mark.parametrize("bounds", [(2.0, 2.0), (1e5, 1e8), (1e-8, 1e-6)])
+def test_bounds_hold_wherever_they_are(bounds: tuple[float, float]) -> None:
     X, y = table(7)
-    fit = ard_learner(criterion, Gaussian(ard=True, bounds=bounds)).fit(X, y)
+    fit = ard_learner(kernel=Gaussian(ard=True, bounds=bounds)).fit(X, y)
     assert widths(fit).min() >= bounds[0] * (1.0 - 1e-9)
     assert widths(fit).max() <= bounds[1] * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize(("n", "criterion"), rotating(range(2, 11), list(REFERENCES)))
-def test_few_samples(criterion: str, n: int) -> None:
-    X, y = table(8, n=10, d=2)
-    y[:2] = 0, 1
-    fit = ard_learner(criterion).fit(X[:n], y[:n])
-    assert np.isfinite(fit.kernel_.theta).all()
-    assert fit.width_penalty_ > 0.0
-
-
-def test_odd_tables() -> None:
+def test_few_samples_and_odd_tables() -> None:
     X, y = table(9)
+    for n in (2, 3, 7):
+        few = ard_learner().fit(X[:n], np.arange(n) % 2)
+        assert np.isfinite(few.kernel_.theta).all()
+        assert few.width_penalty_ > 0.0
     assert ard_learner().fit(np.ones((20, 3)), y[:20]).width_penalty_ == np.inf
     rare = np.r_[np.zeros(39, dtype=int), 1]
     assert np.isfinite(ard_learner().fit(X, rare).kernel_.theta).all()
@@ -269,16 +251,10 @@ def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
     [
         ({"width_penalty": "best"}, "width_penalty must be a number or \"auto\"; got 'best'"),
         ({"width_penalty": -1.0}, "width_penalty must be finite and not negative; got -1.0"),
-        ({"width_penalty": None}, "width_penalty must be an instance of float, not NoneType"),
         ({"width_penalty_on": "log"}, 'must be one of None, "log_widths", "inve'),
         ({"width_penalty_on": "widths"}, 'width_penalty="auto" needs a relative penalty; got'),
         ({"early_stopping": -1}, "early_stopping must be finite and not negative"),
         ({"early_stopping": 2.5}, "early_stopping must be an instance of int"),
-        ({"criterion": "hisc"}, 'criterion must be one of "hsic", "cka", "ka"; got'),
-        ({"max_iter": 0}, "max_iter must be at least 1; got 0"),
-        ({"tol": -1.0}, "tol must be finite and not negative; got -1.0"),
-        ({"task": "cluster"}, 'task must be one of "auto", "classification", "regression"'),
-        ({"output_kernel": "lab"}, "output_kernel must be None"),
     ],
 )
 def test_invalid_settings_raise_before_the_data_are_read(
@@ -292,14 +268,12 @@ def test_invalid_settings_raise_before_the_data_are_read(
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-@pytest.mark.parametrize("model", [TwoStageClassifier, TwoStageRegressor])
 def test_nested_folds_learn_with_the_penalty_that_was_chosen(
-    model: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = table(1)
-    y = y if model is TwoStageClassifier else np.sin(2.0 * X[:, 0])
     chosen = ard_learner().fit(X, y).selected_params()
-    given = model(ard_learner(**chosen), nested=True, cv=3).fit(X, y)
+    given = TwoStageClassifier(ard_learner(**chosen), nested=True, cv=3).fit(X, y)
     calls: list[int] = []
 
     def counted(*problem: Any) -> np.ndarray:
@@ -307,7 +281,7 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
         return held_out.held_out_losses(*problem)
 
     monkeypatch.setattr(penalty_choice, "held_out_losses", counted)
-    auto = model(ard_learner(), nested=True, cv=3).fit(X, y)
+    auto = TwoStageClassifier(ard_learner(), nested=True, cv=3).fit(X, y)
     assert len(calls) == 1
     for name, scores in given.cv_results_.items():
         assert_array_equal(auto.cv_results_[name], scores)

@@ -59,16 +59,11 @@ def test_missing_values_are_means() -> None:
     assert_allclose(found.of(new), same.of(np.array([[0.5, of_means[1]]])))
 
 
-@pytest.mark.parametrize("stacked", [False, True])
-def test_intervals_of_a_kernel_of_missing_values(stacked: bool) -> None:
+def test_intervals_of_a_kernel_of_missing_values() -> None:
     X, e = residuals(1150, 0, 1.0)
     X[::9, 1] = np.nan
     kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Missing(Gaussian(1.0)), [1])
-    model = (
-        KernelStackingRegressor([kernel])
-        if stacked
-        else TwoStageRegressor(UniformCombination([kernel]))
-    )
+    model = TwoStageRegressor(UniformCombination([kernel]))
     low, high = model.fit(X[:150], e[:150]).predict_interval(X[150:], 0.9).T
     assert 0.85 < np.mean((low <= e[150:]) & (e[150:] <= high)) < 0.95
     assert np.corrcoef(np.log(high - low), X[150:, 0])[0, 1] > 0.8
@@ -83,21 +78,14 @@ def test_scales_are_learned_once_and_not_saved() -> None:
     loaded = pickle.loads(pickle.dumps(known))
     assert vars(loaded).keys() == {"X", "residuals", "weights", "resampling"}
     assert_array_equal(loaded.scales(0.9)[0].left_out, first.left_out)
-    of_output = pickle.loads(pickle.dumps(known.of_outputs[0]))
-    assert vars(of_output).keys() == {"X", "sizes", "weights", "resampling"}
 
 
-@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
-def test_interval_scores_are_lowest_for_the_quantile(coverage: float) -> None:
+def test_interval_scores_are_lowest_for_the_quantile() -> None:
+    coverage = 0.8
     sizes = np.abs(np.random.default_rng(0).normal(size=4001))
     widths = np.linspace(0.0, 3.0, 301)
     means = [interval_scores(np.full(4001, w), sizes, coverage).mean() for w in widths]
     assert abs(widths[np.argmin(means)] - np.quantile(sizes, coverage)) <= 0.02
-
-
-def test_noise_of_one_size_has_no_scale() -> None:
-    found = [learned_scale(X, e) for X, e in (residuals(60, seed, 0.0) for seed in range(12))]
-    assert sum(scale is not None for scale in found) <= 1
 
 
 @pytest.mark.parametrize("e", [np.zeros(30), np.append(np.zeros(29), 1.0)])
@@ -147,12 +135,11 @@ def test_intervals_widen_where_noise_is_large() -> None:
     assert widths["auto"] < widths[None]
 
 
-@pytest.mark.parametrize("scale", ["learned", 1.0])
-def test_scales_that_are_no_choice_are_refused(scale: object) -> None:
+def test_scales_that_are_no_choice_are_refused() -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = KernelStackingRegressor([Gaussian(2.0)]).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="scale"):
-        model.predict_interval(X, scale=scale)  # type: ignore[arg-type]
+        model.predict_interval(X, scale="learned")  # type: ignore[arg-type]
 
 
 def unequal(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -187,20 +174,6 @@ def test_each_response_of_two_stage_regressors_has_its_scale(settings: Any) -> N
     assert np.all(np.abs(np.mean(right["auto"], axis=0) - 0.9) < 0.04)
     assert_array_equal(ends["auto"][:, 1], ends[None][:, 1])
     assert_allclose(ends["auto"].mean(axis=2), model.predict(new))
-    one = TwoStageRegressor(UniformCombination([Gaussian(3.0)]), **settings).fit(X, Y[:, 0])
-    assert one.predict_interval(new).shape == (600, 2)
-
-
-def test_noise_of_one_size_leaves_two_stage_intervals() -> None:
-    changed = 0
-    for seed in range(10):
-        X = np.random.default_rng(seed).normal(size=(60, 2))
-        y = X[:, 0] + np.random.default_rng(100 + seed).normal(size=60)
-        model = TwoStageRegressor(UniformCombination([Gaussian(3.0)])).fit(X, y)
-        changed += not np.array_equal(
-            model.predict_interval(X), model.predict_interval(X, 0.9, None)
-        )
-    assert changed <= 1
 
 
 def test_stacks_of_gram_matrices_have_intervals_of_one_width() -> None:

@@ -43,35 +43,12 @@ def test_weights_are_those_of_bounded_least_squares_on_all_rows(
     assert cost <= best * (1.0 + 1e-7) + 1e-12
 
 
-@given(st.integers(0, 10**6), st.permutations(range(4)))
-def test_the_order_of_predictors_and_rows_does_not_matter(seed: int, order: list[int]) -> None:
-    found, targets = predictions(seed)
-    weights = linear_combination(found, targets).weights
-    rows = np.random.default_rng(seed).permutation(30)
-    other = linear_combination([found[k][rows] for k in order], targets[rows]).weights
-    assert_allclose(other, weights[order], atol=1e-9)
-
-
-def test_a_predictor_twice_changes_no_prediction() -> None:
-    found, targets = predictions(3)
-    once, twice = (
-        linear_combination(found, targets),
-        linear_combination([*found, found[0]], targets),
-    )
-    assert_allclose(twice.combine([*found, found[0]], 0.0), once.combine(found, 0.0), atol=1e-9)
-
-
 def test_nothing_is_combined_where_nothing_predicts() -> None:
     targets = np.arange(5.0)[:, None] - 2.0
     found = linear_combination([-targets, np.zeros((5, 1))], targets)
     assert_allclose(found.weights, 0.0)
     assert found.used.size == 0
     assert linear_combination([], targets).weights.shape == (0,)
-
-
-def test_small_deviations_are_not_amplified() -> None:
-    targets = np.arange(5.0)[:, None] - 2.0
-    assert_allclose(linear_combination([1e-7 * targets], targets).weights, 1.0)
 
 
 def test_weights_of_samples_repeat_them() -> None:
@@ -119,8 +96,7 @@ def naive_loss(
     return float(total)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, True), (3, False)])
 def test_no_step_lowers_the_penalized_deviance(n_classes: int, weighted: bool) -> None:
     problem = deviations, codes, frequencies = class_problem(1, n_classes)
     rng = np.random.default_rng(2)
@@ -156,21 +132,6 @@ def test_no_step_lowers_the_penalized_deviance(n_classes: int, weighted: bool) -
         other_V = V + (1e-3 * rng.normal(size=V.shape) if n_classes > 2 else 0.0)
         other_b = found.intercepts + 1e-3 * rng.normal(size=n_classes)
         assert loss(0.0, other_V, other_b, other_w) >= best - 1e-6
-
-
-@given(st.integers(0, 10**4), st.permutations(range(3)), st.permutations(range(3)))
-def test_the_order_of_members_and_classes_does_not_matter(
-    seed: int, members: list[int], classes: list[int]
-) -> None:
-    deviations, codes, frequencies = class_problem(seed)
-    found = logistic_combination(deviations, codes, frequencies)
-    one = found.combine(deviations, frequencies)
-    inverse = np.argsort(classes)
-    other_deviations = [deviations[k][:, classes] for k in members]
-    other = logistic_combination(other_deviations, inverse[codes], frequencies[classes])
-    assert_allclose(
-        other.combine(other_deviations, frequencies[classes]), one[:, classes], atol=1e-5
-    )
 
 
 def test_deviations_against_the_label_are_not_turned_around() -> None:

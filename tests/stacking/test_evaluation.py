@@ -15,13 +15,13 @@ from mercer._data.folds import shuffled_folds
 from mercer._data.resampling import OneAtATime, Together, resampled
 from mercer._data.sample import EncodedTarget, encode_target
 from mercer._estimators.stacking.candidates import Candidate
-from mercer._estimators.stacking.evaluation import Evaluation, GramMember
+from mercer._estimators.stacking.evaluation import Evaluation
 from mercer._estimators.stacking.machines import evaluate_machines
 from mercer._estimators.stacking.ridges import evaluate
 from mercer._gram.dense import unit_gram
 from mercer._solvers.left_out import leave_one_out
 from mercer._solvers.left_out_fits import left_out_fits
-from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
+from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum, as_kernel
 
 
 class Recorder:
@@ -47,13 +47,10 @@ def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) 
     return evaluate([candidate], viewed(X, y, target), random_state=0)[0]
 
 
-@pytest.mark.parametrize("classification", [False, True])
-def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from(
-    classification: bool,
-) -> None:
+def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from() -> None:
     X, y = problem(40)
-    y = labels(y) if classification else y
-    target = encode_target(y, classification=classification)
+    y = labels(y)
+    target = encode_target(y, classification=True)
     learn = Recorder()
     found = evaluated(learn, X, target, y, uses_labels=True)
     whole = [kernel for rows, kernel in learn.learned if len(rows) == len(X)]
@@ -76,18 +73,6 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
     assert_allclose(found.loo_error, errors / mean_errors)
 
 
-def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
-    X, y = problem(40)
-    target = encode_target(y, classification=False)
-    learn = Recorder()
-    found = evaluated(learn, X, target, y)
-    assert len(learn.learned) == 1
-    assert not found.candidate.uses_labels
-    gram, _ = unit_gram(found.kernel, X)
-    expected = left_out_kernel_ridge(gram, target.values, found.solver.alpha)
-    assert_allclose(predicted_by(found, target), expected, rtol=1e-6, atol=1e-8)
-
-
 def test_kernels_that_are_learned_from_other_samples_are_evaluated_without_parts() -> None:
     X, y = problem(80)
     target = encode_target(y, classification=False)
@@ -100,19 +85,6 @@ def test_kernels_that_are_learned_from_other_samples_are_evaluated_without_parts
     assert_array_equal(seen, X[rest, 0])
     values = leave_one_out(unit_gram(kernel, X[few])[0], tables[0].target.values)
     assert_allclose(predicted_by(found, tables[0].target), values.best_predictions)
-
-
-def test_kernels_that_are_learned_together_are_evaluated_one_by_one() -> None:
-    X, y = problem(40)
-    target = encode_target(y, classification=False)
-    kernels = [Gaussian(2.0), Gaussian(5.0)]
-    both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
-    found = evaluate([both], viewed(X, y, target), random_state=0)
-    assert [one.description for one in found] == ["narrow", "wide"]
-    assert [one.kernel for one in found] == kernels
-    for one in found:
-        alone = evaluated(lambda X, y, target, one=one: [one.kernel], X, target, y)
-        assert_allclose(one.deviations, alone.deviations)
 
 
 def test_tiny_penalties_are_raised() -> None:
@@ -149,43 +121,32 @@ def best_machine(X: np.ndarray, target: EncodedTarget) -> tuple[Evaluation, Any]
     return found, found.solver
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> None:
+@pytest.mark.parametrize(("n_classes", "overlapping"), [(2, True), (3, False)])
+def test_decisions_are_means_of_those_of_machines_without_the_fold(
+    n_classes: int, overlapping: bool
+) -> None:
     X, y = problem(60)
-    y = labels(y) if n_classes == 3 else y > 0.5
-    target = encode_target(y, classification=True)
-    codes = target.codes
+    target = encode_target(labels(y) if n_classes == 3 else y > 0.5, classification=True)
+    rows, codes = np.arange(60), target.codes
+    splits = shuffled_folds(60, 5, codes, 0)
+    if overlapping:
+        tests = [rows[::3], rows[1::3], rows[2::3], rows[20:50], rows[40:]]
+        splits = [(np.setdiff1d(rows, test), test) for test in tests]
+        target = replace(target, resampling=resampled(splits, 60))
     found, solver = best_machine(X, target)
     assert "a kernel" in found.description
-    assert found.deviations.shape == (60, n_classes)
     decisions = found.deviations / solver.slope + solver.center
     assert_allclose(found.loo_error, (decisions.argmax(axis=1) != codes).mean())
     assert found.loo_error < (codes != np.bincount(codes).argmax()).mean()
     gram, _ = unit_gram(found.kernel, X)
-    for train, test in shuffled_folds(60, 5, codes, 0):
-        machine = SVC(C=1.0 / solver.alpha, kernel="precomputed")
-        machine.fit(gram[np.ix_(train, train)], codes[train])
-        values = machine.decision_function(gram[np.ix_(test, train)])
-        expected = values if n_classes == 3 else np.column_stack([-values, values])
-        assert_allclose(decisions[test], expected, rtol=1e-6, atol=1e-9)
-
-
-def test_decisions_are_means_over_the_folds_that_hold_a_sample_out() -> None:
-    X, y = problem(60)
-    target = encode_target(y > 0.5, classification=True)
-    rows, codes = np.arange(60), target.codes
-    tests = [rows[::3], rows[1::3], rows[2::3], rows[20:50], rows[40:]]
-    splits = [(np.setdiff1d(rows, test), test) for test in tests]
-    found, solver = best_machine(X, replace(target, resampling=resampled(splits, 60)))
-    gram, _ = unit_gram(found.kernel, X)
-    total, counts = np.zeros(60), np.zeros(60)
+    total, counts = np.zeros((60, n_classes)), np.zeros((60, 1))
     for train, test in splits:
         machine = SVC(C=1.0 / solver.alpha, kernel="precomputed")
         machine.fit(gram[np.ix_(train, train)], codes[train])
-        total[test] += machine.decision_function(gram[np.ix_(test, train)])
+        values = machine.decision_function(gram[np.ix_(test, train)])
+        total[test] += values if n_classes == 3 else np.column_stack([-values, values])
         counts[test] += 1.0
-    decisions = found.deviations / solver.slope + solver.center
-    assert_allclose(decisions[:, 1], total / counts, rtol=1e-6, atol=1e-9)
+    assert_allclose(decisions, total / counts, rtol=1e-6, atol=1e-9)
 
 
 def test_a_machine_predicts_new_samples() -> None:
@@ -203,9 +164,9 @@ def test_a_machine_predicts_new_samples() -> None:
     )
 
 
-@pytest.mark.parametrize("weights", [np.ones(60), np.linspace(0.1, 4.0, 60)])
-def test_predictions_are_fitted_to_the_indicators(weights: np.ndarray) -> None:
+def test_predictions_are_fitted_to_the_indicators() -> None:
     X, y = problem(60)
+    weights = np.linspace(0.1, 4.0, 60)
     target = encode_target(labels(y), classification=True, weights=weights)
     found, solver = best_machine(X, target)
     assert_allclose(weights @ found.deviations, 0.0, atol=1e-10)
@@ -222,17 +183,17 @@ def test_decisions_against_the_labels_are_not_turned_around() -> None:
     X, y = np.arange(40.0)[:, None], np.arange(40) % 2
     slopes = [
         best_machine(X + 0.01 * seed, encode_target(np.roll(y, seed), classification=True))[1].slope
-        for seed in range(4)
+        for seed in range(2)
     ]
     assert min(slopes) >= 0.0
     noise = [
         best_machine(problem(40, seed=s)[0], encode_target(y, classification=True))[1].slope
-        for s in range(8)
+        for s in range(3)
     ]
     assert min(noise) == 0.0
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (59, 1), (30, 29, 1), (1, 1, 1)])
+@pytest.mark.parametrize("counts", [(2, 1), (30, 29, 1), (1, 1, 1)])
 def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, ...]) -> None:
     y = np.repeat(np.arange(len(counts)), counts)
     X, _ = problem(len(y))
@@ -253,71 +214,32 @@ def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, .
 # --- ridge regression as a member of a stack, against fits without each sample ---------------
 
 
-KERNELS = [
-    Gaussian(2.0),
-    Laplacian(3.0, norm=1.0),
-    Linear(),
-    WeightedSum([Gaussian(2.0), Linear()], [2.0, 0.5]),
-]
-
-
-def fitted(
-    kernel: Kernel, X: np.ndarray, Y: np.ndarray, alpha: float, weights: np.ndarray | None = None
-) -> GramMember:
-    return ridge_evaluation(kernel, alpha, Y).fitted(viewed(X, Y, values_target(Y, weights)))
-
-
-def residuals_of(member: GramMember, X: np.ndarray) -> np.ndarray:
-    """Leave-one-out residuals that belong to the member's predictions without each sample."""
-    gram, unit = unit_gram(member.kernel, X, member.unit.weights)
-    return left_out_fits(gram, member.predictor, unit.weights).residuals
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
-@pytest.mark.parametrize("alpha", [1e-4, 0.1, 10.0])
-def test_predictions_and_fits_without_each_sample(kernel: Kernel, alpha: float) -> None:
-    X, y = problem(25)
-    Y = np.column_stack([y, X[:, 2]])
-    assert_fits_are_those_of_the_reference(kernel, X, Y, alpha, np.ones(25))
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
-def test_weighted_fits_without_each_sample(kernel: Kernel) -> None:
-    X, y = problem(20)
-    weights = np.random.default_rng(0).uniform(0.2, 2.0, 20)
-    assert_fits_are_those_of_the_reference(kernel, X, y[:, None], 0.1, weights)
-
-
-def assert_fits_are_those_of_the_reference(
-    kernel: Kernel, X: np.ndarray, Y: np.ndarray, alpha: float, weights: np.ndarray
+@pytest.mark.parametrize(
+    ("kernel", "alpha", "weighted"),
+    [
+        (Gaussian(2.0), 1e-4, False),
+        (Linear(), 10.0, False),
+        (WeightedSum([Gaussian(2.0), Linear()], [2.0, 0.5]), 0.1, True),
+    ],
+)
+def test_predictions_and_fits_without_each_sample(
+    kernel: Kernel, alpha: float, weighted: bool
 ) -> None:
-    """Check predictions of a member, and those of fits without each sample."""
+    X, y = problem(25)
     new = problem(7, seed=1)[0]
-    target, member = values_target(Y, weights), fitted(kernel, X, Y, alpha, weights)
+    Y = np.column_stack([y, X[:, 2]])
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, 25) if weighted else np.ones(25)
+    target = values_target(Y, weights)
+    member = ridge_evaluation(kernel, alpha, Y).fitted(viewed(X, Y, target))
     K, rows, penalty = kernel(X), kernel(new, X), alpha * member.unit.scale / weights
     predicted = target.mean + member.deviations(new, X)
     assert_allclose(predicted, kernel_ridge(K, Y, rows, penalty), rtol=1e-6, atol=1e-7)
     expected = left_out_kernel_ridge(K, Y, penalty, rows)
-    assert_allclose(Y - residuals_of(member, X), expected[:, 0], rtol=1e-6, atol=1e-7)
+    gram, unit = unit_gram(kernel, X, member.unit.weights)
+    residuals = left_out_fits(gram, member.predictor, unit.weights).residuals
+    assert_allclose(Y - residuals, expected[:, 0], rtol=1e-6, atol=1e-7)
     left_out = member.left_out(X, OneAtATime(len(X)))(new) + target.mean[0]
     assert_allclose(left_out, expected[:, 1:, 0].T, rtol=1e-6, atol=1e-7)
-
-
-def test_a_constant_kernel_predicts_the_mean() -> None:
-    X, y = np.ones((12, 3)), problem(12)[1]
-    member = fitted(Gaussian(), X, y[:, None], 0.1)
-    assert_allclose(member.deviations(X[:3] + 1.0, X), 0.0, atol=1e-12)
-    means = (y.sum() - y) / 11
-    assert_allclose((y[:, None] - residuals_of(member, X))[:, 0], means)
-    left_out = member.left_out(X, OneAtATime(len(X)))(X[:3]) + y.mean()
-    assert_allclose(left_out, np.tile(means, (3, 1)))
-
-
-def test_two_samples() -> None:
-    X, Y = np.array([[0.0], [1.0]]), np.array([[1.0], [5.0]])
-    member = fitted(Gaussian(), X, Y, 0.1)
-    residuals = residuals_of(member, X)
-    assert_allclose(Y - residuals, [[5.0], [1.0]])
 
 
 def test_kernels_are_learned_from_other_samples_where_these_are_no_fewer() -> None:
