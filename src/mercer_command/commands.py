@@ -299,7 +299,14 @@ def _compare(
     failures, written = list[str](), dict[str, Path | None]()
     with output.progress_bar("fits") as bar, collected_warnings(notes):
         bar.step("comparing", len(names) * len(rows))
-        result = comparison.compare(problem, names, rows, given, bar)
+        result = comparison.compare(
+            problem,
+            names,
+            rows,
+            given,
+            bar,
+            on_split=lambda table: bar.report(sections.standing(table, len(rows))),
+        )
     found = sections.comparison_section(result)
     described = sections.describe_problem(problem)
     if given.csv is not None:

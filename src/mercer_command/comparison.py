@@ -1,6 +1,6 @@
 """Comparison of methods on the same splits: errors, alignments, times and ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -67,6 +67,8 @@ def compare(
     splits: Sequence[tuple[Rows, Rows]],
     given: Compare,
     bar: Bar,
+    *,
+    on_split: Callable[[pd.DataFrame], None],
 ) -> pd.DataFrame:
     """Fit every method on every split; see `comparison_table`.
 
@@ -81,6 +83,8 @@ def compare(
         Options, of which the seed and the metric are used.
     bar : Bar
         Progress bar that shows the fits.
+    on_split : callable
+        Called with the table of the splits so far after each split but the last.
 
     Raises
     ------
@@ -99,7 +103,11 @@ def compare(
             metric, own = metric or tested.metric, tested.held_out[0].scores
             scores[m, r] = own[metric].value if metric in own else np.nan
             alignments[m, r], seconds[m, r] = others
-    return comparison_table(methods, scores, alignments, seconds, metric or "error")
+        so_far = (values[:, : r + 1] for values in (scores, alignments, seconds))
+        table = comparison_table(methods, *so_far, metric or "error")
+        if r + 1 < len(splits):
+            on_split(table)
+    return table
 
 
 def _measure(

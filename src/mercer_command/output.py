@@ -265,12 +265,20 @@ class Bar:
         self._say(f"{text}, {done}")
         self._bar.update(self._task, advance=number, description=text, done=done)
 
+    def report(self, line: str) -> None:
+        """Write a line on results so far, above the bar if there is a terminal.
+
+        Parameters
+        ----------
+        line : str
+        """
+        self._bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+
     def _say(self, description: str) -> None:
         """Write a line, unless there is a terminal or the last line is recent."""
         if not self._bar.console.is_terminal and monotonic() >= self._next:
             self._next = monotonic() + self._seconds
-            told = visible(description)
-            self._bar.console.print(told, markup=False, highlight=False, soft_wrap=True)
+            self.report(description)
 
 
 def _as_markup(text: str) -> str:

@@ -238,6 +238,35 @@ def repeat_section(trial: Trial, n_train: int, given: Fit, command: Options) -> 
     )
 
 
+def standing(frame: pd.DataFrame, n_splits: int) -> str:
+    """Return the scores of all methods in one line, the best first.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Results of some of the splits.
+    n_splits : int
+        Number of all splits.
+    """
+    n_done = _number_of_splits(frame)
+    scores = [" ".join(pair) for pair in zip(frame["method"], _scores(frame), strict=True)]
+    name, _ = SCORES[frame.attrs["metric"]]
+    return f"{name} after {n_done} of {n_splits} splits: {', '.join(scores)}"
+
+
+def _number_of_splits(frame: pd.DataFrame) -> int:
+    return frame.filter(regex=f"^{frame.attrs['metric']}_split_").shape[1]
+
+
+def _scores(frame: pd.DataFrame) -> list[str]:
+    """Return the mean scores of the methods, with deviations over several splits."""
+    metric, several = frame.attrs["metric"], _number_of_splits(frame) > 1
+    deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
+    task: Task = "classification" if metric in SHARES else "regression"
+    pairs = zip(frame[metric], deviations, strict=True)
+    return ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
+
+
 def comparison_section(frame: pd.DataFrame) -> Section:
     """Return the table of methods, the best first, and the meaning of its columns.
 
@@ -246,19 +275,14 @@ def comparison_section(frame: pd.DataFrame) -> Section:
     frame : DataFrame
         Results of `mercer_command.comparison.compare`.
     """
-    metric = frame.attrs["metric"]
-    n_splits = frame.filter(regex=f"^{metric}_split_").shape[1]
+    metric, n_splits = frame.attrs["metric"], _number_of_splits(frame)
     several = n_splits > 1
-    deviations = frame[f"{metric}_std"] if several else [None] * len(frame)
-    pairs = zip(frame[metric], deviations, strict=True)
-    task: Task = "classification" if metric in SHARES else "regression"
-    scores = ["none" if isnan(e) else format_error(e, task, std) for e, std in pairs]
     spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
     aligned = frame["test_alignment"].map("{:.3f}".format) + spread
     columns = [
         frame["method"],
         frame["method"].map(DESCRIPTIONS),
-        scores,
+        _scores(frame),
         aligned.where(frame["test_alignment"].notna(), ""),
         frame["fit_seconds"].map("{:.2f} s".format),
         frame["rank"].map("{:.1f}".format),

@@ -122,6 +122,12 @@ class TestCompare:
         assert result.exit_code == 0, result.output
         assert max(map(len, result.stdout.splitlines())) <= 80
         table = pd.read_csv("c.csv")
+        first = re.findall(r"after 1 of 2 splits: (.*)", result.stderr)[0]
+        ranked = table.sort_values(["error_split_1"], kind="stable")
+        assert sorted(re.findall(r"([a-z]+) [0-9]", first)) == sorted(ranked["method"])
+        percents = [float(number) for number in re.findall(r"([0-9.]+) ?%", first)]
+        np.testing.assert_allclose(percents, 100.0 * ranked["error_split_1"], atol=0.051)
+        assert "2 of 2" not in result.stderr
         assert set(table["method"]) == {"uniform", "cka", "hsic"}
         np.testing.assert_allclose(
             table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
