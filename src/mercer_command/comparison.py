@@ -103,8 +103,8 @@ def compare(
             metric, own = metric or tested.metric, tested.held_out[0].scores
             scores[m, r] = own[metric].value if metric in own else np.nan
             alignments[m, r], seconds[m, r] = others
-        so_far = (values[:, : r + 1] for values in (scores, alignments, seconds))
-        table = comparison_table(methods, *so_far, metric or "error")
+        scored, aligned, timed = (values[:, : r + 1] for values in (scores, alignments, seconds))
+        table = comparison_table(methods, scored, aligned, timed, metric or "error")
         if r + 1 < len(splits):
             on_split(table)
     return table
