@@ -80,7 +80,7 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and to test on, the same for all methods.
     given : Compare
-        Options, of which the seed and the metric are used.
+        Options; the seed and the metric are used.
     bar : Bar
         Progress bar that shows the fits.
     on_split : callable

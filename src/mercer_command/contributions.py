@@ -219,7 +219,7 @@ class Reasons:
         return [shown(phrase, longest=200) for phrase in found]
 
     def headline(self, row: int) -> str:
-        """Return a prediction in words, compared with that of the average row.
+        """Return a prediction in words, compared with the prediction for the average row.
 
         Parameters
         ----------

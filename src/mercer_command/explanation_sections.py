@@ -22,7 +22,7 @@ MOST_CARDS = 50
 """Largest number of rows that a report explains."""
 
 N_BACKGROUND = 100
-"""Number of training rows whose mean prediction is called that of the average row."""
+"""Number of training rows whose mean prediction stands for the average row."""
 
 
 def importance_section(trial: Trial) -> Section:

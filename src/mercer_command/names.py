@@ -66,7 +66,7 @@ SCORES = {
 """Names of scores in headers of narrow columns, and in sentences."""
 
 HIGH_IS_GOOD = ("balanced_accuracy", "roc_auc", "r2")
-"""Scores of which higher values are better; the others are errors."""
+"""Scores whose higher values are better; the others are errors."""
 
 SHARES = ("error", "balanced_accuracy")
 """Scores that are written in percent."""

@@ -262,7 +262,7 @@ def names_of(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
     Parameters
     ----------
     rows : list of list of str
-        First rows of the file, of which the first holds the names.
+        First rows of the file; the first holds the names.
     """
     names, notes = [name.strip() for name in rows[0]], list[str]()
     sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])

@@ -332,7 +332,7 @@ class BlockSource(ABC):
         Returns
         -------
         iterator or dask.array.Array
-            Results in the order of blocks, few of which are computed before they are consumed. For
+            Results in the order of blocks. Few are computed before they are consumed. For
             a Dask collection, a lazy array of the results for all rows, with a chunk for each
             partition that has rows. To find its type, the function is called with a made-up row;
             the positions of first rows are 0 in every partition.

@@ -71,12 +71,12 @@ class Resampling(ABC):
         n_folds : int
             Largest number of folds, unless a splitter determines the folds.
         codes : ndarray of int of shape (n_samples,), or None
-            Classes, which are divided in proportion as far as possible.
+            Classes, which are divided in proportion where their sizes allow.
         random_state : int, RandomState instance or None
         """
 
     def extended(self, n_new: int) -> Self:
-        """Return the resampling extended by new samples, each of which is left out alone.
+        """Return the resampling extended by new samples, which are left out one at a time.
 
         Parameters
         ----------

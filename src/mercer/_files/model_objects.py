@@ -28,7 +28,7 @@ def named(name: str) -> type | Callable[..., object]:
 
 
 class MadeObjects:
-    """Objects by their identifiers, each of which is created once.
+    """Objects by their identifiers. Each object is created once.
 
     Parameters
     ----------

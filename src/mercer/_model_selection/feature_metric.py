@@ -70,13 +70,13 @@ class MetricChoice:
     Attributes
     ----------
     metrics : list of FeatureMetric
-        The first metric is that of the original features.
+        The first metric leaves the features as they are.
     losses : ndarray of shape (n_metrics,)
         Mean squared errors on held-out samples; NaN if there are too few samples, or only one
         metric.
     best : int
-        Index of the metric with the lowest loss; 0 unless its loss is lower than that of the first
-        metric by more than a standard error.
+        Index of the metric with the lowest loss; 0 unless its loss is lower, by more than a
+        standard error, than the loss of the first metric.
     """
 
     metrics: list[FeatureMetric]

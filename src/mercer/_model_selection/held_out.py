@@ -255,7 +255,7 @@ def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
 
     Notes
     -----
-    The standard error is that of the mean difference between losses on the same samples.
+    The standard error of the mean difference between losses on the same samples is used.
     """
     differences = losses - losses[0]
     best = int(differences.mean(axis=1).argmin())

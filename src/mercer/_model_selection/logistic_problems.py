@@ -62,7 +62,7 @@ class LogisticProblems:
         Parameters
         ----------
         codes : ndarray of int of shape (n_samples,)
-            Numbers of the classes, of which at least two have samples.
+            Numbers of the classes. At least two classes have samples.
         n_classes : int
         weights : SampleWeights
         resampling : Resampling, default=None

@@ -234,7 +234,7 @@ class HeldOutResiduals:
             Indices of the held-out samples, which may repeat.
         residuals : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
         max_samples : int, default=1000
-            Maximum number of residuals; the default is that of the samples in stacks.
+            Maximum number of residuals; by default, as many as stacks evaluate.
         """
         some = sample_rows(len(rows), max_samples, None, 0)
         drawn, table, groups = rows[some], sample.X, sample.groups

@@ -38,8 +38,8 @@ class CombinationSettings:
         Whether all weights are optimized after each new kernel. Otherwise, a line search optimizes
         the weight of the new kernel only.
     tol : float
-        Growth ends when c'Kc of every kernel K exceeds that of the learned kernel by at most this
-        fraction.
+        Growth ends when c'Kc of every kernel K exceeds its value for the learned kernel by at most
+        this fraction.
     max_kernels : int
         Maximum number of steps.
     local : bool

@@ -336,7 +336,7 @@ def vertex(values: list[float]) -> float:
     Parameters
     ----------
     values : list of float
-        Values at -1, 0 and 1, of which the middle one is the lowest.
+        Values at -1, 0 and 1. The middle one is the lowest.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class PredictorScores:
         ``rmse``, ``mae`` and ``r2``, ``log_rmse`` if they are positive with a heavy tail, and
         ``poisson_deviance`` for counts.
     note : str
-        Difference between the training of this predictor and that of the others.
+        How this predictor was trained differently from the others.
     """
 
     name: str

@@ -86,7 +86,7 @@ class ModelReport:
     beats_constant : bool or None
         Whether the model is better than the constant beyond what chance explains.
     constant_ratio : Estimate or None
-        Ratio of the mean squared error of the model to that of the constant, for responses or
+        Ratio of the mean squared error of the model to the error of the constant, for responses or
         probabilities.
     calibration : tuple of Bin
         Shares of rows that belong to the second of two classes, or to the predicted one of several,

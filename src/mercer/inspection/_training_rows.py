@@ -35,7 +35,7 @@ class TrainingContributions:
     positions : ndarray of int of shape (n_known,)
         Positions of the rows in `data`.
     are_centers : bool
-        Whether the rows are centers of Nyström features, each of which represents many training
+        Whether the rows are centers of Nyström features, which represent many training
         rows.
     data : data frame or ndarray
         The training table or, if it was not given, features of the rows that the model keeps.
@@ -147,7 +147,7 @@ def training_contributions(
     A prediction of a kernel machine is the sum of a_i k(x, x_i) over training rows, plus a
     constant, so that similar rows with large coefficients contribute most. For a stack, the
     contributions of a row in all members are summed. With Nyström features, coefficients belong to
-    centers, each of which represents many training rows; `are_centers` is then True.
+    centers, which represent many training rows; `are_centers` is then True.
 
     Parameters
     ----------

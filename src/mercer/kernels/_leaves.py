@@ -143,7 +143,7 @@ def leaves_of(values: Array, cuts: Array) -> Array:
 
 
 def indicator_groups(X: Array, most: int = 254) -> list[Array]:
-    """Find groups of neighboring 0/1 columns of which at most one is one in each row.
+    """Find groups of neighboring 0/1 columns with at most one value of one in each row.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def posterior(
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
-        A deviance that is not a likelihood, such as that of the hinge loss, requires
+        A deviance that is not a likelihood, such as the hinge loss, requires
         objective="mkl".
     objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}, default="vb"
         The function that is minimized over the latent values. "marginal_likelihood" needs Gaussian

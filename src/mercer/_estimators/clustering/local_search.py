@@ -158,7 +158,7 @@ def _relabeled(partition: Partition) -> Partition:
 
 
 def numbered(partition: Partition) -> Partition:
-    """Number the clusters in the order of their first samples, as far as the similarity allows.
+    """Number the clusters in the order of their first samples, where the similarity allows.
 
     Of all numberings that leave the similarity of the clusters unchanged, and so the objective,
     this is the one whose labels come first in lexicographic order. Without a similarity, these are

@@ -234,8 +234,8 @@ class MultipleKernelClustering(KernelClusterer):
     -----
     The inner products of p kernels take O(p^2 n^2) multiplications, tile by tile, and each
     iteration O(p n^2). Memory is the combined n x n matrix, and a centered copy while it is
-    computed; with `weights_init="kernels"` also that of the best result so far. Base kernels are
-    held only as far as scikit-learn's `working_memory` allows.
+    computed; with `weights_init="kernels"` also the best result so far. Base kernels are
+    held only if they fit into scikit-learn's `working_memory`.
 
     References
     ----------

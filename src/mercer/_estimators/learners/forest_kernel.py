@@ -67,7 +67,7 @@ class ForestKernel(KernelLearner):
         estimator whose leaves can be read, such as LightGBM's: see :class:`mercer.kernels.Forest`.
         The estimator has to be a classifier for classes, and a regressor for responses.
     n_trees : int, default=100
-        Number of trees. For boosted trees, number of iterations, each of which grows one tree per
+        Number of trees. For boosted trees, number of iterations, which grow one tree per
         class if there are more than two, or one per response.
     max_leaf_nodes : int or None, default=31
         Maximum number of leaves of a tree; None for no limit.

@@ -293,7 +293,7 @@ class Evaluation:
         Left-out prediction for each sample, by a fit and a kernel that were learned without it,
         less the mean of the training samples of this fit, in the encoding of the target.
     loo_error : float
-        For ridge regression, the mean squared error of the predictions relative to that of the
+        For ridge regression, the mean squared error of the predictions divided by the error of the
         mean; for a machine, the fraction of samples that it misclassifies.
     candidate : Candidate
     score : float, default=None

@@ -66,8 +66,8 @@ class EvaluatedCandidate:
         Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
         scale.
     loo_error : float
-        For ridge regression, the mean squared leave-one-out error relative to that of the mean; for
-        a machine, the fraction of samples that it misclassifies out of fold.
+        For ridge regression, the mean squared leave-one-out error divided by the error of the mean;
+        for a machine, the fraction of samples that it misclassifies out of fold.
     weight : float
         Weight in the stack; zero if the candidate was left out.
     score : float or None

@@ -101,7 +101,7 @@ class KernelStackingClassifier(PredictionSetMixin, ClassifierMixin, KernelStacki
     candidates_ : list of EvaluatedCandidate
         The candidates, with attributes `description`, `kernel`, `alpha`, `loo_error`, `weight` and
         `score` (None without `scoring`). The error of a ridge regression is the mean squared
-        leave-one-out error of class indicators, relative to that of the class frequencies. The
+        leave-one-out error of class indicators, divided by the error of the class frequencies. The
         error of a machine, or of logistic regression, is the fraction of samples that it
         misclassifies.
     kernels_ : list of Kernel

@@ -118,7 +118,7 @@ class TableViews:
     def _clipped_quantiles(self, scaled: Array) -> Array:
         """Normal quantiles of the scaled columns, to which the transformer's tolerance refers.
 
-        The result is that of the transformer, which validates its input and calls a SciPy
+        The result equals the result of the transformer, which validates its input and calls a SciPy
         distribution for each column; this takes a millisecond for one row.
         """
         assert self._quantiles is not None

@@ -111,7 +111,7 @@ class TwoStageClassifier(PredictionSetMixin, ClassifierMixin, TwoStage):
     candidates_ : list of EvaluatedLearner
         With ``learner=None``, the candidate kernels in ascending order of their errors, with
         `description`, `learner`, `loo_error` and `alpha`. On a large table, the width of the
-        selected kernel is adapted to all rows, but the error is that of the original width.
+        selected kernel is adapted to all rows, but the error belongs to the original width.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the learned kernel.
     alignment_ : float

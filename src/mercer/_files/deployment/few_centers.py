@@ -1,4 +1,4 @@
-"""Approximation of fitted functions by few centers, each of which is the mean of several rows."""
+"""Approximation of fitted functions by few centers, which are means of several rows."""
 
 import warnings
 from dataclasses import replace

@@ -138,7 +138,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, Array]:
 
 
 def _column_names(X: Table) -> list[str] | None:
-    """Names of the columns, each of which is an input; None for an array of numbers."""
+    """Names of the columns, which are one input each; None for an array of numbers."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     array = X if hasattr(X, "dtype") else np.asarray(X)

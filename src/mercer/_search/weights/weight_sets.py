@@ -141,7 +141,7 @@ class WeightSet(ABC):
 
 
 class Simplex(WeightSet):
-    """Weights of l1-norm one, most of which are zero at the optimum.
+    """Weights of l1-norm one. Most weights are zero at the optimum.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class MonomialPart:
 
 @dataclass(frozen=True)
 class OtherProduct:
-    """A product of kernels, at least one of which depends on columns of several players.
+    """A product of kernels; at least one kernel depends on columns of several players.
 
     Attributes
     ----------
