@@ -14,11 +14,7 @@ from mercer import (
     AlignmentMaximization,
     BayesianMKLClassifier,
     ContinuousAlignment,
-    ContinuousMKLClassifier,
-    EvidenceMaximization,
-    KernelOptimization,
     KernelStackingClassifier,
-    KernelStackingRegressor,
     MKLClassifier,
     MultipleKernelClustering,
     TwoStageClassifier,
@@ -50,12 +46,8 @@ def test_bars_are_shares_in_the_trace(data: tuple[Any, Any]) -> None:
     "model",
     [
         TwoStageClassifier(UniformCombination([Gaussian(1.0), Linear()])),
-        MKLClassifier([Gaussian(1.0), Linear()]),
         BayesianMKLClassifier([Gaussian(1.0), Linear()]),
-        KernelStackingClassifier([Gaussian(1.0), Linear()]),
-        KernelStackingRegressor([Gaussian(1.0), Linear()]),
         ContinuousAlignment(max_kernels=3),
-        EvidenceMaximization(),
         MultipleKernelClustering([Gaussian(1.0), Linear()], 2, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
@@ -128,6 +120,9 @@ def test_the_largest_of_many() -> None:
     display = KernelWeightsDisplay(list("abc"), [0.1, -0.5, 0.4]).plot(max_kernels=2)
     assert tick_labels(display) == ["b", "c"]
     assert display.ax_.get_title() == "Shares of the kernels, 2 of 3"
+    _, ax = plt.subplots()
+    assert display.plot(ax=ax, color="red").ax_ is ax
+    assert ax.patches[0].get_facecolor() == (1.0, 0.0, 0.0, 1.0)
 
 
 def test_long_labels_are_broken_and_cut() -> None:
@@ -135,22 +130,6 @@ def test_long_labels_are_broken_and_cut() -> None:
     display = KernelWeightsDisplay(["short", label], [1.0, 1.0]).plot()
     broken = "a sum of kernels on the scaled\nfeatures, and more words that do…"
     assert tick_labels(display) == ["short", broken]
-
-
-def test_given_axes_and_style() -> None:
-    _, ax = plt.subplots()
-    display = KernelWeightsDisplay(["a"], [1.0]).plot(ax=ax, color="red")
-    assert display.ax_ is ax
-    assert ax.patches[0].get_facecolor() == (1.0, 0.0, 0.0, 1.0)
-
-
-def test_one_width_a_feature(data: tuple[Any, Any]) -> None:
-    learner = KernelOptimization(Gaussian(ard=True), criterion="cka").fit(*data)
-    display = FeatureRelevanceDisplay.from_estimator(learner)
-    widths = np.broadcast_to(learner.kernels_[0].bandwidth, 4)
-    np.testing.assert_allclose(display.relevance, widths**-2.0)
-    assert tick_labels(display) == [f"x{z}" for z in np.argsort(-display.relevance)]
-    assert bar_lengths(display) == sorted(display.relevance, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -216,12 +195,6 @@ def test_the_line_is_the_history(data: tuple[Any, Any]) -> None:
     [line] = AlignmentPathDisplay.from_estimator(learner).ax_.lines
     np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(learner.history_) + 1))
     np.testing.assert_allclose(line.get_ydata(), [s.alignment for s in learner.history_])
-
-
-@pytest.mark.parametrize(
-    "model", [MKLClassifier([Gaussian(1.0), "linear"]), ContinuousMKLClassifier()]
-)
-def test_one_stage_estimators_have_no_alignment(data: tuple[Any, Any], model: Any) -> None:
-    message = f"The steps of {type(model).__name__} have no alignment"
-    with pytest.raises(ValueError, match=message):
-        AlignmentPathDisplay.from_estimator(model.fit(*data))
+    machine = MKLClassifier([Gaussian(1.0), "linear"]).fit(*data)
+    with pytest.raises(ValueError, match="The steps of MKLClassifier have no alignment"):
+        AlignmentPathDisplay.from_estimator(machine)

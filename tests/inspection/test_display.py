@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from display_cases import tick_labels
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer, StandardScaler
 from sklearn.svm import SVC
 
@@ -30,7 +29,6 @@ from mercer.inspection import (
     KernelWeightsDisplay,
     kernel_terms,
 )
-from mercer.inspection._display import learned
 from mercer.kernels import Gaussian, OnColumns
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -53,34 +51,6 @@ def fitted(request: pytest.FixtureRequest, data: tuple[Any, Any]) -> Any:
         ),
     }[request.param]
     return model.fit(*data)
-
-
-def test_weights_and_relevance(fitted: Any) -> None:
-    classifier = learned(fitted)
-    assert type(classifier) is MKLClassifier
-    display = KernelWeightsDisplay.from_estimator(fitted)
-    np.testing.assert_allclose(display.shares, classifier.shares_)
-    first, second = classifier.weights_
-    relevance = FeatureRelevanceDisplay.from_estimator(fitted)
-    np.testing.assert_allclose(relevance.relevance, [first, second / 4, 0, second / 4])
-    assert relevance.features == ["x0", "x1", "x2", "x3"]
-
-
-def test_the_gram_matrix(fitted: Any, data: tuple[Any, Any]) -> None:
-    X, y = data
-    model = getattr(fitted, "best_estimator_", fitted)
-    scaled = model[:-1].transform(X) if isinstance(model, Pipeline) else X
-    display = GramMatrixDisplay.from_estimator(fitted, X, y)
-    order = np.argsort(y, kind="stable")
-    np.testing.assert_allclose(display.gram, learned(fitted).kernel_(scaled[order]))
-
-
-def test_names_of_columns_through_a_search(data: tuple[Any, Any]) -> None:
-    pd = pytest.importorskip("pandas")
-    X = pd.DataFrame(data[0], columns=["age", "height", "weight", "pulse"])
-    model = make_pipeline(StandardScaler(), MKLClassifier([Gaussian(1.0)]))
-    search = GridSearchCV(model, {"mklclassifier__C": [1.0]}, cv=2).fit(X, data[1])
-    assert FeatureRelevanceDisplay.from_estimator(search).features == list(X)
 
 
 @pytest.mark.parametrize(
@@ -152,27 +122,6 @@ def test_displays_ask_for_two_methods_only(data: tuple[Any, Any]) -> None:
     np.testing.assert_array_equal(relevance, [4.0, 4.0])
     gram = GramMatrixDisplay.from_estimator(model, X, y).gram
     np.testing.assert_allclose(gram, Gaussian(0.5)(X[np.argsort(y, kind="stable")]))
-
-
-def test_ordered_by_class(data: tuple[Any, Any]) -> None:
-    X, y = data
-    model = make_pipeline(StandardScaler(), TwoStageClassifier(UniformCombination())).fit(X, y)
-    display = GramMatrixDisplay.from_estimator(model, X, y)
-    order = np.argsort(y, kind="stable")
-    expected = model[-1].kernel_(model[:-1].transform(X)[order])
-    np.testing.assert_allclose(display.gram, expected)
-    assert display.ax_.get_title() == "Gram matrix, ordered by class"
-    assert tick_labels(display) == ["no", "yes"]
-
-
-@pytest.mark.parametrize(
-    ("names", "rotation"),
-    [(["a", "b", "c"], 0.0), (["first class", "second class", "third"], 90.0)],
-)
-def test_names_of_classes_do_not_overlap(names: list[str], rotation: float) -> None:
-    y = np.repeat(names, [2, 2, 20])
-    display = GramMatrixDisplay.from_gram(np.eye(24), y)
-    assert [text.get_rotation() for text in display.ax_.get_xticklabels()] == [rotation] * 3
 
 
 def test_ordered_by_response(data: tuple[Any, Any]) -> None:

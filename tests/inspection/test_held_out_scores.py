@@ -85,16 +85,6 @@ def test_intervals_hold_the_truth_in_about_their_share_of_draws(n_each: int) -> 
     assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
 
 
-def test_groups_of_one_row_are_rows() -> None:
-    rng = np.random.default_rng(1)
-    y, predicted = rng.normal(size=(2, 40))
-    names = rng.permutation(40)
-    for alone, grouped in zip(
-        responses(y, predicted).values(), responses(y, predicted, names).values(), strict=True
-    ):
-        assert_allclose([alone.low, alone.high], [grouped.low, grouped.high])
-
-
 def test_extremes() -> None:
     found = share(np.zeros(20), np.arange(20))
     assert (found.value, found.low) == (0.0, 0.0)
@@ -119,32 +109,6 @@ def test_classes_without_errors_have_an_interval(groups: Any) -> None:
     expected = size / (size + quantile**2)
     assert_allclose(found["balanced_accuracy"].low, expected, rtol=1e-12)
     assert found["balanced_accuracy"].value == found["balanced_accuracy"].high == 1.0
-
-
-def test_intervals_have_the_unit_of_the_response() -> None:
-    rng = np.random.default_rng(0)
-    y, predicted = rng.normal(size=(2, 30))
-    for name, factor in (("rmse", 1e3), ("mae", 1e3), ("r2", 1.0)):
-        small = responses(y, predicted)[name]
-        large = responses(1e3 * y, 1e3 * predicted)[name]
-        expected = factor * np.array([small.value, small.low, small.high])
-        assert_allclose([large.value, large.low, large.high], expected)
-
-
-def test_single_classes_have_no_ranking() -> None:
-    y, own = class_predictions(np.random.default_rng(0), 30)
-    rows = np.flatnonzero(y == 1)
-    found = scores(Truth("classification", y[rows], np.arange(2)), own.take(rows))
-    assert set(found) == {"error", "balanced_accuracy", "log_loss"}
-    assert found["balanced_accuracy"].value == pytest.approx(1.0 - found["error"].value)
-
-
-def test_chance_is_not_better() -> None:
-    rng, units = np.random.default_rng(1), np.arange(200)
-    losses = rng.random(200)
-    assert is_better(losses, losses + 0.1, units)
-    assert not is_better(losses, losses, units)
-    assert not is_better(losses, rng.permutation(losses), units)
 
 
 def test_a_few_groups_of_large_losses_do_not_hide_that_a_model_is_better() -> None:
@@ -174,12 +138,6 @@ def test_a_mean_difference_is_better_beyond_its_interval() -> None:
     error = wave.std(ddof=1) / 3.0
     assert not is_better(np.zeros(9), wave + 2.2 * error, np.arange(9))
     assert is_better(np.zeros(9), wave + 2.4 * error, np.arange(9))
-
-
-def test_ends_are_infinite_for_one_unit() -> None:
-    found = estimate(1.0, np.array([0.5, -0.5]), np.zeros(2, int))
-    assert (found.low, found.high) == (-np.inf, np.inf)
-    assert share(np.array([0.0, 1.0]), np.zeros(2, int)).high == 1.0
 
 
 def rare(seed: int) -> tuple[Truth, Predictions, Predictions]:

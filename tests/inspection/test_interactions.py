@@ -54,15 +54,6 @@ def test_functions_that_are_sums_over_columns_have_no_interactions() -> None:
     np.testing.assert_allclose(shares.first_order.sum(), 1.0, rtol=1e-9)
 
 
-def test_columns_that_the_kernel_ignores_have_nothing() -> None:
-    X, Y = responses(30, 4)
-    model = ridge_on(OnColumns(Gaussian(1.0), [0, 2]), X, Y)
-    assert not shapley_interactions(model, X[:2], X[4:9]).values[:, [1, 3]].any()
-    shares = sobol_indices(model, X)
-    assert not shares.total_order[[1, 3]].any()
-    assert not shares.second_order[[1, 3]].any()
-
-
 def test_classes_have_interactions_of_their_scores() -> None:
     X, Y = responses(60)
     labels = np.digitize(Y[:, 0], [-0.5, 0.5])
@@ -144,39 +135,12 @@ def test_shares_of_friedmans_function(model: Any, noise: float, margin: float) -
     assert others.max() < margin
 
 
-@pytest.mark.parametrize("n", [50_000, pytest.param(1_000_000, marks=pytest.mark.campaign)])
-def test_shares_are_within_the_error_of_monte_carlo_estimates(n: int) -> None:
-    X, y = make_friedman1(40, n_features=5, noise=0.5, random_state=0)
-    model = ridge_on(Gaussian(1.0), X, y)
-    found = sobol_indices(model, X[:30])
-    rng = np.random.default_rng(1)
-    A, B = (np.column_stack([rng.choice(column, n) for column in X[:30].T]) for _ in range(2))
-    f_a, f_b = model.predict(A), model.predict(B)
-    for j in range(5):
-        mixed = B.copy()
-        mixed[:, j] = A[:, j]
-        f_mixed = model.predict(mixed)
-        # Sobol 2001, Saltelli et al. 2010.
-        first = (f_a - f_a.mean()) * (f_mixed - f_b) / found.variance
-        total = 0.5 * (f_b - f_mixed) ** 2 / found.variance
-        for terms, exact in ((first, found.first_order[j]), (total, found.total_order[j])):
-            assert abs(terms.mean() - exact) < 4.0 * terms.std() / np.sqrt(n)
-
-
 def test_functions_do_not_vary_over_equal_rows() -> None:
     X, Y = responses()
     found = sobol_indices(ridge_on(Gaussian(1.0), X, Y[:, 0]), np.tile(X[0], (3, 1)))
     assert found.variance == 0.0
     assert not found.first_order.any()
     assert not found.total_order.any()
-
-
-def test_kernels_that_are_no_products_are_refused() -> None:
-    X, Y = responses()
-    model = ridge_on(Laplacian(1.0), X, Y)
-    for explain in (lambda: shapley_interactions(model, X[:1]), lambda: sobol_indices(model)):
-        with pytest.raises(TypeError, match="products over columns, and Laplacian"):
-            explain()
 
 
 def test_bad_input_is_refused() -> None:

@@ -18,7 +18,7 @@ from mercer import (
     TwoStageRegressor,
 )
 from mercer.inspection import partial_dependence
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
 pytestmark = pytest.mark.usefixtures("few_folds_throughout")
@@ -49,14 +49,6 @@ def test_curves_are_predictions_of_replaced_values(name: str) -> None:
             values = function(replaced(X, [2, 0], [first, second]))
             np.testing.assert_allclose(two.individual[:, :, i, j], values.T, atol=size)
             np.testing.assert_allclose(two.average[:, i, j], values.mean(axis=0), atol=size)
-
-
-def test_columns_that_the_kernel_ignores_change_nothing() -> None:
-    X, Y = responses(30, 4)
-    model = ridge_on(OnColumns(Gaussian(1.0), [0, 2]), X, Y)
-    for features in (3, (1, 3)):
-        found = partial_dependence(model, X, features)
-        assert np.ptp(found.average.reshape(2, -1), axis=1).max() == 0.0
 
 
 X_TABLE, Y_TABLE = responses(60, 4)
@@ -148,14 +140,6 @@ class TestTables:
         assert found.kinds == ("category", "number")
         assert found.average.shape == (1, 20, 3)
         assert found.data[0].tolist() == self.frame["age"].astype(str).tolist()
-
-    def test_frames_of_polars(self, model: Any) -> None:
-        pl = pytest.importorskip("polars")
-        table = pl.from_pandas(self.frame)
-        for name in ("town", "age"):
-            found = partial_dependence(model, table, name)
-            expected = partial_dependence(model, self.frame, name)
-            np.testing.assert_allclose(found.average, expected.average, atol=1e-10)
 
     def test_numbers_as_a_frame(self, model: Any) -> None:
         found = partial_dependence(model, self.frame, ("town", "age"), grid_resolution=4)

@@ -1,7 +1,6 @@
 """The report on a fitted model: its parts, what is absent, its texts, and bad input."""
 
 import json
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -26,8 +25,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer.inspection import ModelReport, report
-from mercer.inspection._coverage import Bin
-from mercer.inspection._report_text import formatted
 
 N_TRAIN, N = 120, 200
 
@@ -257,21 +254,6 @@ class _Tags(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
-
-
-def test_empty_sets_are_explained(classification: Any) -> None:
-    _, found = classification
-    bins = (Bin(0.0, found.coverage.share, 3), Bin(1.0, found.coverage.share, 40))
-    empty = replace(found, coverage=replace(found.coverage, bins=bins))
-    assert "Sets are empty where the model is least sure" in empty.to_markdown()
-    assert "Sets are empty" not in replace(empty, coverage=None).to_markdown()
-
-
-def test_the_first_score_comes_first_and_none_is_minus_zero(classes: Any) -> None:
-    found = reported(LogisticRegression(), classes, metric="log_loss")
-    assert [section.rows[0][0] for section in found.sections()[:2]] == ["model", "Log-loss"]
-    assert formatted("r2", -1e-9) == "0.000"
-    assert formatted("r2", -0.001) == "-0.001"
 
 
 def test_texts_have_all_sections(classification: Any) -> None:

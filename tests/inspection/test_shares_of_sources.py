@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 
 from mercer import (
     AlignmentMaximization,
-    BayesianMKLClassifier,
     BayesianMKLRegressor,
     MKLClassifier,
     MKLRegressor,
@@ -70,13 +69,6 @@ def test_responses(estimator: Any) -> None:
     assert not found.standard_errors.any()
 
 
-def test_several_responses() -> None:
-    model = MKLRegressor("precomputed").fit(GRAMS, np.column_stack([Y, -2.0 * Y]))
-    found = shapley_values(model, NEW, GRAMS[:9])
-    assert found.values.shape == (6, 3, 2)
-    assert_allclose(found.predictions, model.predict(NEW), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -105,21 +97,6 @@ def test_votes_of_machines_are_those_of_the_definition() -> None:
     found = shapley_values(model, NEW[:1], GRAMS[:9], n_permutations="all")
     expected = naive(model.kernel_expansion(), NEW[0], GRAMS[:9])
     assert_allclose(found.values[0], expected, atol=1e-9)
-
-
-def test_latent_means() -> None:
-    model = BayesianMKLClassifier("precomputed").fit(GRAMS, Y > 0.0)
-    found = shapley_values(model, NEW, GRAMS[:9])
-    with_itself = np.ones((len(NEW), 3))
-    expected = model.predict_latent(NEW, diagonal=with_itself)[0]
-    assert_allclose(found.predictions, expected, atol=1e-9)
-
-
-def test_one_gram_matrix() -> None:
-    model = MKLRegressor("precomputed").fit(GRAMS[:, :, :1], Y)
-    found = shapley_values(model, NEW[:, :, :1], GRAMS[:9, :, :1])
-    assert found.feature_names == ["kernel 0"]
-    assert_allclose(found.predictions, model.predict(NEW[:, :, :1]), atol=1e-9)
 
 
 def test_sums_of_sources_have_no_interactions() -> None:

@@ -114,13 +114,6 @@ class TestFrames:
         assert (np.abs(frame["age"] - 4.0) <= 4.5).all()
         assert set(frame["town"]) == {"c"}
 
-    def test_polars(self) -> None:
-        pl = pytest.importorskip("polars")
-        table = pl.from_pandas(self.frame)
-        model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, self.y)
-        found = training_contributions(model, table[:2], table).to_frame(0, 3)
-        assert list(found) == ["row", "contribution", "age", "town"]
-
     def test_rows_that_are_equal_are_one(self) -> None:
         table = self.pd.concat([self.frame, self.frame], ignore_index=True)
         model = make_pipeline(table_encoder(), TwoStageRegressor()).fit(table, [*self.y, *self.y])
