@@ -71,26 +71,6 @@ def test_importances_are_those_of_three_shuffles() -> None:
         assert found[name].deviation == pytest.approx(increases.std(ddof=1))
 
 
-def test_a_column_that_misleads_lowers_the_error_when_shuffled() -> None:
-    model, X, y = fitted("uniform")
-    y = y - 2.0 * np.sin(2 * X["signal"].to_numpy())
-    found = columns_that_matter(model, X, y, "regression")
-    assert found[-1].name == "signal"
-    assert found[-1].increase < -0.1
-    told = cells(found, model, X)
-    assert told[-1].startswith("-")
-    assert not told[0].startswith("-")
-
-
-def test_each_feature_belongs_to_its_column() -> None:
-    model, _, _ = fitted("uniform")
-    sources = source_columns(model["columns"])
-    names = model["columns"].get_feature_names_out()
-    assert len(sources) == len(names)
-    assert all(str(name).startswith(source) for name, source in zip(names, sources, strict=True))
-    assert all(np.isnan(share) for share in column_relevances(model).values())
-
-
 def test_of_many_columns_the_most_relevant_are_shuffled() -> None:
     model, X, y = fitted("stacking")
     found = columns_that_matter(model, X, y, "regression", max_predictions=3 * len(y))
@@ -118,12 +98,3 @@ def test_a_sentence_says_why_there_is_no_relevance(
     monkeypatch.setattr("mercer_command.contributions.kernel_terms", lambda _: given)
     assert all(np.isnan(share) for share in column_relevances(model).values())
     assert told in why_no_relevance(model)
-
-
-def test_numbers_of_a_table_have_the_same_decimals() -> None:
-    model, X, _ = fitted("uniform")
-    small = ColumnImportance("signal", np.nan, increase=0.01234, deviation=0.002)
-    large = ColumnImportance("kind", np.nan, increase=12.0, deviation=1.0)
-    assert cells([small], model, X) == ["0.01234 ± 0.00200"]
-    assert cells([large, small], model, X)[1] == "0.01 ± 0.00"
-    assert cells([ColumnImportance("signal", np.nan)], model, X) == ["not measured"]

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer_command.table_model import TableModel, limits_of
+from mercer_command.values import as_dates, format_dates
 
 
 class Fixed:
@@ -93,3 +94,19 @@ def test_sets_and_thresholds_of_classes(run: Run) -> None:
     assert (model.predict(table) == model.classes_[1]).sum() > (usual == model.classes_[1]).sum()
     expected = model.predict_proba(table)[:, 1] >= 0.1
     assert_array_equal(model.predict(table) == model.classes_[1], expected)
+
+
+def test_predicted_days_become_the_nearest_date_as_it_was_read() -> None:
+    days = np.array([19734.4, 19734.6, -0.6, -1.4, np.nan])
+    nearest = ["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31", "NaT"]
+    assert_array_equal(as_dates(days, "%d.%m.%Y"), np.array(nearest, "datetime64[D]"))
+    assert format_dates(days[[0, 1, 4]], "%d.%m.%Y") == ["12.01.2024", "13.01.2024", ""]
+    assert format_dates(np.array([19734.5]), "ISO8601") == ["2024-01-12T12:00:00"]
+
+
+def test_times_are_those_that_were_read_to_the_second() -> None:
+    """Days since 1970 are not exact, and are a little less than the time for some seconds."""
+    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
+    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
+    assert_array_equal(as_dates(days, "ISO8601"), times)

@@ -15,7 +15,6 @@ pd = pytest.importorskip("pandas")
 
 from mercer_command.messages import InputError  # noqa: E402
 from mercer_command.table_files import (  # noqa: E402
-    names_of,
     read_cells,
     read_text_table,
 )
@@ -37,11 +36,6 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert list(frame.columns) == ["name", "größe"]
     assert frame.to_numpy().tolist() == CELLS
     assert bool(found.notes) == (encoding == "latin-1")
-
-
-def test_utf16_needs_a_byte_order_mark(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no text does but UTF-16 without a byte order mark"):
-        cells(tmp_path / "t.csv", TEXT.encode("utf-16-le"))
 
 
 def test_compression(tmp_path: Path) -> None:
@@ -123,16 +117,6 @@ def test_titles_above_the_header(tmp_path: Path, above: str, n_lines: int, separ
     assert "above the header" in found.notes[0]
 
 
-def test_single_columns_have_no_titles(tmp_path: Path) -> None:
-    content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
-    path = tmp_path / "t.csv"
-    path.write_bytes(b"said\n" + b"yes\nno\n" * 5)
-    assert read_text_table(path)[1].n_skipped == 0
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="line 4 has 3 cells, and the lines above it have 2"):
-        read_text_table(path)
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -163,27 +147,6 @@ def test_lines_end_with_their_own_marks_alone(tmp_path: Path) -> None:
     content = "a\u2028c,b\n" + "x\u2028y\x0c,1\n" * 5
     assert cells(tmp_path / "t.csv", content.encode()) == [["x\u2028y\x0c", "1"]] * 5
     assert list(read_text_table(tmp_path / "t.csv")[0].columns) == ["a\u2028c", "b"]
-
-
-def test_many_equal_names_are_numbered_in_one_pass() -> None:
-    """As often as there are names, each new name is looked up; lists of names are not searched."""
-
-    class Name(str):
-        n_compared = 0
-        __slots__ = ()
-        __hash__ = str.__hash__
-
-        def __eq__(self, other: object) -> bool:
-            Name.n_compared += 1
-            return str.__eq__(self, other)
-
-        def strip(self, chars: str | None = None) -> "Name":
-            return self
-
-    names, _ = names_of([[Name(f"n{k}") for k in range(1000)] + [Name("n1")] * 500])
-    assert names[1000:1003] == ("n1.1", "n1.2", "n1.3")
-    assert names[-1] == "n1.500"
-    assert Name.n_compared < 50_000
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")

@@ -84,6 +84,7 @@ def test_negative_weights_are_bars_to_the_left(data: tuple[Any, Any]) -> None:
             "traces must be finite, with one entry for each of the 1",
         ),
         (lambda: FeatureRelevanceDisplay(["a"], [1.0, 2.0]), "one entry for each of the 1 feature"),
+        (lambda: FeatureRelevanceDisplay(["a", "b"], [1.0, np.inf]), "relevance must be finite"),
         (lambda: AlignmentPathDisplay([]), "at least one"),
         (lambda: AlignmentPathDisplay([[0.1]]), "at least one"),
     ],
@@ -97,20 +98,14 @@ def test_shares_follow_from_weights_and_traces() -> None:
     display = KernelWeightsDisplay.from_weights([2.0, -1.0, 0.0], traces=[1.0, 6.0, 5.0])
     np.testing.assert_allclose(bar_lengths(display), [0.25, -0.75, 0.0])
     assert tick_labels(display) == ["kernel 0", "kernel 1", "kernel 2"]
-    np.testing.assert_allclose(KernelWeightsDisplay.from_weights([1.0, 3.0]).shares, [0.25, 0.75])
 
 
 def test_the_axis_of_alignments() -> None:
     """It starts at zero, holds all paths on it, and says where it is magnified."""
     display = AlignmentPathDisplay.from_alignments([0.1, 0.2])
-    assert display.ax_.get_ylabel() == "Centered alignment (training)"
-    ticks = display.ax_.get_xticks()
-    np.testing.assert_array_equal(ticks, np.round(ticks))
     low, high = AlignmentPathDisplay.from_alignments([0.8, 0.9], ax=display.ax_).ax_.get_ylim()
     assert low == 0.0
     assert high > 0.9
-    low, _ = AlignmentPathDisplay.from_alignments([-0.2, 0.3]).ax_.get_ylim()
-    assert low == pytest.approx(-0.2)
     magnified = AlignmentPathDisplay.from_alignments([0.80, 0.82], magnified=True)
     assert magnified.ax_.get_ylim()[0] > 0.7
     assert "magnified: the axis does not start at 0" in magnified.ax_.get_ylabel()
@@ -152,9 +147,7 @@ def linear_callable(X: Any, Z: Any) -> Any:
 
 
 @pytest.mark.parametrize("estimator", [UniformCombination, KernelStackingClassifier])
-def test_kernels_of_no_known_formula_have_no_relevance(
-    data: tuple[Any, Any], estimator: Any
-) -> None:
+def test_kernels_of_no_known_formula_have_no_relevance(data: Any, estimator: Any) -> None:
     model = estimator([linear_callable]).fit(*data)
     with pytest.raises(ValueError, match=r"its formula.* is not known.*permutation_importance"):
         FeatureRelevanceDisplay.from_estimator(model)
@@ -166,17 +159,13 @@ def test_features_of_no_known_relevance_have_no_bar(data: tuple[Any, Any]) -> No
     assert np.isnan(display.relevance[3])
     assert tick_labels(display) == ["x0", "x1", "x2"]
     assert display.ax_.get_title() == "Relevance of the features, 3 of 4"
-    with pytest.raises(ValueError, match="relevance must be finite"):
-        FeatureRelevanceDisplay(["a", "b"], [1.0, np.inf])
 
 
 def test_known_relevances() -> None:
-    display = FeatureRelevanceDisplay.from_relevance([0.1, 0.8])
-    assert tick_labels(display) == ["x1", "x0"]
-    assert bar_lengths(display) == [0.8, 0.1]
-    assert display.ax_.get_xlabel() == "Relevance: weighted 1 / width$^2$"
     named = FeatureRelevanceDisplay.from_relevance([0.1, 0.8], feature_names=["a", "b"])
     assert tick_labels(named) == ["b", "a"]
+    assert bar_lengths(named) == [0.8, 0.1]
+    assert named.ax_.get_xlabel() == "Relevance: weighted 1 / width$^2$"
 
 
 def test_names_of_columns(data: tuple[Any, Any]) -> None:

@@ -63,20 +63,21 @@ class TestLeakage:
         assert self.named(np.datetime64("2024-01-01") + np.where(self.Y, 9, 0), labels)
         assert self.named(2 * response + 1, response)
 
-    def texts(self, words: Any) -> list[str]:
-        """Sentences of different ends, each with one of the given words."""
-        rng = np.random.default_rng(3)
-        fillers = ["north", "south", "east", "west", "river", "bridge", "market", "garden"]
-        return [
-            f"the {word} case {' '.join(rng.choice(fillers, 5))} {n}"
-            for n, word in enumerate(words)
-        ]
-
     def test_text_that_tells_the_target_is_named(self) -> None:
+        """Sentences of different ends, of which one word tells the class."""
+        fillers = np.random.default_rng(3).choice(["north", "south", "river", "market"], (N, 5))
+
+        def texts(told: Any) -> list[str]:
+            words = np.where(told, "resolved", "pending")
+            return [
+                f"the {w} case {' '.join(f)} {n}"
+                for n, (w, f) in enumerate(zip(words, fillers, strict=True))
+            ]
+
         labels = np.where(self.Y, "left", "stays")
-        assert self.named(self.texts(np.where(self.Y, "resolved", "pending")), labels)
+        assert self.named(texts(self.Y), labels)
         flipped = np.where(np.random.default_rng(4).random(N) < 0.1, ~self.Y, self.Y)
-        assert not self.named(self.texts(np.where(flipped, "resolved", "pending")), labels)
+        assert not self.named(texts(flipped), labels)
 
     def test_good_columns_are_not(self) -> None:
         rng, labels = np.random.default_rng(5), np.where(self.Y, "left", "stays")
@@ -132,8 +133,6 @@ class TestCopies:
         assert text == (
             f"{told}: mean absolute error 0.5 on these, 2 on the others, as on new rows"
         )
-        [text] = _checks.copied_rows(columns_of(X), y, losses / 4, "error").warnings
-        assert text == f"{told}: error 12.5% on these, 50.0% on the others, as on new rows"
 
 
 class TestIdentifiers:
@@ -141,12 +140,9 @@ class TestIdentifiers:
         rng = np.random.default_rng(0)
         subjects = np.repeat(np.arange(40), 8)
         y = rng.normal(size=40)[subjects] + rng.normal(size=320)
-        for names in (subjects, [f"s{k}" for k in subjects]):
-            table = columns(subject=names, other=rng.normal(size=320))
-            [text] = _checks.identifiers(table, y, "regression").warnings
-            assert text.startswith("rows of equal 'subject' have similar targets")
-            correlation = float(text.split("correlation ")[1].split(")")[0])
-            assert 0.3 < correlation < 0.7
+        table = columns(subject=[f"s{k}" for k in subjects], other=rng.normal(size=320))
+        [text] = _checks.identifiers(table, y, "regression").warnings
+        assert text.startswith("rows of equal 'subject' have similar targets")
         found = _checks.identifiers(table, y > 0, "classification")
         assert len(found.warnings) == 1
         assert "pass it as groups" in found.advice
@@ -206,9 +202,6 @@ class TestTimeOrder:
         check = time_order({}, found)
         assert check.columns == ("day", "nr")
         assert "rows follow each other by 'day', and targets of neighbors" in check.warnings[0]
-        order = rng.permutation(200)
-        mixed = [column.take(order) for column in table]
-        assert set(target_orders(mixed, Truth("regression", walk[order], np.empty(0)))) == {"day"}
         assert not target_orders(table, Truth("regression", np.sort(walk), np.empty(0)))
 
     def test_targets_of_no_order_are_not(self) -> None:
@@ -245,9 +238,6 @@ class TestShift:
             return _checks.shift(columns_of(marks), 150, groups)
 
         assert n_warnings(grouped, 5) == 0
-
-    def test_single_rows_are_not_compared(self) -> None:
-        assert not _checks.shift(columns_of(np.zeros((5, 1))), 4, np.arange(5)).warnings
 
 
 class TestLossesByColumn:
